@@ -12,9 +12,9 @@ import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from paimon_core.errors import InvalidRequest, SnapshotNotFound, TagNotFound, UnsupportedFeature
+from paimon_core.errors import InvalidRequest, SnapshotNotFound, TagNotFound
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.snapshot import CommitKind, Snapshot
+from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 
 _NONE = -(2**63)
@@ -89,6 +89,8 @@ def _by_option(context: TableContext, option: str, value: Any) -> Snapshot:
             return by_version(context, value)
         case "scan.mode":
             return latest_compaction(context)
+        case "scan.creation-time-millis":
+            return after_time(context, value) or _raise_not_found(context, f"after one from before {value} ms")
         case _:
             return context.snapshots.as_of(value)
 
@@ -96,23 +98,33 @@ def _by_option(context: TableContext, option: str, value: Any) -> Snapshot:
 def latest_compaction(context: TableContext) -> Snapshot:
     """Return the latest snapshot of a compaction, else the latest one (``scan.mode`` = compacted-full).
 
-    Raises SnapshotNotFound without snapshots, UnsupportedFeature where Java looks for a full compaction.
+    With full-compaction.delta-commits or producer full-compaction, only the full compactions count that Java makes
+    every so many commit identifiers, and those of batch jobs. Raises SnapshotNotFound without snapshots.
     """
     options = context.options
-    if options["changelog-producer"] == "full-compaction" or options["full-compaction.delta-commits"] is not None:
-        raise UnsupportedFeature(
-            f"table {context.name}: scan.mode = compacted-full is not supported with full-compaction.delta-commits or "
-            "changelog-producer = full-compaction",
-            table=context.name,
-            option="scan.mode",
-        )
+    every = options["full-compaction.delta-commits"] or 1
+
+    def counts(snapshot: Snapshot) -> bool:
+        number = snapshot.commit_identifier
+        return snapshot.commit_kind is CommitKind.COMPACT and (number % every == 0 or number == BATCH_IDENTIFIER)
 
     def last(snapshots: SnapshotStore) -> Snapshot | None:
         ids = snapshots.ids()
-        found = (s for s in map(snapshots.read, reversed(ids)) if s.commit_kind is CommitKind.COMPACT)
+        found = filter(counts, map(snapshots.read, reversed(ids)))
         return next(found, None) or (snapshots.read(ids[-1]) if ids else None)
 
     return _with_retries(context, last) or _raise_not_found(context, "to read")
+
+
+def after_time(context: TableContext, millis: int) -> Snapshot | None:
+    """Return the first live snapshot from an epoch time on; None when no live one is older, or none is newer."""
+
+    def first(snapshots: SnapshotStore) -> Snapshot | None:
+        ids = snapshots.ids()
+        at = bisect.bisect_left(ids, millis, key=lambda i: snapshots.read(i).time_millis)
+        return snapshots.read(ids[at]) if 0 < at < len(ids) else None
+
+    return _with_retries(context, first)
 
 
 def from_time(context: TableContext, millis: int) -> Snapshot:

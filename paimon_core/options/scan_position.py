@@ -10,14 +10,24 @@ from paimon_core.options.table_options import TableOptions
 _TIMES = ("scan.timestamp", "scan.timestamp-millis")
 _SNAPSHOTS = ("scan.snapshot-id", "scan.tag-name", "scan.watermark", "scan.version")
 _MODE = "scan.mode"
-COMPACTED = "compacted-full"
-"""The value of ``scan.mode`` under which reads use the last snapshot of a compaction."""
+COMPACTED, LATEST_DELTA = "compacted-full", "latest-delta"
+"""The values of ``scan.mode`` under which reads use the last snapshot of a compaction, or what the latest one added."""
+FILE_TIME, CREATION_TIME = "scan.file-creation-time-millis", "scan.creation-time-millis"
 INCREMENTAL = ("incremental-between", "incremental-between-timestamp", "incremental-to-auto-tag")
 """The options under which reads return changes."""
 _OF_MODE = {"from-timestamp": _TIMES, "from-snapshot": _SNAPSHOTS, "from-snapshot-full": ("scan.snapshot-id",)}
-_OF_MODE["incremental"] = INCREMENTAL
-POSITIONS = (_MODE, *_TIMES, *_SNAPSHOTS, *INCREMENTAL)
-"""The options that select what reads return: a snapshot, or the changes between two."""
+_OF_MODE |= {
+    "incremental": INCREMENTAL,
+    "from-file-creation-time": (FILE_TIME,),
+    "from-creation-timestamp": (CREATION_TIME,),
+}
+POSITIONS = (_MODE, *_TIMES, *_SNAPSHOTS, FILE_TIME, CREATION_TIME, *INCREMENTAL)
+"""The options that select what reads return: a snapshot, some of its files, or the changes between two."""
+
+
+def selects_changes(option: str, value: Any) -> bool:
+    """Whether reads under this option return rows that some snapshots added, and not the rows of a snapshot."""
+    return option in INCREMENTAL or value == LATEST_DELTA
 
 
 def scan_position(options: TableOptions) -> tuple[str, Any] | None:
@@ -34,6 +44,6 @@ def scan_position(options: TableOptions) -> tuple[str, Any] | None:
         raise InvalidOption(f"option {given[0]} does not apply under {_MODE} = {mode}", option=given[0])
     if allowed and not given:
         raise InvalidOption(f"option {_MODE} = {mode} needs {' or '.join(allowed)}", option=_MODE)
-    if mode == COMPACTED:
+    if mode in (COMPACTED, LATEST_DELTA):
         return _MODE, mode
     return (given[0], options[given[0]]) if given else None

@@ -74,6 +74,8 @@ class EntryTable:
     """Returns the entries at some positions as values."""
     keys: Callable[[Numbers], tuple[list[bytes], list[bytes]]]
     """Returns the smallest and the largest keys of the files at some positions."""
+    created: Callable[[Numbers], Numbers]
+    """Returns the creation times of the files at some positions: local milliseconds; unknown ones are the least."""
     key_stats: Callable[[Numbers], StatsBytes]
     value_stats: Callable[[Numbers], StatsBytes]
     """Return the statistics of the files at some positions."""
@@ -105,10 +107,16 @@ class EntryTable:
 
             return chosen
 
+        def created(at: Numbers) -> Numbers:
+            found = numbers["creation_time_millis"][at]
+            nulls = entries.nulls.get("creation_time_millis")
+            return found if nulls is None else np.where(nulls[at], np.iinfo(np.int64).min, found)
+
         columns: dict[str, Any] = {name: numbers[name] for name in ("bucket", "total_buckets", *_FILE_NUMBERS)}
         return EntryTable(
             partitions=partitions,
             partition=partition,
+            created=created,
             clean=clean,
             unusual=_are_unusual(entries),
             indexed=entries.spans["embedded_index"].lengths >= 0,
@@ -125,13 +133,15 @@ class EntryTable:
     def taken(self, at: Numbers) -> EntryTable:
         """Return the entries at some positions."""
         names = ("partition", "bucket", "total_buckets", *_FILE_NUMBERS, "clean", "unusual", "indexed", "cover")
-        entries, keys, key_stats, value_stats = self.entries, self.keys, self.key_stats, self.value_stats
+        entries, keys, created = self.entries, self.keys, self.created
+        key_stats, value_stats = self.key_stats, self.value_stats
         columns: dict[str, Any] = {name: getattr(self, name)[at] for name in names}
         return EntryTable(
             partitions=self.partitions,
             covers=self.covers,
             entries=lambda some: entries(at[some]),
             keys=lambda some: keys(at[some]),
+            created=lambda some: created(at[some]),
             key_stats=lambda some: key_stats(at[some]),
             value_stats=lambda some: value_stats(at[some]),
             **columns,

@@ -189,6 +189,7 @@ def explain_plan(plan: ScanPlan) -> ScanExplanation:
         ("partition", n.pruned_by_partition),
         ("bucket", n.pruned_by_bucket),
         ("key range", n.pruned_by_key),
+        ("creation time", n.pruned_by_time),
         ("value range or file index", n.pruned_by_value),
         ("level 0, until they are compacted", n.awaiting_compaction),
     )

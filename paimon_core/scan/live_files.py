@@ -9,6 +9,7 @@ import numpy as np
 
 from paimon_core.errors import UnsupportedFeature
 from paimon_core.metadata.entry_columns import Entries, EntryColumns, live
+from paimon_core.metadata.local_time import local_millis
 from paimon_core.metadata.manifest import ManifestEntry, ManifestFile
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores.manifest_store import ManifestStore
@@ -32,6 +33,8 @@ class ScanCounts:
     pruned_by_bucket: int = 0
     pruned_by_key: int = 0
     pruned_by_value: int = 0
+    pruned_by_time: int = 0
+    """Files that were created before the time from which on files are read."""
     awaiting_compaction: int = 0
     """Level-0 files of a table with merge-engine first-row or deletion vectors: batch reads see their rows after a
     compaction (format 8.7)."""
@@ -53,10 +56,12 @@ def read_live_files(
     *,
     level_0: bool,
     evolves: bool,
+    created_from: int | None = None,
 ) -> LiveFiles:
     """Read the entries of the files that are not pruned; without ``level_0``, files of level 0 are left out.
 
-    ``evolves``: a file may contain only some of the columns.
+    ``evolves``: a file may contain only some of the columns. ``created_from``: epoch milliseconds; files that were
+    created earlier, or do not say when, are left out.
     """
     listed = manifests.manifests_of(snapshot)
     partition = pruners.partition
@@ -73,19 +78,25 @@ def read_live_files(
         before = np.flatnonzero(kept)
         kept[before] = key_matches(pruners.key, live, before)
         by_key = len(before) - int(kept.sum())
+    by_time = int(kept.sum())
+    if created_from is not None:
+        kept &= live.created(np.arange(len(live))) >= local_millis(created_from)
+    by_time -= int(kept.sum())
     if not level_0:
         waiting = int((kept & (live.level == 0)).sum())
         kept &= live.level != 0
     selected = int(kept.sum())
     left = live if selected == len(live) else live.taken(np.flatnonzero(kept))
-    total = max(_count(listed), selected + by_bucket + by_key + waiting)
+    others = by_bucket + by_key + by_time + waiting
+    total = max(_count(listed), selected + others)
     counts = ScanCounts(
         manifests_total=len(listed),
         manifests_read=len(opened),
         files_total=total,
-        pruned_by_partition=total - selected - by_bucket - by_key - waiting,
+        pruned_by_partition=total - selected - others,
         pruned_by_bucket=by_bucket,
         pruned_by_key=by_key,
+        pruned_by_time=by_time,
         awaiting_compaction=waiting,
     )
     return LiveFiles(left, counts)

@@ -62,8 +62,11 @@ def plan_scan(
     schemas: Schemas,
     where: Predicate | None = None,
     buckets: Collection[int] | None = None,
+    created_from: int | None = None,
 ) -> ScanPlan:
     """Return the splits that contain the rows of ``snapshot`` that ``where`` selects; None ``buckets``: all of them.
+
+    ``created_from``: epoch milliseconds; only the files that were created then or later are read.
 
     ``where`` is bound to the columns of ``schema``; ``schemas`` returns the schema of a file by its id. Raises
     SchemaMismatch for a filter that does not fit, UnsupportedFeature for files with only some of the columns,
@@ -77,7 +80,9 @@ def plan_scan(
         return ScanPlan(None, schema, where, (), ScanCounts())
     with manifests.reading(snapshot):
         vectors = _read_vectors(manifests, snapshot)
-        found = read_live_files(manifests, snapshot, pruners, buckets, level_0=not unique, evolves=evolves)
+        found = read_live_files(
+            manifests, snapshot, pruners, buckets, level_0=not unique, evolves=evolves, created_from=created_from
+        )
     packing = Packing(options["source.split.target-size"], options["source.split.open-file-cost"])
     rule = PackingRule(packing, bool(schema.primary_keys), unique, engine in COMBINING_ENGINES)
     packed = _pack_ranges(found.table, packing, pruners.value) if evolves else _pack(found.table, schema, rule, pruners)

@@ -63,6 +63,8 @@ class Scan:
     limit: int | None = None
     pinned: bool = True
     """Whether only ``snapshot`` may be read, and not a newer one."""
+    created_from: int | None = None
+    """Epoch milliseconds: only files that were created then or later are read; None: all."""
 
     @cached_property
     def plan(self) -> ScanPlan:
@@ -89,6 +91,7 @@ class Scan:
             manifests=context.manifests,
             schemas=context.schemas.read,
             where=None if self.where is None else self.where.only(context.schema.by_name),
+            created_from=self.created_from,
         )
 
     def splits(self, target_bytes: int | None = None) -> list[Split]:

@@ -18,7 +18,7 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.statistics import Statistics
 from paimon_core.metadata.table_identity import check_same_table, refreshed, same_table, within_same_table
 from paimon_core.options import OptionValue, TableOptions
-from paimon_core.options.scan_position import INCREMENTAL, scan_position
+from paimon_core.options.scan_position import CREATION_TIME, FILE_TIME, scan_position, selects_changes
 from paimon_core.predicate import Where
 from paimon_core.scan.split import Split
 from paimon_core.schema import TableSchema
@@ -105,17 +105,30 @@ class TableView:
 
         The read uses the pinned snapshot, else the one that options ``scan.*`` select (see ``reading``), with the
         columns of that version, else the latest. Under the options ``incremental-*`` it returns rows that were added or
-        changed in the range that they select, as in Java; ``changes`` returns all changes.
+        changed in the range that they select, as in Java; ``changes`` returns all changes. Under
+        ``scan.file-creation-time-millis`` it merges only the files that were created then or later, as in Java: the
+        rows of a key in older files do not count, and a compaction makes all rows new.
 
         A TIMESTAMP of 7 to 9 digits is returned in nanoseconds, which cover the years 1677 to 2262; for other years the
         read raises UnsupportedFeature. With ``timestamps_in_micros`` such columns, except for keys and sequence fields,
         are cut to microseconds, also for ``where``, and all years are read.
         """
-        if self.pinned is None and (found := scan_position(self.options)) and found[0] in INCREMENTAL:
-            return incremental_scan(self.context, *found, columns, where, limit, micros=timestamps_in_micros)
-        table = self.reading()
+        position = None if self.pinned is not None else scan_position(self.options)
+        if position is not None and selects_changes(*position):
+            return incremental_scan(self.context, *position, columns, where, limit, micros=timestamps_in_micros)
+        created_from = self._created_from(position)
+        table = self.reading() if created_from is None else self
         context = in_microseconds(table.context) if timestamps_in_micros else table.context
-        return new_scan(context, table._position(), columns, where, limit, pinned=table.pinned is not None)
+        scan = new_scan(context, table._position(), columns, where, limit, pinned=table.pinned is not None)
+        return replace(scan, created_from=created_from)
+
+    def _created_from(self, position: tuple[str, Any] | None) -> int | None:
+        """Return the epoch milliseconds from which on files are read; None: all files of a snapshot."""
+        option, value = position or ("", 0)
+        is_given = option == FILE_TIME or (
+            option == CREATION_TIME and time_travel.after_time(self.context, value) is None
+        )
+        return int(value) if is_given else None
 
     def read_split(
         self, split: Split | bytes, columns: Sequence[str] | None = None, where: Where | None = None
@@ -143,9 +156,10 @@ class TableView:
         position = scan_position(self.options)
         if position is None:
             return self
-        if position[0] in INCREMENTAL:
+        if selects_changes(*position) or self._created_from(position) is not None:
             raise UnsupportedFeature(
-                f"table {self.name} has option {position[0]}: only a scan returns changes", option=position[0]
+                f"table {self.name} has option {position[0]} = {position[1]}: only a scan reads some of the files",
+                option=position[0],
             )
         with within_same_table(self.context):
             found = time_travel.by_option(self.context, *position)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import paimon_core as paimon
+from paimon_core.metadata.local_time import epoch_millis
 from tests.support.java_rows import json_rows
 
 pytestmark = pytest.mark.java
@@ -62,6 +63,36 @@ def test_rows_as_java_reads_them(oracle, warehouse):
             assert (ours, len(theirs)) == ([[5, "o"]], 2)
             continue
         assert sorted(map(repr, ours)) == sorted(map(repr, theirs)), (name, read)
+
+
+def modes(table):
+    """Options scan.* in every mode of Java 1.4, with the times and ids of a table."""
+    times = [table.context.snapshots.read(i).time_millis for i in table.context.snapshots.ids()]
+    created = sorted(filter(None, (epoch_millis(f.creation_time_millis) for f in table.scan().plan.files)))
+    words = ("default", "latest-full", "full", "latest", "compacted-full")
+    yield from ({"scan.mode": word} for word in words)
+    yield from ({"scan.timestamp-millis": str(time)} for time in times[1:3])
+    yield {"scan.mode": "from-snapshot", "scan.snapshot-id": "2"}
+    yield {"scan.mode": "from-snapshot-full", "scan.snapshot-id": "2"}
+    yield {"scan.tag-name": "one"}
+    yield {"scan.version": "four"}
+    yield from ({"scan.file-creation-time-millis": str(time)} for time in (0, created[-1], created[-1] + 1))
+    yield {"scan.mode": "from-file-creation-time", "scan.file-creation-time-millis": str(times[2])}
+    yield from ({"scan.creation-time-millis": str(time)} for time in (0, times[1], times[2], times[-1] + 1))
+
+
+def test_scan_modes_as_java_reads_them(oracle, warehouse):
+    oracle.run(warehouse, [step for table in TABLES for step in history(table)])
+    catalog = paimon.open_catalog(str(warehouse))
+    catalog.table("db.logged").compact(full=True)
+    catalog.table("db.logged").write([{"k": 9, "v": "z"}])
+    asked = [(name, options) for name in TABLES for options in modes(catalog.table(name))]
+    java = oracle.run(warehouse, [{"op": "dump", "table": name, "options": options} for name, options in asked])
+    for (name, options), answer in zip(asked, java, strict=True):
+        table = catalog.table(name).with_options(options)
+        ours = [row[1:] for row in json_rows(table.scan().to_arrow(), table.schema.fields)]
+        theirs = [row[1:] for row in answer["rows"] if row[0] in ("+I", "+U")]
+        assert sorted(map(repr, ours)) == sorted(map(repr, theirs)), (name, options)
 
 
 def changelog(read):

@@ -146,7 +146,11 @@ def incremental_scan(
     scan = new_scan(context, context.snapshots.latest(), columns, where, limit)
     args = (context, scan.snapshot, scan.columns, scan.where, scan.limit)
     mode = context.options["incremental-between-scan-mode"]
-    if option == "incremental-to-auto-tag":
+    found: tuple[Version, Version] | None
+    if option == "scan.mode":  # latest-delta
+        last = version_of(scan.snapshot)
+        found, mode = (Version(max(last.id - 1, 0), None, f"snapshot {last.id - 1}"), last), "delta"
+    elif option == "incremental-to-auto-tag":
         found, mode = _to_auto_tag(context, value), "diff"
     elif option == "incremental-between-timestamp":
         found = _between_times(context, *value)

@@ -60,7 +60,7 @@ def test_defaults_and_values():
         ("fields.a.sequence-group", "b,,c"),
         ("snapshot.no-such-option", "1"),
         ("sort-engine", "bubble"),
-        ("scan.mode", "latest-delta"),
+        ("scan.mode", "sometimes"),
         (" ", "1"),
         ("target-file-size", "big"),
         ("write-only", "yes"),
@@ -148,8 +148,8 @@ def test_a_key_that_is_not_an_option_of_paimon_is_ignored(key, creating):
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("scan.mode", "latest-delta"),
-        ("scan.creation-time-millis", "1"),
+        ("scan.mode", "sometimes"),
+        ("scan.creation-time-millis", "then"),
         ("scan.snapshot-id", "x"),
         ("incremental-between", "1"),
     ],

@@ -6,6 +6,7 @@ import pytest
 import paimon_core as paimon
 from paimon_core.alter import AddColumn, SetOption
 from paimon_core.errors import InvalidOption, InvalidRequest, SnapshotNotFound, UnsupportedFeature
+from paimon_core.metadata.local_time import epoch_millis
 
 
 @pytest.fixture
@@ -66,9 +67,8 @@ def test_a_time_selects_the_snapshot_that_was_the_latest_then(table):
         ids(stored(table, scan__timestamp_millis="1"))
 
 
-@pytest.mark.parametrize("mode", ["latest-delta", "from-creation-timestamp", "from-file-creation-time"])
-def test_a_scan_mode_that_is_not_supported_is_refused_by_reads(table, mode):
-    table = stored(table, scan__mode=mode)
+def test_a_scan_mode_that_is_not_known_is_refused_by_reads(table):
+    table = stored(table, scan__mode="first-delta")
     with pytest.raises(UnsupportedFeature, match=r"table db\.t .*'scan\.mode'"):
         table.scan()
     assert table.write([{"id": 4, "note": None}]).id == 4
@@ -84,8 +84,44 @@ def test_compacted_full_reads_the_last_compaction_or_else_the_latest(table):
     assert ids(table.with_options(mode)) == [1, 2, 3]
     table = stored(table, scan__mode="compacted-full")
     assert ids(table) == [1, 2, 3]
-    with pytest.raises(UnsupportedFeature, match="compacted-full"):
-        ids(stored(table, full_compaction__delta_commits="2"))
+    assert ids(stored(table, full_compaction__delta_commits="2")) == [1, 2, 3]
+
+
+def test_latest_delta_reads_what_the_latest_snapshot_added(table):
+    delta = table.with_options({"scan.mode": "latest-delta"})
+    assert ids(delta) == [3]
+    assert delta.scan().count() == 1
+    table.compact(full=True)
+    assert ids(delta) == []
+    with pytest.raises(UnsupportedFeature, match="only a scan"):
+        delta.reading()
+
+
+def test_files_from_a_creation_time_on(table):
+    """Files are told apart by their own time, so that a compaction makes all rows new."""
+    times = [f.creation_time_millis for f in table.scan().plan.files]
+    third = epoch_millis(max(times))
+    recent = table.with_options({"scan.file-creation-time-millis": third})
+    assert third > epoch_millis(min(times))
+    assert ids(recent) == [3]
+    scan = recent.scan()
+    assert (scan.count(), scan.min("id"), len(scan.to_polars())) == (1, 3, 1)
+    assert dict(scan.explain().skipped) == {"creation time": 2}
+    assert ids(table.with_options({"scan.mode": "from-file-creation-time", "scan.file-creation-time-millis": 0})) != []
+    assert ids(table.with_options({"scan.file-creation-time-millis": 2**62})) == []
+    with pytest.raises(UnsupportedFeature, match="only a scan"):
+        recent.reading()
+    with pytest.raises(InvalidOption, match="from-file-creation-time needs"):
+        table.with_options({"scan.mode": "from-file-creation-time"})
+    table.compact(full=True)
+    assert ids(recent) == [1, 2, 3]
+
+
+def test_a_creation_timestamp_selects_a_snapshot_or_else_files(table):
+    times = [table.context.snapshots.read(i).time_millis for i in (1, 2, 3)]
+    assert ids(table.with_options({"scan.creation-time-millis": times[1]})) == [1, 2]
+    assert ids(table.with_options({"scan.creation-time-millis": times[2] + 1})) == []
+    assert ids(table.with_options({"scan.creation-time-millis": 0})) == [1, 2, 3]
 
 
 def test_times_may_be_texts_and_dates(table):
