@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from paimon_core.codec.bucket_function import function_problem
 from paimon_core.options import TableOptions
+from paimon_core.options.scan_position import OTHER_BRANCHES
 from paimon_core.schema import TableSchema
 
 _CROSS_PARTITION = "a primary key without the partition keys (cross-partition upsert)"
@@ -61,6 +62,7 @@ def opened_options(
         refused.append("clustering.incremental=true with a primary key")
     if options["data-evolution.enabled"]:
         refused.append("data-evolution.enabled=true")
+    refused += [option for option in OTHER_BRANCHES if options[option] is not None]
     hashed = options["bucket"] > 0 or (options["bucket"] == -2 and schema.primary_keys)
     keys = (options["bucket-key"] or schema.trimmed_primary_keys) if hashed else ()
     function = options["bucket-function.type"]

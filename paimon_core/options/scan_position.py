@@ -15,6 +15,9 @@ COMPACTED, LATEST_DELTA = "compacted-full", "latest-delta"
 FILE_TIME, CREATION_TIME = "scan.file-creation-time-millis", "scan.creation-time-millis"
 INCREMENTAL = ("incremental-between", "incremental-between-timestamp", "incremental-to-auto-tag")
 """The options under which reads return changes."""
+PRIMARY_BRANCH = "scan.primary-branch"
+OTHER_BRANCHES = ("scan.fallback-branch", PRIMARY_BRANCH)
+"""The options under which reads also use another branch."""
 _OF_MODE = {"from-timestamp": _TIMES, "from-snapshot": _SNAPSHOTS, "from-snapshot-full": ("scan.snapshot-id",)}
 _OF_MODE |= {
     "incremental": INCREMENTAL,

@@ -156,7 +156,7 @@ class Scan:
                 yield from _typed(table, schema).to_batches()
 
         batches = parallel_batches(read, splits, threads=threads, held_bytes=held_bytes, ordered=ordered)
-        yield from batches if self.limit is None else _first_rows(batches, min(self.limit, _MAX_ROWS))
+        yield from batches if self.limit is None else first_rows(batches, min(self.limit, _MAX_ROWS))
 
     def to_batches(
         self, *, ordered: bool = True, threads: int | None = None, held_bytes: int = HELD_BYTES
@@ -280,7 +280,7 @@ class Scan:
         return self.to_batches().__arrow_c_stream__(requested_schema)
 
 
-def _first_rows(batches: Iterator[pa.RecordBatch], count: int) -> Iterator[pa.RecordBatch]:
+def first_rows(batches: Iterator[pa.RecordBatch], count: int) -> Iterator[pa.RecordBatch]:
     """Yield the first rows, and read no further batch when there are enough."""
     with contextlib.closing(batches):  # type: ignore[type-var]
         for batch in batches:

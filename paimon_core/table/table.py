@@ -30,6 +30,7 @@ from paimon_core.table import compaction
 from paimon_core.table.branches import Branches
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.expiry import requested_retentions
+from paimon_core.table.fallback import refuse_other_branch
 from paimon_core.table.maintenance import Maintenance
 from paimon_core.table.merging import TableMerges
 from paimon_core.table.rescale import rescale
@@ -92,6 +93,7 @@ class Table(TableMerges):
         handle. Raises InvalidRequest, SchemaMismatch, SnapshotNotFound, UnsupportedFeature.
         """
         self._check_latest("be followed")
+        refuse_other_branch(self.context)
         return open_stream(
             self.context, start, full=full, columns=columns, where=where, consumer=consumer, on_overwrite=on_overwrite
         )

@@ -28,6 +28,7 @@ from paimon_core.table.changes.diff import Diff, diff_between
 from paimon_core.table.changes.incremental import incremental_scan
 from paimon_core.table.changes.versions import Bound
 from paimon_core.table.dynamic_options import selects_snapshot, with_dynamic_options
+from paimon_core.table.fallback import fallback_scan, refuse_other_branch
 from paimon_core.table.inspect import Inspect
 from paimon_core.table.leases import Lease, LeaseTag, leases_of
 from paimon_core.table.query import Scan, new_scan
@@ -115,12 +116,14 @@ class TableView:
         """
         position = None if self.pinned is not None else scan_position(self.options)
         if position is not None and selects_changes(*position):
+            refuse_other_branch(self.context)
             return incremental_scan(self.context, *position, columns, where, limit, micros=timestamps_in_micros)
         created_from = self._created_from(position)
-        table = self.reading() if created_from is None else self
+        table = self._selected() if created_from is None else self
         context = in_microseconds(table.context) if timestamps_in_micros else table.context
         scan = new_scan(context, table._position(), columns, where, limit, pinned=table.pinned is not None)
-        return replace(scan, created_from=created_from)
+        scan = replace(scan, created_from=created_from)
+        return fallback_scan(scan, columns, where, micros=timestamps_in_micros)
 
     def _created_from(self, position: tuple[str, Any] | None) -> int | None:
         """Return the epoch milliseconds from which on files are read; None: all files of a snapshot."""
@@ -150,6 +153,10 @@ class TableView:
         Raises UnsupportedFeature when they select it in a way that is not supported, InvalidOption when they contradict
         each other, SnapshotNotFound, TagNotFound. A table that ``at`` has pinned is unchanged.
         """
+        refuse_other_branch(self.context)
+        return self._selected()
+
+    def _selected(self) -> Self:
         if self.pinned is not None:
             return self
         self.options.check_scannable(self.name)
@@ -203,6 +210,7 @@ class TableView:
         Raises SnapshotNotFound naming the snapshot that has expired (also during the read) or never existed,
         InvalidRequest, SchemaMismatch.
         """
+        refuse_other_branch(self.context)
         return changes_between(
             self.context, self.pinned, start, end, columns=columns, where=where, way=way, with_commit=with_commit
         )
@@ -214,6 +222,7 @@ class TableView:
         are the rows that one version has more often than the other, in whatever files they are. Only files that the
         versions do not have in common are read, and those whose keys overlap with them. Raises as ``changes``.
         """
+        refuse_other_branch(self.context)
         return diff_between(self.context, a, b, columns, where)
 
     def at(

@@ -14,7 +14,7 @@ from paimon_core.metadata.rules.clustering_rules import check_clustering
 from paimon_core.metadata.rules.engine_rules import check_engine_options
 from paimon_core.metadata.rules.producer_rules import check_producer_options
 from paimon_core.metadata.time_field import check_record_expiry
-from paimon_core.options.scan_position import scan_position
+from paimon_core.options.scan_position import OTHER_BRANCHES, scan_position
 from paimon_core.storage.paths import partition_path
 from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS, STRING_ROOTS
 
@@ -37,6 +37,12 @@ def check_table(context: TableContext) -> None:
     _check_compaction(context)
     check_clustering(context)
     scan_position(context.options)
+    for option in OTHER_BRANCHES:
+        if context.schema.options.get(option, "").strip():
+            raise UnsupportedFeature(
+                f"option {option} cannot be stored: a table that has it is only read. Pass it to Table.with_options",
+                option=option,
+            )
     indexed_fields(context.options.file_indexes, context.schema.by_name)
 
 

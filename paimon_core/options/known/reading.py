@@ -90,15 +90,24 @@ OPTIONS: tuple[Option, ...] = (
         "partitions that are read: key=value,...; several are separated by semicolons",
         older=("lookup.dynamic-partition",),
     ),
-    refused("scan.fallback-branch", TEXT, "", "branch that is read for partitions which this branch lacks"),
+    obeyed(
+        "scan.fallback-branch",
+        TEXT,
+        "",
+        "branch that scans read for partitions which this branch lacks; a table with this option is only read",
+        parse_word_or_none,
+        stops=Stops.SCANS,
+    ),
     carried(
         "scan.fallback-branch.read-fail-fast", BOOLEAN, "false", "a read fails when the fallback branch cannot be read"
     ),
-    refused(
+    obeyed(
         "scan.primary-branch",
         TEXT,
         "",
-        "branch that is read first; this branch is read for partitions which that one lacks",
+        "branch that scans read first; this branch is read for partitions which that one lacks, and is only read",
+        parse_word_or_none,
+        stops=Stops.SCANS,
     ),
     refused("scan.fallback-snapshot-branch", TEXT, "", "branch with the snapshots of a chain table"),
     refused("scan.fallback-delta-branch", TEXT, "", "branch with the changes of a chain table"),
