@@ -39,8 +39,11 @@ from paimon_core.parallel_work import run_parallel
 
 JOINT_BYTES = 1 << 20
 """Unpacked bytes of a manifest up to which it is decoded together with others."""
-FEW_BYTES = 8 << 10
-"""The size of manifests, about 80 entries, up to which it is faster to decode their records one by one."""
+FEW_BYTES = 6 << 10
+"""The size of manifests, about 80 entries, up to which it is faster to decode their records one by one; in addition to
+``HEADER_BYTES`` for each manifest."""
+HEADER_BYTES = 2300
+"""About what the schema takes in a manifest, so that many manifests of one entry count as few entries."""
 
 _FIELDS = {
     "_KIND": ("kind", "long"),
@@ -97,11 +100,11 @@ class _Blocks:
 def decode_manifests(files: Sequence[tuple[bytes, str]], holding: Collection[bytes] | None = None) -> list[Entries]:
     """Return the entries of each manifest, given their bytes and paths; paths are used in error messages.
 
-    They are columns, except those of manifests that are together smaller than ``FEW_BYTES``, which are values.
+    They are columns, except those of manifests that are together small (``FEW_BYTES``), which are values.
 
     ``holding``: entries that contain none of these texts may be left out. Raises the errors of ``decode_entries``.
     """
-    if sum(len(data) for data, _ in files) <= FEW_BYTES:
+    if sum(max(len(data) - HEADER_BYTES, 0) for data, _ in files) <= FEW_BYTES:
         return [tuple(decode_entries(data, path, holding)) for data, path in files]
 
     def decoded(file: tuple[bytes, str]) -> EntryColumns | _Blocks:
@@ -279,7 +282,10 @@ def _check_unicode(data: bytes, spans: Spans, at: Any, *, array: bool = False) -
 
 
 def _places(buffer: Bytes, records: Records) -> Numbers:
-    """Return the places where a version, a kind and a partition of as many columns as the first one follow."""
+    """Return the places where a version, a kind and a partition of as many columns as the first one follow.
+
+    Without columns all partitions are equal, with their length before them.
+    """
     end = len(buffer) - len(PADDING)
     lead = 0 if records.branch is None else 1
     places = np.flatnonzero(buffer[:end] == 2 * VERSION)
@@ -288,12 +294,15 @@ def _places(buffer: Bytes, records: Records) -> Numbers:
         places = places[places > 0]
         places = places[buffer[places - 1] == 2 * (records.branch or 0)]
     partition = _row_starts(buffer, np.array([lead], np.int64))
-    arity = buffer[partition[0] : partition[0] + _ARITY_BYTES]
-    rows = _row_starts(buffer, places)
-    rows = np.minimum(rows, end)
+    at = int(partition[0])
+    arity = buffer[at : at + _ARITY_BYTES]
+    first, last = 0, _ARITY_BYTES
+    if not arity.any():
+        first, last = -1, min(int(buffer[at - 1]) // 2, end - at)
+    rows = np.minimum(_row_starts(buffer, places), end)
     matches = np.ones(len(places), bool)
-    for offset in range(_ARITY_BYTES):
-        matches &= buffer[rows + offset] == arity[offset]
+    for offset in range(first, last):
+        matches &= buffer.take(rows + offset, mode="clip") == buffer[at + offset]
     out: Numbers = places[matches] - lead
     return out
 

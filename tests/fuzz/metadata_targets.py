@@ -112,7 +112,7 @@ def _schema(data: bytes) -> object:
 
 
 def _manifest(data: bytes) -> object:
-    with mock.patch.object(entry_decoder, "FEW_BYTES", 0):
+    with mock.patch.object(entry_decoder, "FEW_BYTES", -1):
         entries = list(values_of(entry_decoder.decode_manifests([(data, "m")])[0]))
     assert entries == decode_entries(data, "m")
     for entry in entries[:50]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import fastavro
 import pytest
 
+import paimon_core as paimon
 from paimon_core.codec.avro_file import read_avro, write_avro
 from paimon_core.errors import CorruptTable, PaimonError, UnsupportedFeature
 from paimon_core.metadata import entry_decoder
@@ -26,7 +27,7 @@ COUNTS = tuple(n for n in NUMBERS if n >= 0)
 @pytest.fixture(autouse=True)
 def columns_only(monkeypatch):
     """Small manifests are decoded as columns too; ``by_record`` counts those that are not."""
-    monkeypatch.setattr(entry_decoder, "FEW_BYTES", 0)
+    monkeypatch.setattr(entry_decoder, "FEW_BYTES", -1)
     by_record = []
     monkeypatch.setattr(
         entry_decoder, "decode_entries", lambda *args: (by_record.append(args[1]), decode_entries(*args))[1]
@@ -103,6 +104,26 @@ def test_small_and_large_manifests_together(monkeypatch, columns_only):
     old = write_avro(["null", MANIFEST_SCHEMA], read_avro(encode_entries([BARE, BARE], "zstd"), "m"))
     assert [c.entries() for c in decode_manifests([*files, (old, "old")])] == [*manifests, [BARE, BARE]]
     assert not columns_only
+
+
+def test_many_small_manifests_without_partitions_are_decoded_at_once(monkeypatch):
+    """Empty partitions are found everywhere in statistics; taken for records, they would make the whole fail."""
+    catalog = paimon.open_catalog("memory://many-small-manifests")
+    catalog.create_database("db")
+    columns = {"k": "BIGINT NOT NULL", "a": "INT", "s": "STRING"}
+    table = catalog.create_table("db.t", columns, primary_key=["k"], options={"bucket": 1, "write-only": "true"})
+    for number in range(20):
+        table.write([{"k": number, "a": number, "s": f"x{number}"}, {"k": number + 70, "a": 1, "s": None}])
+    context = table.context
+    listed = context.manifests.manifests_of(context.snapshots.latest())
+    files = [(context.storage.read(p), p) for p in (context.paths.manifest(m.file_name) for m in listed)]
+    calls = []
+    places = entry_decoder._places
+    monkeypatch.setattr(entry_decoder, "_places", lambda *args: calls.append(len(found := places(*args))) or found)
+    found = decode_manifests(files)
+    assert [c.entries() for c in found] == [decode_entries(*file) for file in files]
+    assert len(files) == 20
+    assert calls == [20]
 
 
 def test_bytes_that_look_like_a_record(columns_only):
@@ -183,6 +204,7 @@ def test_long_arrays_of_few_entries_are_decoded_by_record(columns_only):
 
 def test_many_places_that_look_like_records_use_little_memory(columns_only):
     """Each eight bytes of a key look like the start of a record: the manifest is decoded by record."""
-    entry = dataclasses.replace(BARE, file=dataclasses.replace(BARE.file, min_key=b"\4\0\x18\0\0\0\0\0" * 50_000))
+    file = dataclasses.replace(BARE.file, min_key=b"\4\0\x18\0\0\0\1\0" * 50_000)
+    entry = dataclasses.replace(BARE, partition=b"\0\0\0\1" + bytes(16), file=file)
     assert decode_manifests([(encode_entries([entry], "none"), "m")])[0].entries() == [entry]
     assert columns_only == ["m"]

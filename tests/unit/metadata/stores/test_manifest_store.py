@@ -225,7 +225,7 @@ def test_a_not_null_column_has_a_range(store):
 
 def test_a_large_manifest_is_read_in_part_until_it_is_cached(store, monkeypatch):
     monkeypatch.setattr(manifest_store, "WHOLE_BYTES", 0)
-    monkeypatch.setattr(entry_decoder, "FEW_BYTES", 0)
+    monkeypatch.setattr(entry_decoder, "FEW_BYTES", -1)
     store.partition_types = (parse_type("INT"),)
     rows = [encode_row([p], store.partition_types) for p in range(4)]
     entries = [entry(f"f{at}", partition=rows[at // 300]) for at in range(1200)]
