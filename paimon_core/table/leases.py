@@ -59,7 +59,7 @@ class Lease(Generic[View]):
         self._context = view.context
         self._started = clock.now_millis()
         self._check(keep_for)
-        if holder and not _HOLDER.fullmatch(holder):
+        if not isinstance(holder, str) or (holder and not _HOLDER.fullmatch(holder)):
             raise InvalidRequest(
                 f"holder must be 1 to 64 letters, digits, '.', '_' and '-', not {holder!r:.80}", holder=holder
             )
@@ -70,19 +70,23 @@ class Lease(Generic[View]):
                 f"tags {PREFIX}* that are not in use",
                 table=self._context.name,
             )
+        self._holder = holder
         position = view.latest_snapshot()
-        number = 0 if position is None else position.id
-        name = f"{PREFIX}{number}-{uuid.uuid4().hex[:8]}" + (f"-{holder}" if holder else "")
+        name = self._new_name(0 if position is None else position.id)
         self.tag: Tag = Tags(self._context, view.pinned).create(name, keep_for=keep_for)
         self.table: View = view._pinned(self.tag.snapshot)
 
     def renew(self, keep_for: datetime.timedelta) -> None:
-        """Keep the snapshot for this time from now on.
+        """Keep the snapshot for this time from now on, also when it has expired under the lease; the tag is a new one.
 
-        Raises InvalidRequest beyond ``LONGEST`` from the start, TagNotFound when the lease was over and is deleted.
+        The old tag is deleted when the new one exists, so that the snapshot is protected at every moment. Raises
+        InvalidRequest beyond ``LONGEST`` from the start, TagNotFound when the lease has ended and its tag is deleted.
         """
         self._check(keep_for)
-        self.tag = Tags(self._context).replace(self.tag.name, self.tag.snapshot.id, keep_for=keep_for)
+        old = Tags(self._context).read(self.tag.name)
+        self.tag = Tags(self._context, old.snapshot).create(self._new_name(old.snapshot.id), keep_for=keep_for)
+        with contextlib.suppress(TagNotFound):
+            Tags(self._context).delete(old.name)
 
     def release(self) -> None:
         """End the lease, and delete files that only it kept; nothing happens when it has ended before."""
@@ -94,6 +98,9 @@ class Lease(Generic[View]):
 
     def __exit__(self, *_: object) -> None:
         self.release()
+
+    def _new_name(self, snapshot_id: int) -> str:
+        return f"{PREFIX}{snapshot_id}-{uuid.uuid4().hex[:8]}" + (f"-{self._holder}" if self._holder else "")
 
     def _check(self, keep_for: datetime.timedelta) -> None:
         end = clock.now_millis() + as_millis("keep_for", keep_for) - self._started

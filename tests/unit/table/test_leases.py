@@ -90,6 +90,23 @@ def test_a_lease_is_renewed_up_to_the_limit_and_ends_once(table, monkeypatch):
         lease.renew(HOUR)
 
 
+def test_a_lease_is_renewed_when_its_snapshot_has_expired(table):
+    put(table, 7)
+    lease = table.lease(HOUR, holder="nightly")
+    overwritten_and_expired(table)
+    before = lease.tag
+    lease.renew(2 * HOUR)
+    (held,) = table.leases()
+    assert (held.tag, held.holder, held.snapshot_id) == (lease.tag.name, "nightly", 1)
+    assert held.expires_millis > before.expires_millis
+    overwritten_and_expired(table)
+    assert values(lease.table) == [7]
+    lease.release()
+    assert table.leases() == []
+    with pytest.raises(paimon.TagNotFound):
+        lease.renew(HOUR)
+
+
 def test_a_lease_that_is_never_released_expires(table, monkeypatch):
     put(table, 7)
     lease = table.lease(HOUR)
@@ -108,6 +125,8 @@ def test_wrong_leases_are_refused(table, monkeypatch):
             table.lease(wrong)
     with pytest.raises(paimon.InvalidRequest, match="holder must be"):
         table.lease(HOUR, holder="a/b")
+    with pytest.raises(paimon.InvalidRequest, match="holder must be"):
+        table.lease(HOUR, holder=5)
     monkeypatch.setattr(leases, "MOST_LEASES", 1)
     with table.lease(HOUR), pytest.raises(paimon.InvalidRequest, match="has 1 leases"):
         table.lease(HOUR)
