@@ -38,7 +38,7 @@ def open_stream(
     check_producer(context)
     on_overwrite = overwrite_rule(context, on_overwrite)
     scan = new_scan(context, None, columns, where, None)
-    consumer = consumer or context.options["consumer-id"]
+    consumer = context.options["consumer-id"] if consumer is None else consumer
     known = None
     if consumer is not None:
         context.paths.consumer(consumer)  # raises InvalidRequest for a name that is not a file name

@@ -374,6 +374,7 @@ def test_an_unknown_changelog_producer(create):
         ({}, {"on_overwrite": "ignore"}, InvalidRequest),
         ({}, {"on_overwrite": "added"}, UnsupportedFeature),
         ({}, {"consumer": "a/b"}, InvalidRequest),
+        ({}, {"consumer": ""}, InvalidRequest),
         ({}, {"start": "compacted-full"}, SnapshotNotFound),
         ({"scan.watermark": "5"}, {}, UnsupportedFeature),
     ],
