@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Context, Decimal
 from typing import Any
 
 from paimon_core.datafile.formats import format_of
 from paimon_core.datafile.parquet.footer import chunk_bounds, has_column, read_footer, row_group_count
+from paimon_core.datafile.parquet.stored_bounds import stored_value
 from paimon_core.datafile.parquet.thrift import parse_struct
 from paimon_core.datafile.reader import opened
 from paimon_core.schema import KEY_PREFIX, DataField
 from paimon_core.storage.storage import Storage
-from paimon_core.types import STRING_ROOTS, DataType, TypeRoot
+from paimon_core.types import BINARY_ROOTS, DataType
 
 _BOOLEAN, _INT32, _INT64 = 0, 1, 2
-_EXACT = Context(prec=80)
-_INTEGRAL = frozenset(
-    {
-        TypeRoot.TINYINT,
-        TypeRoot.SMALLINT,
-        TypeRoot.INT,
-        TypeRoot.BIGINT,
-        TypeRoot.DATE,
-        TypeRoot.TIME,
-        TypeRoot.TIMESTAMP,
-        TypeRoot.TIMESTAMP_LTZ,
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +62,8 @@ def _value(raw: bytes | None, physical: int, dtype: DataType) -> Any:
     """
     if raw is None:
         return None
-    if dtype.root in STRING_ROOTS:
-        with contextlib.suppress(UnicodeDecodeError):
-            return raw.decode()
-        return None
     if physical == _BOOLEAN:
-        return bool(raw[0])
-    if dtype.root is TypeRoot.DECIMAL:
-        unscaled = int.from_bytes(raw, "little" if physical in (_INT32, _INT64) else "big", signed=True)
-        return _EXACT.scaleb(Decimal(unscaled), -dtype.scale)
-    if dtype.root in _INTEGRAL and physical in (_INT32, _INT64):
-        return int.from_bytes(raw, "little", signed=True)
-    return None
+        return stored_value(bool(raw[0]), dtype)
+    if physical in (_INT32, _INT64):
+        return stored_value(int.from_bytes(raw, "little", signed=True), dtype)
+    return None if dtype.root in BINARY_ROOTS else stored_value(raw, dtype)

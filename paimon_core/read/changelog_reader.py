@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
@@ -10,10 +10,9 @@ from paimon_core.datafile.reader import read_batches
 from paimon_core.errors import CorruptTable
 from paimon_core.lsm.key_windows import WINDOW_ROWS
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.predicate import Predicate
 from paimon_core.read.bucket_reader import BucketReader
-from paimon_core.scan.changelog_plan import ChangedFile, changed_files, changed_snapshot
+from paimon_core.scan.changelog_plan import ChangedFile
 from paimon_core.schema import KIND_FIELD, ROW_KINDS, TableSchema
 
 ROW_KIND = pa.field("rowkind", pa.string(), nullable=False)
@@ -22,22 +21,6 @@ ROW_KIND = pa.field("rowkind", pa.string(), nullable=False)
 def changes_schema(schema: TableSchema, columns: Sequence[str]) -> pa.Schema:
     """Return the schema of changed rows: ``rowkind``, then the columns."""
     return pa.schema([ROW_KIND, *(f.arrow for f in schema.select(columns))])
-
-
-def read_changes(
-    context: TableContext, snapshot_ids: Iterable[int], columns: Sequence[str], where: Predicate | None = None
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows that these snapshots changed and that match ``where``, as ``changes_schema``.
-
-    Holds one batch in memory. Raises SnapshotNotFound when a snapshot expires before its rows are read, CorruptTable
-    for broken files, TableNotFound when the table was dropped or re-created, because the ids then mean other snapshots.
-    """
-    for snapshot_id in snapshot_ids:
-        snapshot = changed_snapshot(context, snapshot_id)
-        check_same_table(context)
-        with context.manifests.reading(snapshot):
-            for changed in changed_files(context, snapshot):
-                yield from read_changed_file(context, changed, columns, where)
 
 
 def read_changed_file(

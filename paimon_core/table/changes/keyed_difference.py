@@ -14,13 +14,11 @@ from itertools import chain
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from paimon_core.lsm.aggregates.value_codes import same_object
 from paimon_core.lsm.changelog import changes
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.engines.engine_choice import merge_engine
-from paimon_core.lsm.gather import Flags, contiguous
+from paimon_core.lsm.equality import equal_values, same_rows
 from paimon_core.lsm.key_groups import key_codes
 from paimon_core.lsm.key_order import KeyOrder, SortKey, key_order
 from paimon_core.lsm.key_windows import WINDOW_ROWS, windows
@@ -187,7 +185,7 @@ def _difference(before: pa.Table, after: pa.Table, key: Sequence[str], names: Se
     both = np.flatnonzero((old >= 0) & (new >= 0))
     pairs = before.take(pa.array(old[both])), after.take(pa.array(new[both]))
     touched = np.ones(len(keys), np.bool_)
-    touched[both] = ~equal_rows(*pairs, [name for name in names if name not in key])
+    touched[both] = ~same_rows(*pairs, [name for name in names if name not in key], equal_values)
     return changes(before, old[touched], after, new[touched], None)
 
 
@@ -196,22 +194,3 @@ def _places(codes: np.ndarray, keys: np.ndarray) -> np.ndarray:
     out = np.full(len(keys), -1, np.int64)
     out[np.searchsorted(keys, codes)] = np.arange(len(codes))
     return out
-
-
-def equal_rows(left: pa.Table, right: pa.Table, names: Sequence[str]) -> Flags:
-    """Return one boolean per row: whether two tables of equal length have equal values in all of ``names``."""
-    same = np.ones(len(left), np.bool_)
-    for name in names:
-        same &= equal_values(contiguous(left[name]), contiguous(right[name]))
-    return same
-
-
-def equal_values(left: pa.Array, right: pa.Array) -> Flags:
-    """Return one boolean per row: whether values are equal; null equals null, NaN equals NaN."""
-    if pa.types.is_nested(left.type):
-        numbers = same_object(pa.concat_arrays([left, right]))
-        return np.asarray(numbers[: len(left)] == numbers[len(left) :])
-    same = pc.or_(pc.fill_null(pc.equal(left, right), False), pc.and_(left.is_null(), right.is_null()))
-    if pa.types.is_floating(left.type):
-        same = pc.or_(same, pc.fill_null(pc.and_(pc.is_nan(left), pc.is_nan(right)), False))
-    return np.asarray(same.to_numpy(zero_copy_only=False))
