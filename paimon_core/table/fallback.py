@@ -43,7 +43,7 @@ def refuse_other_branch(context: TableContext) -> None:
     if (found := other_branch(context)) is not None:
         raise UnsupportedFeature(
             f"table {context.name} has option {found[0]} = {found[1]}: only a scan of the table reads two branches. "
-            "Read one branch through with_options or branch",
+            f"with_options({{{found[0]!r}: ''}}) reads this branch alone",
             table=context.name,
             option=found[0],
         )

@@ -109,6 +109,7 @@ def test_what_reads_one_branch_refuses_the_option(table):
     with pytest.raises(UnsupportedFeature, match="cannot be stored"):
         table.alter("SET ('scan.fallback-branch' = 'other')")
     assert table.scan().count() == 6
+    assert len(list(fallback.with_options({FALLBACK: ""}).changes().to_arrow())) == 4
 
 
 def test_branches_with_other_columns_are_refused(table):
