@@ -31,8 +31,8 @@ from paimon_core.scan.split import Split
 from paimon_core.schema import KIND_FIELD, SEQUENCE_FIELD, DataField
 
 _STEP_ROWS = 1 << 16
-_LEAST_MERGED = 1 << 12
-"""The fewest rows of a sorted run to merge at once."""
+_LEAST_ROWS = 1 << 12
+"""The fewest rows to decode at once where a merge or a deletion vector leaves out rows: many may precede the first."""
 _ROW = "\x00row"
 
 
@@ -60,7 +60,8 @@ def read_split(
         pushed = pushdown(context, split, columns, where)
         if not pushed.matches:
             return
-        few = None if most is None or where is not None else max(1 if split.raw else _LEAST_MERGED, most)
+        least = 1 if split.raw and not split.vectors else _LEAST_ROWS
+        few = None if most is None or where is not None else max(least, most)
         reader = BucketReader(
             context, split.partition, split.bucket, threads, vectors=split.vectors, counts=counts, batch_rows=few
         )

@@ -185,3 +185,13 @@ def test_a_merge_decodes_keys_asked_columns_and_what_decides(catalog):
         assert set(counts.columns) - {"_SEQUENCE_NUMBER", "_VALUE_KIND"} == asked - {"_SEQUENCE_NUMBER"}
         rows, counts = ran(table.scan(["a"], where=col("k") == 41))
         assert (rows, counts.columns["a"], counts.row_groups_read) == ([{"a": 1}], 20, 2), "filtered below the merge"
+
+
+def test_a_limit_reads_more_than_the_wanted_rows_at_once_where_rows_are_deleted(catalog):
+    table = catalog.create_table("db.t", {"k": "BIGINT"}, options={"deletion-vectors.enabled": "true"})
+    table.write(pa.table({"k": range(1000)}))
+    assert len(next(read_split(table.context, table.scan().splits()[0], ["k"], most=1))) == 1
+    table.delete(where=col("k") < 200)
+    (split,) = table.scan().splits()
+    assert split.vectors
+    assert len(next(read_split(table.context, split, ["k"], most=1))) > 1, "thousands of rows may be deleted"
