@@ -22,6 +22,8 @@ ByteColumn = tuple[npt.NDArray[np.uint8], Numbers, Numbers]
 """Texts within one buffer: the buffer, and the start and length of each."""
 
 _FILE_NUMBERS = ("schema_id", "level", "file_size", "row_count", "min_sequence_number", "max_sequence_number")
+_SPLIT_BYTES = 400
+"""The memory of a split that is kept."""
 
 
 @dataclass(frozen=True)
@@ -79,13 +81,18 @@ class EntryTable:
     key_stats: Callable[[Numbers], StatsBytes]
     value_stats: Callable[[Numbers], StatsBytes]
     """Return the statistics of the files at some positions."""
-    nbytes: int = 0
+    entry_bytes: int = 0
     """The memory of the entries."""
-    derived: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
-    """What was computed from these entries, for later plans of the same snapshot."""
+    packed: dict[Hashable, list[Any]] = field(default_factory=dict, compare=False, repr=False)
+    """The splits into which these entries were packed last, by the rule, for later plans of the same snapshot."""
 
     def __len__(self) -> int:
         return len(self.partition)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the entries and of the splits."""
+        return self.entry_bytes + _SPLIT_BYTES * sum(map(len, list(self.packed.values())))
 
     @staticmethod
     def of_columns(entries: EntryColumns) -> EntryTable:
@@ -126,7 +133,7 @@ class EntryTable:
             keys=lambda at: (entries.bytes_at("min_key", at), entries.bytes_at("max_key", at)),
             key_stats=stats("key"),
             value_stats=stats("value"),
-            nbytes=entries.nbytes + 3 * partition.nbytes,
+            entry_bytes=entries.nbytes + 3 * partition.nbytes,
             **columns,
         )
 

@@ -132,11 +132,13 @@ def _pack(table: EntryTable, schema: TableSchema, rule: PackingRule, pruners: Pr
     """Yield the splits, bucket by bucket; their files become values when they are read."""
     types = tuple(f.type for f in schema.key_fields)
     if pruners.value is None:
-        packed = table.derived.get((rule, types))
-        if packed is None:
-            packed = table.derived[rule, types] = list(_packed(table, types, rule, None))
+        packed = table.packed.get((rule, types), [])
+        if not packed:
+            packed = list(_packed(table, types, rule, None))
+            table.packed.clear()  # one rule at a time, because each may take as much memory as the entries
+            table.packed[rule, types] = packed
     else:
-        packed = _packed(table, types, rule, value_matches(pruners.value, table))
+        packed = list(_packed(table, types, rule, value_matches(pruners.value, table)))
     for place, some in packed:
         load = partial(table.files, some.files)
         yield place, LazyFiles(len(some.files), some.row_count, some.size_bytes, load), some.layout

@@ -329,3 +329,19 @@ def test_one_partition_of_a_large_manifest_is_found(monkeypatch, sql, values, wh
     monkeypatch.setattr(manifest_store, "WHOLE_BYTES", 0)
     assert names(table.plan(where=where)) == whole
     assert 0 < len(whole) < 300 * len(values)
+
+
+def test_one_packing_of_a_snapshot_is_kept_and_counts_as_memory():
+    table = MetadataTable(LOG)
+    table.commit(*(table.entry(data_file(LOG, name)) for name in ("a", "b")))
+    manifests, snapshot = table.manifests(), table.snapshot()
+    for size in ("1 mb", "2 mb"):
+        plan_scan(
+            snapshot=snapshot,
+            schema=LOG,
+            options=TableOptions.parse({"source.split.target-size": size}),
+            manifests=manifests,
+            schemas={0: LOG}.__getitem__,
+        )
+    (kept,) = manifests.cache._computed.values()
+    assert (len(kept.packed), kept.nbytes > kept.entry_bytes) == (1, True)
