@@ -46,7 +46,7 @@ _TEXTS = {"starts_with": Op.STARTS, "ends_with": Op.ENDS, "match_substring": Op.
 class _Call:
     function: str
     arguments: list[Any]
-    options: dict[str, Any]
+    options: dict[str, pa.Scalar]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def _tree(expression: pc.Expression) -> Any:
                 calls += 1
                 check_limit("the filter", calls, 4 * FILTER_COMPARISONS, "calls")
             case "options":
-                stack[-1].append(batch.column(int(value))[0].as_py())
+                stack[-1].append(dict(batch.column(int(value))[0].items()))
             case "end":
                 parts = stack.pop()
                 options = parts.pop() if parts and isinstance(parts[-1], dict) else {}
@@ -199,13 +199,13 @@ def _compared(op: Op, left: Any, right: Any, function: str) -> Predicate:
     return column.test(op, _value(right.value) if isinstance(right, _Literal) else _column(right, function))
 
 
-def _listed(column: Column, options: dict[str, Any], negated: bool) -> Predicate:
+def _listed(column: Column, options: dict[str, pa.Scalar], negated: bool) -> Predicate:
     """For Arrow, "is_in" of a null is false, not unknown, or with a null in the list true."""
-    values, behavior = options["value_set"], options["null_matching_behavior"]
-    has_null = any(v is None for v in values)
+    values, behavior = options["value_set"].values, options["null_matching_behavior"].as_py()
+    has_null = values.null_count > 0
     if behavior > _SKIP and has_null:
         raise UnsupportedFeature("a filter cannot contain Arrow's is_in with this null_matching_behavior and a null")
-    found = column.is_in([_literal(v) for v in values if v is not None])
+    found = column.is_in([_value(v) for v in values if v.is_valid])
     if has_null and behavior == _MATCH:
         found = found | column.is_null()
     elif negated and behavior <= _SKIP:
@@ -217,9 +217,9 @@ _MATCH, _SKIP = 0, 1
 """Values of null_matching_behavior: a null in the list matches nulls, or is ignored; for others nulls are unknown."""
 
 
-def _tested(function: str, argument: Any, options: dict[str, Any]) -> Predicate:
-    if function in _TEXTS and not options["ignore_case"]:
-        pattern = options["pattern"]
+def _tested(function: str, argument: Any, options: dict[str, pa.Scalar]) -> Predicate:
+    if function in _TEXTS and not options["ignore_case"].as_py():
+        pattern = options["pattern"].as_py()
         column = _column(argument, function)
         return column.like(pattern) if function == "match_like" else column.test(_TEXTS[function], pattern)
     if function in ("is_null", "is_valid", "is_nan"):
@@ -229,7 +229,7 @@ def _tested(function: str, argument: Any, options: dict[str, Any]) -> Predicate:
         nan = column == math.nan
         if function == "is_nan":
             return nan
-        return column.is_null() | nan if options.get("nan_is_null") else column.is_null()
+        return column.is_null() | nan if options.get("nan_is_null", pa.scalar(False)).as_py() else column.is_null()
     raise UnsupportedFeature(f"a filter cannot contain Arrow's {function}", function=function)
 
 
@@ -243,13 +243,12 @@ def _column(node: Any, function: str) -> Column:
 def _value(scalar: pa.Scalar) -> Literal:
     if not scalar.is_valid:
         raise InvalidRequest("a comparison with null is never true: use is_null or is_valid")
-    if pa.types.is_timestamp(scalar.type) and scalar.type.unit == "ns":
-        zone = "Z" if scalar.type.tz else ""
-        return str(scalar.cast(pa.timestamp("ns")).cast(pa.string()).as_py()) + zone
-    return _literal(scalar.as_py())
-
-
-def _literal(value: Any) -> Literal:
+    kind = scalar.type
+    if pa.types.is_timestamp(kind) and kind.unit == "ns":
+        return str(scalar.cast(pa.timestamp("ns")).cast(pa.string()).as_py()) + ("Z" if kind.tz else "")
+    if kind == pa.time64("ns"):  # its value in Python has no nanoseconds
+        return str(scalar.cast(pa.string()).as_py())
+    value = scalar.as_py()
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:
         value = value.astimezone(datetime.UTC)
     return plain_literal(value)

@@ -76,11 +76,13 @@ def test_the_predicate_selects_the_rows_of_the_expression(expression):
         (pa.scalar(dt.datetime(2026, 5, 1, 1)), dt.datetime(2026, 5, 1, 1)),
         (pa.scalar(1, pa.timestamp("us", "UTC")), dt.datetime(1970, 1, 1, microsecond=1, tzinfo=dt.UTC)),
         (pa.scalar(1, pa.timestamp("ns")), "1970-01-01 00:00:00.000000001"),
+        (pa.scalar(1, pa.time64("ns")), "00:00:00.000000001"),
     ],
     ids=str,
 )
 def test_literals(scalar, literal):
     assert repr(from_arrow(scalar == A)) == repr(col("a") == literal)
+    assert repr(from_arrow(pc.is_in(A, value_set=pa.array([scalar])))) == repr(col("a").is_in([literal]))
 
 
 def test_names_are_taken_literally():
