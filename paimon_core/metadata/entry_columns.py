@@ -30,7 +30,6 @@ _FILE_NUMBERS = ("file_size", "row_count", "schema_id", "level", "min_sequence_n
 _NULLABLE_NUMBERS = ("creation_time_millis", "delete_row_count", "file_source", "first_row_id")
 _TEXTS = ("file_name", "external_path")
 _BYTES = ("partition", "min_key", "max_key", "embedded_index")
-_STATS_BYTES = ("key_min_values", "key_max_values", "value_min_values", "value_max_values")
 _ARRAYS: dict[str, Callable[[bytes], tuple[Any, ...]]] = {
     "key_null_counts": nullable_numbers,
     "value_null_counts": nullable_numbers,
