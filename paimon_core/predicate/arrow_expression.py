@@ -39,7 +39,7 @@ _COMPARISONS = {
     "greater_equal": Op.GE,
 }
 _MIRRORED = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
-_JOINS = frozenset({"and", "and_kleene", "or", "or_kleene"})
+_JOINS = frozenset({"and_kleene", "or_kleene"})
 _TEXTS = {"starts_with": Op.STARTS, "ends_with": Op.ENDS, "match_substring": Op.CONTAINS, "match_like": Op.LIKE}
 
 
@@ -59,8 +59,8 @@ def from_arrow(expression: pc.Expression, schema: pa.Schema | None = None) -> Pr
     """Return the predicate that selects the rows that an Arrow expression selects, except for NaN.
 
     ``schema``: the columns, so that unknown ones raise SchemaMismatch. Comparisons with literals and of two columns,
-    and, or, invert, is_in, is_null, is_valid, is_nan, starts_with, ends_with, match_substring, match_like and fields of
-    structs are converted; casts, arithmetic and other functions raise UnsupportedFeature naming the function.
+    ``&``, ``|``, ``~``, is_in, is_null, is_valid, is_nan, starts_with, ends_with, match_substring, match_like and
+    fields of structs are converted; casts, arithmetic and other functions raise UnsupportedFeature naming the function.
     """
     if not isinstance(expression, pc.Expression):
         raise InvalidRequest(f"from_arrow takes an Arrow expression, not {type(expression).__name__}")
@@ -182,7 +182,6 @@ def _unsupported(node: Any) -> UnsupportedFeature:
 
 def _joined(function: str, arguments: list[Any], negated: bool, depth: int) -> Predicate:
     """Join a chain of one function without recursion: Arrow nests a chain of 10,000 parts as many levels deep."""
-    is_and = function in ("and", "and_kleene")
     parts: list[Predicate] = []
     waiting = list(reversed(arguments))
     while waiting:
@@ -191,7 +190,7 @@ def _joined(function: str, arguments: list[Any], negated: bool, depth: int) -> P
             waiting.extend(reversed(part.arguments))
         else:
             parts.append(_predicate(part, negated, depth + 1))
-    return join(And if is_and != negated else Or, parts)
+    return join(And if (function == "and_kleene") != negated else Or, parts)
 
 
 def _compared(op: Op, left: Any, right: Any, function: str) -> Predicate:

@@ -92,8 +92,9 @@ class _Reading(Generic[Item]):
             self._stopped = True
             self._queues.clear()
             self._changed.notify_all()
-        for thread in self._threads:
-            if thread is not threading.current_thread():  # the garbage collector may run in any thread
+        # The garbage collector may call this in one of the threads, also while it holds the lock that others wait for.
+        if threading.current_thread() not in self._threads:
+            for thread in self._threads:
                 thread.join()
         _RUNNING.discard(self)
 

@@ -56,7 +56,7 @@ def pushdown(context: TableContext, split: Split, columns: Sequence[str], where:
     schema = context.schema
     bound = None if where is None else where.bind(schema.fields)
     values = {} if context.evolves else _partition_values(schema.partition_fields, split.partition)
-    row = pa.RecordBatch.from_pydict(values)
+    row = pa.RecordBatch.from_pydict({"": pa.nulls(1), **values})
     fixed, rest = _parted(bound, lambda used: used <= values.keys())
     if fixed is not None and not row_mask(fixed, row).all():
         return Pushdown(False, (), {}, None, None)

@@ -48,6 +48,7 @@ def read_rows(
     late = None
     if where is not None and not where.columns <= view.schema.by_name.keys():
         late = where.bind(fields).to_arrow()
+        settings = {**settings, "most": None}  # the rows that this filter leaves out do not count
         part = where.only(constant_names(placed.fields))
         placed = replace(placed, keep=None if part is None else part.bind(fields))
     names = [f.name for f in (*result, *(tested if late is not None else ())) if f.id not in PLACED_IDS]
