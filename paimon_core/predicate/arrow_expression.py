@@ -59,8 +59,8 @@ def from_arrow(expression: pc.Expression, schema: pa.Schema | None = None) -> Pr
     """Return the predicate that selects the rows that an Arrow expression selects, except for NaN.
 
     ``schema``: the columns, so that unknown ones raise SchemaMismatch. Comparisons with literals and of two columns,
-    ``&``, ``|``, ``~``, is_in, is_null, is_valid, is_nan, starts_with, ends_with, match_substring, match_like and fields of
-    structs are converted; casts, arithmetic and other functions raise UnsupportedFeature naming the function.
+    ``&``, ``|``, ``~``, is_in, is_null, is_valid, is_nan, starts_with, ends_with, match_substring, match_like and
+    fields of structs are converted; casts, arithmetic and other functions raise UnsupportedFeature naming the function.
     """
     if not isinstance(expression, pc.Expression):
         raise InvalidRequest(f"from_arrow takes an Arrow expression, not {type(expression).__name__}")

@@ -104,6 +104,8 @@ def test_names_are_taken_literally():
         (pc.scalar(1) == pc.scalar(1), "equal of a literal"),
         (pc.xor(pc.field("o"), pc.field("o")), "xor"),
         (pc.coalesce(A, A, A) == 1, "coalesce"),
+        (pc.Expression._call("or", [A == 1, pc.field("o")]), "or"),  # null where one side is null: not Kleene's or
+        (pc.Expression._call("and", [A == 1, pc.field("o")]), "and"),
     ],
     ids=str,
 )

@@ -8,7 +8,7 @@ import paimon_core as paimon
 from paimon_core import col
 from paimon_core.alter import AddColumn
 from paimon_core.errors import InvalidRequest, SchemaMismatch, UnsupportedFeature
-from paimon_core.read import split_reader
+from paimon_core.read import row_reader, split_reader
 
 PLACED = ["__paimon_partition", "__paimon_bucket", "__paimon_file_path", "__paimon_row_index"]
 ADDRESS = "ROW<zip_code INT, city STRING, geo ROW<lat DOUBLE, lon DOUBLE>, tags ARRAY<STRING>>"
@@ -55,6 +55,18 @@ def test_rows_of_an_append_table_tell_where_they_are(append):
     }
     assert append.scan().schema.names == ["id", "note", "d"]
     assert rows(append, ["__paimon_bucket"]) == [{"__paimon_bucket": 0}] * 4
+
+
+def test_a_limit_does_not_shorten_the_batches_of_a_filter_on_metadata_columns(append, monkeypatch):
+    asked = []
+
+    def read_split(*args, most, **settings):
+        asked.append(most)
+        return split_reader.read_split(*args, most=most, **settings)
+
+    monkeypatch.setattr(row_reader, "read_split", read_split)
+    assert append.scan(["id"], "__paimon_row_index = 1", limit=1).to_arrow().to_pylist() == [{"id": 2}]
+    assert set(asked) == {None}
 
 
 def test_filters_may_use_metadata_columns_and_open_no_other_file(append, monkeypatch):

@@ -1,5 +1,6 @@
 import gc
 import threading
+import time
 from collections import Counter
 
 import pyarrow as pa
@@ -113,3 +114,32 @@ def test_one_thread_reads_in_the_calling_thread():
 
     assert numbers(parallel_batches(read, [1, 2], threads=1)) == [1, 2]
     assert set(used) == {threading.get_ident()}
+
+
+def test_a_stream_that_a_reading_thread_collects_as_garbage_ends_all_threads():
+    is_dropped = threading.Event()
+
+    class Batch:
+        @property
+        def nbytes(self):  # read while the lock is held
+            if is_dropped.is_set():
+                gc.collect()
+            return 1
+
+    def read(item):
+        for _ in range(1000):
+            time.sleep(0.001)
+            yield Batch()
+
+    def drop_in_cycle():
+        stream = parallel_batches(read, range(4), threads=4, ordered=False)
+        next(stream)
+        cycle = [stream]
+        cycle.append(cycle)
+
+    drop_in_cycle()
+    is_dropped.set()
+    until = time.monotonic() + 10
+    while reading_threads() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not reading_threads()

@@ -31,6 +31,14 @@ def test_a_split_is_read_from_its_bytes(catalog, warehouse):
     assert len(pickle.dumps(scan)) == len(pickle.dumps(replace(scan)))  # the plan is not sent
 
 
+@pytest.mark.parametrize("name", ["plain", "parted"])
+def test_a_constant_filter_of_a_split_decides_on_all_rows(catalog, name):
+    table = catalog.table(f"db.{name}")
+    for split in table.scan().splits():
+        assert table.read_split(split, where="false").read_all().num_rows == 0
+        assert table.read_split(split, where="true").read_all().num_rows == split.row_count
+
+
 def test_splits_of_another_table_or_an_expired_snapshot_and_other_bytes_are_refused(catalog):
     parted, plain, other = (catalog.table(f"db.{name}") for name in ("parted", "plain", "other"))
     with pytest.raises(InvalidRequest, match=r"the split is not of table db\.parted"):
