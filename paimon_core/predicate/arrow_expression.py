@@ -38,7 +38,6 @@ _COMPARISONS = {
     "greater": Op.GT,
     "greater_equal": Op.GE,
 }
-_MIRRORED = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
 _JOINS = frozenset({"and_kleene", "or_kleene"})
 _TEXTS = {"starts_with": Op.STARTS, "ends_with": Op.ENDS, "match_substring": Op.CONTAINS, "match_like": Op.LIKE}
 
@@ -195,7 +194,7 @@ def _joined(function: str, arguments: list[Any], negated: bool, depth: int) -> P
 
 def _compared(op: Op, left: Any, right: Any, function: str) -> Predicate:
     if isinstance(left, _Literal):
-        left, right, op = right, left, _MIRRORED.get(op, op)
+        left, right, op = right, left, op.mirrored
     column = _column(left, function)
     return column.test(op, _value(right.value) if isinstance(right, _Literal) else _column(right, function))
 

@@ -35,7 +35,6 @@ from paimon_core.predicate.tree import And, Constant, Fields, Or, Predicate, joi
 _COMPARISONS = {
     "=": Op.EQ, "==": Op.EQ, "<>": Op.NE, "!=": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE,
 }  # fmt: skip
-_MIRRORED = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
 _FUNCTIONS = {
     "contains": Op.CONTAINS,
     "startswith": Op.STARTS,
@@ -210,7 +209,7 @@ class _Parser:
             return left.test(op, right)
         if not isinstance(right, Column):
             self.fail("the filter compares two values: one side must be a column", token)
-        return right.test(_MIRRORED.get(op, op), left)
+        return right.test(op.mirrored, left)
 
     def function(self) -> Predicate:
         token = self.take()

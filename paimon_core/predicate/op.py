@@ -32,6 +32,11 @@ class Op(StrEnum):
         """The operator that is true where this one is false; both are unknown for the same rows."""
         return _NEGATED[self]
 
+    @property
+    def mirrored(self) -> Op:
+        """The operator for exchanged sides: ``1 < x`` is ``x > 1``."""
+        return _MIRRORED.get(self, self)
+
 
 _OPPOSITES = (
     (Op.EQ, Op.NE),
@@ -45,6 +50,7 @@ _OPPOSITES = (
     (Op.IS_NULL, Op.NOT_NULL),
 )
 _NEGATED = {a: b for pair in _OPPOSITES for a, b in (pair, pair[::-1])}
+_MIRRORED = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
 
 LISTS = frozenset({Op.IN, Op.NOT_IN})
 """Operators with any number of values."""

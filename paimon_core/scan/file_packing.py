@@ -16,7 +16,7 @@ from itertools import accumulate
 import numpy as np
 import numpy.typing as npt
 
-from paimon_core.scan.split import Layout, Packing
+from paimon_core.scan.split import Layout, Packing, layout_of
 
 Numbers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -149,14 +149,11 @@ def _sectioned(
         for some in rule.packing.pack(raw, sizes.__getitem__):
             yield _packed(found, group, some, ())
         for group_ in rule.packing.pack(merged, lambda s: sum(sizes[at] for run in s for at in run)):
-            yield _packed(found, group, [at for s in group_ for run in s for at in run], _layout(group_))
+            yield _packed(
+                found, group, [at for s in group_ for run in s for at in run], layout_of(map(len, s) for s in group_)
+            )
 
     return pack
-
-
-def _layout(sections: Sequence[Section]) -> Layout:
-    numbers = iter(range(sum(len(run) for section in sections for run in section)))
-    return tuple(tuple(tuple(next(numbers) for _ in run) for run in section) for section in sections)
 
 
 def _packed(found: FileColumns, group: int, files: list[int], layout: Layout) -> PackedFiles:

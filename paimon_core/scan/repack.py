@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.scan.split import Packing, Split
+from paimon_core.scan.split import Packing, Split, layout_of
 
 _Unit = tuple[tuple[DataFile, ...], tuple[int, ...]]
 """The files of a unit, and the number of files of each of its runs; () in a raw split."""
@@ -29,7 +29,7 @@ def repacked(splits: Iterable[Split], packing: Packing) -> list[Split]:
         for packed in packing.pack(units, lambda unit: sum(f.file_size for f in unit[0])):
             files = tuple(f for unit in packed for f in unit[0])
             here = {f.file_name: vectors[f.file_name] for f in files if f.file_name in vectors}
-            layout = () if some[0].raw else _layout(packed)
+            layout = () if some[0].raw else layout_of(lengths for _, lengths in packed)
             out.append(replace(some[0], files=files, layout=layout, vectors=here))
     return out
 
@@ -53,14 +53,3 @@ def _units(split: Split) -> Iterator[_Unit]:
         return
     for section in split.layout:
         yield tuple(split.files[at] for run in section for at in run), tuple(map(len, section))
-
-
-def _layout(units: Iterable[_Unit]) -> tuple[tuple[tuple[int, ...], ...], ...]:
-    sections, start = [], 0
-    for _, lengths in units:
-        runs = []
-        for length in lengths:
-            runs.append(tuple(range(start, start + length)))
-            start += length
-        sections.append(tuple(runs))
-    return tuple(sections)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from paimon_core.errors import CorruptTable
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.scan.split import Packed, Packing
+from paimon_core.scan.split import Packed, Packing, layout_of
 from paimon_core.schema import TableSchema
 
 Group = tuple[DataFile, ...]
@@ -73,5 +73,4 @@ def _with_layout(groups: Sequence[Group]) -> Packed:
     files = tuple(file for group in groups for file in group)
     if len(files) == len(groups):
         return files, ()
-    numbers = iter(range(len(files)))
-    return files, tuple(tuple((next(numbers),) for _ in group) for group in groups)
+    return files, layout_of([1] * len(group) for group in groups)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import count, islice
 from typing import TypeVar
 
 from paimon_core.errors import InvalidRequest
@@ -105,6 +106,12 @@ class Split:
         return split
 
 
+def layout_of(sections: Iterable[Iterable[int]]) -> Layout:
+    """Return the layout of files that are in order of sections and runs, given the number of files of each run."""
+    positions = count()
+    return tuple(tuple(tuple(islice(positions, files)) for files in runs) for runs in sections)
+
+
 @dataclass(frozen=True, slots=True)
 class Packing:
     """The size of a split in bytes; a file counts for at least ``open_file_bytes``."""
@@ -198,12 +205,5 @@ def _is_raw(section: _Section) -> bool:
 
 
 def _with_layout(sections: Sequence[_Section]) -> Packed:
-    files: list[DataFile] = []
-    layout = []
-    for section in sections:
-        runs = []
-        for run in section:
-            runs.append(tuple(range(len(files), len(files) + len(run))))
-            files.extend(run)
-        layout.append(tuple(runs))
-    return tuple(files), tuple(layout)
+    files = tuple(file for section in sections for run in section for file in run)
+    return files, layout_of(map(len, section) for section in sections)

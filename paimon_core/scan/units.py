@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from paimon_core.scan.split import Split
+from paimon_core.scan.split import Split, layout_of
 
 
 def units_of(split: Split) -> list[Split]:
@@ -13,10 +13,7 @@ def units_of(split: Split) -> list[Split]:
     if split.raw:
         return [with_files(split, (at,)) for at in range(len(split.files))]
     return [
-        replace(
-            with_files(split, tuple(at for run in section for at in run)),
-            layout=(_renumbered(section),),
-        )
+        replace(with_files(split, [at for run in section for at in run]), layout=layout_of([map(len, section)]))
         for section in split.layout
     ]
 
@@ -26,14 +23,6 @@ def with_files(split: Split, positions: Sequence[int]) -> Split:
     files = tuple(split.files[at] for at in positions)
     vectors = {f.file_name: split.vectors[f.file_name] for f in files if f.file_name in split.vectors}
     return replace(split, files=files, vectors=vectors)
-
-
-def _renumbered(section: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
-    before, out = 0, []
-    for run in section:
-        out.append(tuple(range(before, before + len(run))))
-        before += len(run)
-    return tuple(out)
 
 
 def enough_splits(splits: Sequence[Split], rows: int | None) -> Sequence[Split]:
