@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -59,6 +60,8 @@ def plain(value: Any) -> Any:
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):  # JSON has no NaN and no infinity
+        return str(value)
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 

@@ -44,16 +44,15 @@ class PaimonDataset(ds.FileSystemDataset):  # type: ignore[misc]
     ) -> ds.Scanner:
         """Return a scanner of some columns, names or expressions, and of the rows for which ``filter`` is true.
 
-        Other settings of Arrow's scanner, except ``use_threads`` and ``memory_pool``, have no effect.
+        ``settings`` are those of Arrow's scanner, which do not change the rows. Raises TypeError for others.
         """
         keep = filter if self._keep is None else self._keep if filter is None else self._keep & filter
         schema = self._source.schema
         names, where = pushed(columns, keep, schema)
         rows = self._source.narrowed(names, where)
-        chosen = {key: settings[key] for key in ("use_threads", "memory_pool") if key in settings}
         if isinstance(columns, tuple):
             columns = list(columns)
-        return ds.Scanner.from_batches(rows.to_batches(), columns=columns, filter=keep, **chosen)
+        return ds.Scanner.from_batches(rows.to_batches(), columns=columns, filter=keep, **settings)
 
     def filter(self, expression: pc.Expression) -> PaimonDataset:
         """Return the dataset with only the rows for which ``expression`` is true."""

@@ -1,9 +1,9 @@
 """Polars filter: translates an expression of polars to a predicate of a scan, as far as both mean the same.
 
 An expression is read from its JSON form. Its format is not stable between versions of polars: a node that is not known
-is not translated, and polars alone applies it. Both order floats alike: NaN
-equals NaN and is the greatest number. In a conjunction the parts that cannot be translated
-are left out, so the predicate may be true for more rows than the expression, never for fewer.
+is not translated, and polars alone applies it. Both order floats alike: NaN equals NaN and is the greatest number. In
+a conjunction the parts that cannot be translated are left out, so the predicate may be true for more rows than the
+expression, never for fewer.
 """
 
 from __future__ import annotations

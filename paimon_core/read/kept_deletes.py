@@ -42,7 +42,9 @@ def _rows(reader: BucketReader, split: Split, columns: Sequence[str]) -> Iterato
     schema = context.schema
     sequence = [SEQUENCE_FIELD] if context.is_keyed and SEQUENCE_NUMBER in columns else []
     hidden = [*sequence, KIND_FIELD] if context.is_keyed else []
-    fields = [*schema.select([c for c in columns if c not in {f.name for f in hidden}]), *hidden]
+    # Batches without columns have no rows: kinds alone are read with any column.
+    names = columns if columns or hidden else schema.names[:1]
+    fields = [*schema.select([c for c in names if c not in {f.name for f in hidden}]), *hidden]
     if split.raw:
         for file in split.files:
             yield from (pa.Table.from_batches([batch]) for batch in reader.file(file, fields))

@@ -56,6 +56,8 @@ from paimon_core.table.system.system_table import SystemTable
 from paimon_core.table.table import Table
 
 _READ_OPTIONS = frozenset({"warehouse", "path", "columns", "snapshot", "tag", "timestampsinmicros"})
+_CATALOG_READ_OPTIONS = frozenset({"warehouse", "path", "columns"})
+"""Options of reads of ``sys.tables`` and the like; system tables of a table take snapshot and tag, too."""
 _WRITE_OPTIONS = frozenset({"warehouse", "path", "kinds"}) | MERGE_OPTIONS
 _OF_TABLE = frozenset({*POSITIONS, "consumer-id", "consumer.ignore-progress", "streaming-read-append-overwrite"})
 """Options of a streaming read that are options of the table, too."""
@@ -139,8 +141,8 @@ class PaimonDataSource(DataSource):
         """Return the system table ``db.table$name`` or ``sys.name`` that the path names."""
         text, kind = Identifier.split_system(self.options["path"])
         if text is not None:
-            return self._table(_READ_OPTIONS, text).system_table(kind)
-        self._check_options(_READ_OPTIONS)
+            return self._table(_CATALOG_READ_OPTIONS | {"snapshot", "tag"}, text).system_table(kind)
+        self._check_options(_CATALOG_READ_OPTIONS)
         return open_catalog(self.options["warehouse"]).system_table(self.options["path"])
 
     def _table(self, allowed: frozenset[str], name: str | None = None) -> Table:

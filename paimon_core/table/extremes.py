@@ -160,7 +160,10 @@ def _range(pruner: ValuePruner, unit: Split, field: DataField, *, descending: bo
 
 
 def _in_order(units: Iterable[_Unit], *, descending: bool, nulls_first: bool = False) -> Sequence[_Unit]:
-    """Return first the units of which nothing is known, then those that may have the first values."""
+    """Return the units in the order of reading: by their bounds, then those without a bound, then those of nulls only.
+
+    With ``nulls_first``, those that may have nulls come first, and so do those without a bound.
+    """
     unknown: list[_Unit] = []
     known: list[_Unit] = []
     for unit in units:
@@ -168,7 +171,7 @@ def _in_order(units: Iterable[_Unit], *, descending: bool, nulls_first: bool = F
         (unknown if is_open else known).append(unit)
     nulls = [u for u in known if u.only_nulls]
     valued = sorted((u for u in known if not u.only_nulls), key=lambda u: u.best, reverse=descending)
-    return [*valued, *unknown, *nulls] if not nulls_first else [*unknown, *valued, *nulls]
+    return [*unknown, *valued, *nulls] if nulls_first else [*valued, *unknown, *nulls]
 
 
 def _adds_nothing(unit: _Unit, last: Any, *, descending: bool, nulls_first: bool) -> bool:

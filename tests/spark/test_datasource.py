@@ -127,6 +127,10 @@ def test_system_tables(spark, warehouse, table):
     assert read("db.t$tags").count() == 0
     with pytest.raises(Exception, match="no system table 'nosuch'; its system tables are aggregation_fields"):
         read("db.t$nosuch").count()
+    with pytest.raises(Exception, match="'snapshot' is not supported"):
+        read("sys.tables", snapshot="2").count()
+    with pytest.raises(Exception, match="'timestampsinmicros' is not supported"):
+        read("db.t$audit_log", timestampsInMicros="true").count()
     writer = spark.createDataFrame([(1,)], "k bigint").write.format("paimon").option("warehouse", warehouse)
     with pytest.raises(Exception, match="can only be read"):
         writer.mode("append").save("db.t$files")

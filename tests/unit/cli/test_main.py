@@ -3,6 +3,7 @@
 import datetime
 import itertools
 import json
+import math
 import os
 import subprocess
 import sys
@@ -53,6 +54,13 @@ def run(table, lake, capsys, monkeypatch):
         return code, printed.out, printed.err
 
     return running
+
+
+def test_numbers_that_json_does_not_have_are_texts(lake, run):
+    table = paimon.open_catalog(lake).create_table("db.numbers", "a DOUBLE, b ARRAY<DOUBLE>")
+    table.write([{"a": math.nan, "b": [math.inf, 1.5]}])
+    _, printed, _ = run("show", "db.numbers$audit_log", "--json")
+    assert json.loads(printed, parse_constant=pytest.fail) == [{"rowkind": "+I", "a": "nan", "b": ["inf", 1.5]}]
 
 
 def test_system_tables_are_shown(run):

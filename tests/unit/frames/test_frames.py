@@ -165,6 +165,13 @@ def test_what_bypasses_the_scanner_of_a_dataset_sees_the_same_rows(table):
         data.replace_schema(data.schema)
 
 
+def test_a_scanner_refuses_unknown_settings(table):
+    data = table.scan(["id"]).to_dataset()
+    assert data.scanner(batch_size=1, batch_readahead=2, use_threads=False).count_rows() == 8
+    with pytest.raises(TypeError, match="fliter"):
+        data.scanner(fliter=pc.field("id") < 0)
+
+
 def test_pandas_has_arrow_types_and_chunks(table):
     frame = table.scan().to_pandas(dtype_backend="pyarrow")
     assert frame["small"].dtype == pd.ArrowDtype(pa.int32())

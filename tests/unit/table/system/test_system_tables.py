@@ -146,6 +146,14 @@ def test_a_log_is_filtered_by_kind_and_pinned(keyed):
     assert keyed.system("audit_log", limit=2).count() == 2
 
 
+@pytest.mark.parametrize("name", ["audit_log", "binlog"])
+def test_kinds_alone_have_a_row_for_each_row_of_an_append_table(catalog, name):
+    table = catalog.create_table("db.log", "a INT, b INT")
+    table.write([{"a": 1, "b": 1}, {"a": 2, "b": 2}])
+    assert table.system(name, ["rowkind"]).to_arrow()["rowkind"].to_pylist() == ["+I", "+I"]
+    assert table.system(name, ["rowkind"], where=col("rowkind") == "+I").count() == 2
+
+
 @pytest.mark.parametrize(
     ("read", "error", "says"),
     [
