@@ -178,7 +178,7 @@ def _inner_columns(column: pa.ChunkedArray, kind: DataType) -> list[pa.ChunkedAr
         column = pc.list_flatten(column.cast(pa.list_(pairs)))
     if column.null_count:
         column = column.drop_null()
-    return [pc.struct_field(column, name) for name in _names(kind)]
+    return [pc.struct_field(column, [name]) for name in _names(kind)]
 
 
 def _check_cast(source: pa.DataType, field: DataField) -> None:

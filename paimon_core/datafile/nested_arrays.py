@@ -78,6 +78,18 @@ def without_hidden_nulls(array: pa.Array) -> pa.Array:
     return assembled(array, [_filled(without_hidden_nulls(part), member) for part, member in members], array.type)
 
 
+def with_inherited_nulls(array: pa.Array) -> pa.Array:
+    """Return the same rows where each member of a null ROW is null too, at any level.
+
+    Arrow's ORC writer stores the values of members that are not null, also those inside a null ROW, and readers then
+    take them for the values of later rows.
+    """
+    if not pa.types.is_nested(array.type):
+        return array
+    array = whole(array)
+    return assembled(array, [with_inherited_nulls(part) for part in parts(array, array.type)], array.type)
+
+
 def _members(kind: pa.DataType) -> list[pa.Field]:
     if pa.types.is_map(kind):
         return [kind.key_field, kind.item_field]

@@ -54,7 +54,7 @@ class BoundColumn:
 
 def _entered(column: Any, step: str | MapKey) -> Any:
     if isinstance(step, str):
-        return pc.struct_field(column, step)
+        return pc.struct_field(column, [step])  # as a text, a leading point would start a path
     return pc.map_lookup(column, pa.scalar(step.key, step.type.to_arrow()), "first")
 
 

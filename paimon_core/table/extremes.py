@@ -75,6 +75,8 @@ def top(scan: Scan, count: int, column: str, *, descending: bool, nulls: str) ->
     """Return the first ``count`` rows in the order of a column; see ``Scan.top``."""
     if not isinstance(count, int) or isinstance(count, bool) or count < 0:
         raise InvalidRequest(f"top takes a whole number of rows from 0, not {count!r:.60}")
+    if not isinstance(descending, bool):
+        raise InvalidRequest(f"descending must be True or False, not {descending!r:.60}")
     if nulls not in ("first", "last"):
         raise InvalidRequest(f"nulls must be 'first' or 'last', not {nulls!r:.60}")
     field = _ordered_field(scan, column, "top")

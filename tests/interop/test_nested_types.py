@@ -25,6 +25,7 @@ ARROW = {
     ),
     "deep": pa.list_(pa.list_(pa.map_(pa.int32(), pa.decimal128(10, 2)))),
     "bag": pa.map_(pa.string(), pa.field("value", pa.int32(), nullable=False)),
+    "pair": pa.struct([("in", pa.struct([("n", pa.int32()), ("s", pa.list_(pa.string()))]))]),
     "flat": pa.string(),
 }
 TYPES = {"bag": "MULTISET<STRING>"}
@@ -40,10 +41,20 @@ ROWS = [
         },
         "deep": [[[(1, decimal.Decimal("1.50"))], None], []],
         "bag": [("a", 2), ("b", 1)],
+        "pair": {"in": None},
         "flat": "f",
     },
-    {"k": 2, "a": [], "m": [], "r": {"x": None, "y": None, "z": None}, "deep": [None], "bag": [], "flat": "g"},
-    {"k": 3, "a": None, "m": None, "r": None, "deep": None, "bag": None, "flat": None},
+    {
+        "k": 2,
+        "a": [],
+        "m": [],
+        "r": {"x": None, "y": None, "z": None},
+        "deep": [None],
+        "bag": [],
+        "pair": {"in": {"n": 5, "s": ["t"]}},
+        "flat": "g",
+    },
+    {"k": 3, "a": None, "m": None, "r": None, "deep": None, "bag": None, "pair": {"in": None}, "flat": None},
 ]
 JSON = [
     [
@@ -54,10 +65,11 @@ JSON = [
         [1, ["u", None], ["2020-01-01T00:00:00.000005", "1969-01-01"]],
         [[[[1, "1.50"]], None], []],
         [["a", 2], ["b", 1]],
+        [None],
         "f",
     ],
-    ["+I", 2, [], [], [None, None, None], [None], [], "g"],
-    ["+I", 3, None, None, None, None, None, None],
+    ["+I", 2, [], [], [None, None, None], [None], [], [[5, ["t"]]], "g"],
+    ["+I", 3, None, None, None, None, None, [None], None],
 ]
 ARRAY = {"type": "ARRAY", "element": "INT"}
 JAVA = [
@@ -93,11 +105,33 @@ JAVA = [
         },
     },
     {"name": "bag", "type": {"type": "MULTISET", "element": "STRING"}},
+    {
+        "name": "pair",
+        "type": {
+            "type": "ROW",
+            "fields": [
+                {
+                    "id": 20,
+                    "name": "in",
+                    "type": {
+                        "type": "ROW",
+                        "fields": [
+                            {"id": 21, "name": "n", "type": "INT"},
+                            {"id": 22, "name": "s", "type": {"type": "ARRAY", "element": "STRING"}},
+                        ],
+                    },
+                }
+            ],
+        },
+    },
     {"name": "flat", "type": "STRING"},
 ]
 
 
-@pytest.mark.parametrize(("kind", "keyed"), [("parquet", True), ("parquet", False), ("orc", True), ("avro", True)])
+FORMATS = [("parquet", True), ("parquet", False), ("orc", True), ("orc", False), ("avro", True)]
+
+
+@pytest.mark.parametrize(("kind", "keyed"), FORMATS)
 def test_nested_columns_in_both_directions(oracle, warehouse, kind, keyed):
     catalog = paimon.open_catalog(warehouse)
     catalog.create_database("d")

@@ -32,7 +32,8 @@ LENGTHS = st.integers(1, 20)
 DIGITS = st.integers(0, 9)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 MAYBE = st.none() | TEXTS
-NAMES = TEXTS.filter(lambda name: name.strip())
+NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=6).filter(lambda name: name.strip())
+"""Names as the rules of columns allow them: no control characters."""
 
 
 def scalars(digits=DIGITS, variant=True):

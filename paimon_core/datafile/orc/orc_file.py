@@ -16,7 +16,7 @@ import pyarrow.orc as orc
 from paimon_core.datafile.column_bounds import ColumnBounds
 from paimon_core.datafile.field_ids import numbered_schema
 from paimon_core.datafile.file_format import LEAST_BATCH_ROWS, Arrays, ColumnRange, counted_batches
-from paimon_core.datafile.nested_arrays import assembled, parts, whole
+from paimon_core.datafile.nested_arrays import assembled, parts, whole, with_inherited_nulls
 from paimon_core.datafile.orc.file_checksum import ChecksumSink, verified
 from paimon_core.datafile.orc.metadata_checks import check_metadata
 from paimon_core.datafile.orc.timestamps import check_columns, check_values, leaves
@@ -84,7 +84,7 @@ class OrcOutput:
                 check_values(chunk, field.name)
         self._bounds.add(self._as_read(rows))
         before = max(self._buffer.tell(), len(_MAGIC))
-        self._writer.write(rows.cast(self._schema))
+        self._writer.write(_with_inherited_nulls(rows.cast(self._schema)))
         self._unflushed = 0 if self._buffer.tell() > before else self._unflushed + rows.nbytes
 
     def finish(self) -> None:
@@ -175,6 +175,14 @@ class OrcInput:
                     path=self._path,
                 ) from error
             raise
+
+
+def _with_inherited_nulls(rows: pa.Table) -> pa.Table:
+    for at, field in enumerate(rows.schema):
+        if pa.types.is_nested(field.type):
+            chunks = [with_inherited_nulls(chunk) for chunk in rows.column(at).chunks]
+            rows = rows.set_column(at, field, pa.chunked_array(chunks, field.type))
+    return rows
 
 
 def _short(bound: Any) -> Any:

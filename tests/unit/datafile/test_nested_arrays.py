@@ -1,7 +1,7 @@
 import pyarrow as pa
 import pytest
 
-from paimon_core.datafile.nested_arrays import has_required, rebuilt, without_hidden_nulls
+from paimon_core.datafile.nested_arrays import has_required, rebuilt, with_inherited_nulls, without_hidden_nulls
 
 
 def cast(array, wanted):
@@ -75,3 +75,16 @@ def test_what_has_required_members():
     assert not has_required(pa.map_(pa.string(), pa.list_(pa.struct([("n", pa.int32())]))))
     assert has_required(pa.map_(pa.string(), pa.list_(pa.struct([REQUIRED]))))
     assert has_required(pa.list_(REQUIRED))
+
+
+def test_members_of_a_null_row_are_null():
+    inner = pa.struct([("n", pa.int32()), ("t", pa.list_(pa.string()))])
+    hidden = pa.array([{"n": 1, "t": ["x"]}, {"n": 2, "t": ["y"]}, {"n": 3, "t": None}], inner)
+    masked = pa.StructArray.from_arrays(hidden.flatten(), fields=list(inner), mask=pa.array([False, True, False]))
+    array = pa.StructArray.from_arrays([masked], names=["i"])
+    for start in range(3):
+        shown = with_inherited_nulls(array.slice(start))
+        assert shown.equals(array.slice(start))
+        members = shown.field(0)
+        assert members.field(0).to_pylist() == [1, None, 3][start:]
+        assert members.field(1).to_pylist() == [["x"], None, None][start:]

@@ -169,6 +169,8 @@ def test_wrong_arguments_are_named(catalog):
             scan.top(n, by="k")
     with pytest.raises(InvalidRequest, match="'middle'"):
         scan.top(1, by="k", nulls="middle")
+    with pytest.raises(InvalidRequest, match=r"descending.*'no'"):
+        scan.top(1, by="k", descending="no")
     with pytest.raises(InvalidRequest, match="'m' is ARRAY"):
         scan.min("m")
     with pytest.raises(SchemaMismatch, match="'z'"):

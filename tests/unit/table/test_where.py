@@ -90,3 +90,24 @@ def test_merges(table):
     assert keys(table) == [2, 3]
     with pytest.raises(paimon.InvalidRequest, match="whole columns"):
         table.merge(source, ["p", "k"], when_matched=paimon.Update({"v": col("op", "x")}), when_not_matched=None)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "orc"])
+@pytest.mark.parametrize("keyed", [True, False])
+def test_names_that_arrow_would_take_for_paths(warehouse, keyed, kind):
+    """ ".x" as a path is the member "x"; Arrow reads texts that start with a point as paths."""
+    names = ["x", ".x", ".", "[0]", "x.y", ".[0]", "`"]
+    inner = pa.struct([(name, pa.int32()) for name in names])
+    kinds = {"k": pa.int32()} | dict.fromkeys(names, pa.int32()) | {"r": inner, "l": pa.list_(inner)}
+    catalog = paimon.open_catalog(warehouse)
+    catalog.create_database("db")
+    options = {"file.format": kind} | ({"bucket": "1"} if keyed else {})
+    key = ["k"] if keyed else []
+    table = catalog.create_table("db.t", pa.schema(list(kinds.items())), primary_key=key, options=options)
+    values = [{name: 10 * at + k for at, name in enumerate(names)} for k in range(2)]
+    rows = [{"k": k, **value, "r": value, "l": [value, None]} for k, value in enumerate(values)]
+    table.write(rows)
+    assert table.scan().to_arrow().sort_by("k").to_pylist() == rows
+    for at, name in enumerate(names):
+        for column in (col(name), col("r", name)):
+            assert table.scan(["k"], where=column == 10 * at + 1).to_arrow().to_pylist() == [{"k": 1}]
