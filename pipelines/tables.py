@@ -40,7 +40,12 @@ class TableState:
 
 def open_lake(settings: Settings) -> paimon.FilesystemCatalog:
     """Return the catalog of the lake."""
-    catalog = paimon.open_catalog(settings.warehouse, storage=settings.storage, allowed_roots=settings.allowed_roots)
+    catalog = paimon.open_catalog(
+        settings.warehouse,
+        options=settings.catalog,
+        storage=settings.storage,
+        allowed_roots=settings.allowed_roots,
+    )
     assert isinstance(catalog, paimon.FilesystemCatalog)
     return catalog
 

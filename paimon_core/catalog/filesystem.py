@@ -13,6 +13,7 @@ from paimon_core.catalog.table_removal import is_free, is_interrupted_drop, is_l
 from paimon_core.catalog.warehouse_tables import TableLocations, has_schema, no_database, no_table, not_empty
 from paimon_core.errors import AlreadyExists, InvalidRequest, UnsupportedFeature
 from paimon_core.group.group import Group
+from paimon_core.metadata.stores.manifest_cache import ManifestCache
 from paimon_core.schema import TableSchema
 from paimon_core.storage.external_roots import NO_ROOTS, ExternalRoots
 from paimon_core.storage.paths import DATABASE_SUFFIX, database_path, table_path
@@ -30,10 +31,11 @@ class FilesystemCatalog(Catalog):
     """The directories in which data files outside of the tables may be."""
     given: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     """The options with which the catalog was opened, without secrets."""
+    manifests: ManifestCache = field(default_factory=ManifestCache, repr=False, compare=False)
     _places: TableLocations = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_places", TableLocations(self.storage, self.warehouse, self.roots))
+        object.__setattr__(self, "_places", TableLocations(self.storage, self.warehouse, self.roots, self.manifests))
 
     # -- databases
 

@@ -10,7 +10,8 @@ from dataclasses import replace
 from paimon_core.catalog.catalog import Catalog
 from paimon_core.catalog.filesystem import FilesystemCatalog
 from paimon_core.catalog.kinds import FILESYSTEM, REST, SQL
-from paimon_core.catalog.options import parse_catalog_options
+from paimon_core.catalog.local_caching import manifest_cache
+from paimon_core.catalog.options import CACHE_OPTIONS, parse_catalog_options
 from paimon_core.catalog.system_tables import shown_options
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.storage.external_roots import ExternalRoots
@@ -49,7 +50,8 @@ def open_catalog(
         with _installed(REST):
             from paimon_core.catalog.rest import RestCatalog
         opened = RestCatalog.open(place, str(uri), options, storage)
-        return replace(opened, given=_shown(place, type, uri, options, storage))
+        cache = manifest_cache(place, uri, options, storage, REST)
+        return replace(opened, given=_shown(place, type, uri, options, storage), manifests=cache)
     store, root = open_storage(place, storage)
     roots = ExternalRoots.of(allowed_roots, store)
     store = rooted(store, roots)
@@ -57,9 +59,11 @@ def open_catalog(
         with _installed(SQL):
             from paimon_core.catalog.sql import SqlCatalog
         named = SqlCatalog.open(store, root, place if "://" in place else root, str(uri), options, roots)
-        return replace(named, given=_shown(place, type, uri, options, storage))
-    parse_catalog_options(options, (), FILESYSTEM)
-    return FilesystemCatalog(store, root, roots, _shown(place, type, uri, options, storage))
+        cache = manifest_cache(place, None, options, storage, SQL)
+        return replace(named, given=_shown(place, type, uri, options, storage), manifests=cache)
+    parse_catalog_options(options, CACHE_OPTIONS, FILESYSTEM)
+    cache = manifest_cache(place, None, options, storage, FILESYSTEM)
+    return FilesystemCatalog(store, root, roots, _shown(place, type, uri, options, storage), cache)
 
 
 def _shown(

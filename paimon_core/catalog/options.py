@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from paimon_core.errors import InvalidOption
-from paimon_core.options.parsers import one_of, parse_bool, parse_positive_millis, with_unit
+from paimon_core.options.parsers import one_of, parse_bool, parse_positive_millis, parse_size, with_unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,19 @@ def parse_header(text: str) -> str:
     return text
 
 
+def parse_path(text: str) -> str:
+    """Return an absolute path of this machine; raises ValueError for another text."""
+    if not os.path.isabs(text) or "\0" in text:
+        raise ValueError("an absolute path of this machine")
+    return os.path.normpath(text)
+
+
+CACHE_OPTIONS = (
+    Option("local-cache.enabled", parse_bool, False, "whether manifests are kept on a disk of this machine"),
+    Option("local-cache.dir", parse_path, None, "the directory of these files"),
+    Option("local-cache.max-size", parse_size, 1 << 30, "the most bytes in the directory"),
+)
+"""Only the user of the catalog sets these options, because they name files of this machine; no server and no table."""
 SQL_OPTIONS = (
     Option("catalog-key", parse_word, "jdbc", "the name of this catalog in a database that contains several"),
     Option("lock.enabled", parse_bool, None, "whether commits take the catalog's lock; default: true on object stores"),

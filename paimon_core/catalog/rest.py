@@ -15,7 +15,7 @@ from paimon_core.catalog.catalog import Catalog
 from paimon_core.catalog.definition import check_definition
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.names import check_target, new_name
-from paimon_core.catalog.options import HEADER_PREFIX, REST_OPTIONS, parse_catalog_options
+from paimon_core.catalog.options import CACHE_OPTIONS, HEADER_PREFIX, REST_OPTIONS, parse_catalog_options
 from paimon_core.catalog.rest_client import RestClient
 from paimon_core.catalog.rest_publisher import RestPublisher, RestSchemaPublisher
 from paimon_core.catalog.rest_storage import TableStore
@@ -54,7 +54,7 @@ class RestCatalog(Catalog):
     """The options that the server sets for every new table."""
     given: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     """The options with which the catalog was opened, without secrets."""
-    _manifests: ManifestCache = field(default_factory=ManifestCache, repr=False, compare=False)
+    manifests: ManifestCache = field(default_factory=ManifestCache, repr=False, compare=False)
 
     @staticmethod
     def open(
@@ -66,11 +66,11 @@ class RestCatalog(Catalog):
         """
         address = RestClient.checked_uri(uri)
         given = dict(options or {})
-        first = _client(address, parse_catalog_options(given, REST_OPTIONS, "rest", headers=True))
+        first = _client(address, parse_catalog_options(given, (*REST_OPTIONS, *CACHE_OPTIONS), "rest", headers=True))
         config = replace(first, prefix=None).get("config", query={"warehouse": warehouse})
         configured = {**_texts(config.get("defaults")), **given, **_texts(config.get("overrides"))}
         used = {key: text for key, text in configured.items() if key in given or _is_catalog_option(key)}
-        values = parse_catalog_options(used, REST_OPTIONS, "rest", headers=True)
+        values = parse_catalog_options(used, (*REST_OPTIONS, *CACHE_OPTIONS), "rest", headers=True)
         client = _client(address, values)
         store = TableStore(client, dict(storage or {}), _secret_texts(configured), values["data-token.enabled"])
         defaults = {k.removeprefix(TABLE_DEFAULT): v for k, v in configured.items() if k.startswith(TABLE_DEFAULT)}
@@ -151,7 +151,7 @@ class RestCatalog(Catalog):
         publisher = None if external else RestPublisher(self.client, main, table_id, storage, root, schema)
         schemas = RestSchemaPublisher(self.client, main)
         context = TableContext.of(
-            str(main), storage, root, schema, self._manifests, publisher=publisher, schema_publisher=schemas
+            str(main), storage, root, schema, self.manifests, publisher=publisher, schema_publisher=schemas
         )
         context = context if found.branch == MAIN else context.on_branch(found.branch)
         if not external:

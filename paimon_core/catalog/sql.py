@@ -19,7 +19,7 @@ from paimon_core.catalog.catalog import Catalog
 from paimon_core.catalog.definition import check_definition, is_same_definition
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.names import check_target, new_name
-from paimon_core.catalog.options import SQL_OPTIONS, parse_catalog_options
+from paimon_core.catalog.options import CACHE_OPTIONS, SQL_OPTIONS, parse_catalog_options
 from paimon_core.catalog.relocate import relocate
 from paimon_core.catalog.sql_connection import SqlConnection
 from paimon_core.catalog.sql_lock import LockedPublisher, SqlLock, SqlSchemaPublisher
@@ -29,6 +29,7 @@ from paimon_core.catalog.warehouse_tables import TableLocations, no_database, no
 from paimon_core.errors import AlreadyExists, StorageError, TableNotFound
 from paimon_core.group.group import Group
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.stores.manifest_cache import ManifestCache
 from paimon_core.metadata.stores.snapshot_store import Publisher
 from paimon_core.schema import TableSchema
 from paimon_core.storage.external_roots import NO_ROOTS, ExternalRoots
@@ -53,10 +54,11 @@ class SqlCatalog(Catalog):
     """The directories in which data files outside of the tables may be."""
     given: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     """The options with which the catalog was opened, without secrets."""
+    manifests: ManifestCache = field(default_factory=ManifestCache, repr=False, compare=False)
     _places: TableLocations = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_places", TableLocations(self.storage, self.warehouse, self.roots))
+        object.__setattr__(self, "_places", TableLocations(self.storage, self.warehouse, self.roots, self.manifests))
 
     @staticmethod
     def open(
@@ -72,7 +74,7 @@ class SqlCatalog(Catalog):
         Raises InvalidRequest, InvalidOption and UnsupportedFeature, which name the wrong argument, StorageError when
         the database cannot be reached.
         """
-        values = parse_catalog_options(options, SQL_OPTIONS, "sql")
+        values = parse_catalog_options(options, (*SQL_OPTIONS, *CACHE_OPTIONS), "sql")
         connection = SqlConnection.to(uri, values["request-timeout"])
         names = SqlNames(connection, values["catalog-key"])
         names.prepare()

@@ -69,6 +69,7 @@ def _metadata_listings(context: TableContext) -> Hashable:
 
 
 def _check(context: TableContext, *, deep: bool) -> Report:
+    context = context.uncached()
     collector = FindingCollector(context.name, deep)
     here = Location(MAIN, holder=f"table {context.name}")
     run = CheckRun(context, collector)

@@ -156,6 +156,12 @@ class TableContext:
             roots=self.paths.external,
         )
 
+    def uncached(self) -> TableContext:
+        """Return the same table with an empty manifest cache: every manifest is read from the warehouse again."""
+        old = self.manifests
+        fresh = ManifestStore(old.storage, old.paths, old.partition_types, old.compression)
+        return replace(self, manifests=fresh)
+
     def file_path(self, partition: bytes, bucket: int, file: DataFile, name: str | None = None) -> str:
         """Return the path of a data file, or of the file ``name`` beside it (format 1.4).
 

@@ -58,6 +58,8 @@ class EnvironmentSettings(Model):
     ``***`` instead. Without credentials here, each machine uses its own."""
     allowed_roots: tuple[str, ...] = ()
     """Directories or URLs in which tables may have data files outside of the lake (``data-file.external-paths``)."""
+    catalog: Texts = Field(default={})
+    """Options of the catalog (docs/catalogs.md), such as ``local-cache.dir``."""
     landing_directory: str = ""
     """The directory of the files that ``source.fetch`` brings, which all workers can read; default:
     ``<warehouse>/landing`` on local disk."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
+from paimon_core.errors import InvalidOption
 from pipelines import tables
 from pipelines.protocol import LevelSize, PipelineError
 from pipelines.tables import counted_rows, open_table, state_of
@@ -65,3 +68,14 @@ def test_rows_without_a_key_are_always_counted(dry_lake: SmallLake, monkeypatch:
     table.write(rows(1, 1))
     monkeypatch.setattr(tables, "MOST_COUNTED", 1)
     assert counted_rows(table, state_of(table)) == 2
+
+
+def test_options_of_the_catalog(dry_lake: SmallLake, tmp_path: Path) -> None:
+    dry_lake.declare("shop.orders", KEYED)
+    dry_lake.create("shop.orders").write(rows(1))
+    options = {"local-cache.enabled": "true", "local-cache.dir": str(tmp_path / "cache")}
+    table = open_table(dry_lake.settings.model_copy(update={"catalog": options}), "shop.orders")
+    assert table.scan().count() == 1
+    assert list((tmp_path / "cache").iterdir())
+    with pytest.raises(InvalidOption, match=r"local-cache\.dir needs local-cache\.enabled"):
+        open_table(dry_lake.settings.model_copy(update={"catalog": {"local-cache.dir": "/x"}}), "shop.orders")

@@ -1,6 +1,7 @@
 """ManifestCache: the manifests read last, and what was computed from them. Thread-safe.
 
-Manifests never change, so nothing in the cache becomes invalid. The tables of a catalog share it.
+Manifests never change, so nothing in the cache becomes invalid. The tables of a catalog share it. With a ``LocalCache``
+the files themselves are kept on disk, also for later processes.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Hashable
 from typing import Any, Protocol, TypeVar
 
 from paimon_core.metadata.entry_columns import Entries
+from paimon_core.storage.local_cache import LocalCache
 
 
 class Sized(Protocol):
@@ -37,9 +39,13 @@ PARTIAL_READS = 3
 
 
 class ManifestCache:
-    """Cache of manifests by path, of at most ``KEPT_BYTES``, and of results for ``KEPT_PLANS`` sets of manifests."""
+    """Cache of manifests by path, of at most ``KEPT_BYTES``, and of results for ``KEPT_PLANS`` sets of manifests.
 
-    def __init__(self) -> None:
+    ``files`` keeps the files as they are in the warehouse. The cache is pickled empty and without it.
+    """
+
+    def __init__(self, files: LocalCache | None = None) -> None:
+        self.files = files
         self._manifests: OrderedDict[str, Entries] = OrderedDict()
         self._partial: OrderedDict[str, int] = OrderedDict()
         """How often a part of a manifest that is not cached was read, by path."""

@@ -149,12 +149,14 @@ class ManifestStore:
     def _decoded(self, files: Sequence[tuple[str, int | None]], texts: Collection[bytes] | None) -> list[Entries]:
         data = run_parallel(lambda file: self._read(*file), files)
         paths = [self.paths.manifest(name) for name, _ in files]
-        return decode_manifests(list(zip(data, paths, strict=True)), texts)
+        with self._decoding(paths):
+            return decode_manifests(list(zip(data, paths, strict=True)), texts)
 
     def blocks_of(self, manifest: ManifestFile) -> list[bytes]:
         """Return a manifest's uncompressed blocks, in which a file name is found faster than by decoding entries."""
         path = self.paths.manifest(manifest.file_name)
-        return unpacked_blocks(self._read(manifest.file_name, manifest.file_size), path)
+        with self._decoding([path]):
+            return unpacked_blocks(self._read(manifest.file_name, manifest.file_size), path)
 
     def write_list(self, files: Sequence[ManifestFile]) -> tuple[str, int]:
         """Write a manifest list, also without files; return its name and its size in bytes (format 3.3)."""
@@ -165,7 +167,9 @@ class ManifestStore:
 
     def read_list(self, name: str, size: int | None = None) -> list[ManifestFile]:
         """Read the records of a manifest list, in order; raises the errors of ``read_manifest``."""
-        return decode_list(self._read(name, size), self.paths.manifest(name))
+        path = self.paths.manifest(name)
+        with self._decoding([path]):
+            return decode_list(self._read(name, size), path)
 
     def manifests_of(self, snapshot: Snapshot) -> list[ManifestFile]:
         """Read all manifests of a snapshot in the order in which they apply: base list, delta list (format 3.3)."""
@@ -190,7 +194,11 @@ class ManifestStore:
 
     def read_indexes(self, name: str | None) -> list[IndexEntry]:
         """Read the entries of an index manifest (format 4.4), [] for None; raises the errors of ``read_manifest``."""
-        return [] if name is None else decode_indexes(self._read(name, None), self.paths.manifest(name))
+        if name is None:
+            return []
+        path = self.paths.manifest(name)
+        with self._decoding([path]):
+            return decode_indexes(self._read(name, None), path)
 
     def write_indexes(self, entries: Sequence[IndexEntry]) -> str:
         """Write an index manifest and return its name."""
@@ -225,14 +233,31 @@ class ManifestStore:
                 ) from error
             raise
 
+    @contextlib.contextmanager
+    def _decoding(self, paths: Sequence[str]) -> Iterator[None]:
+        """Wrap the decoding of files: of a damaged one, no copy stays in the local cache, so that a repair is seen."""
+        try:
+            yield
+        except CorruptTable:
+            if self.cache.files is not None:
+                for path in paths:
+                    self.cache.files.forget(path)
+            raise
+
     def _read(self, name: str, size: int | None) -> bytes:
         path = self.paths.manifest(name)
+        files = self.cache.files
+        data = None if files is None else files.read(path)
+        if data is not None and size in (None, len(data)):
+            return data
         try:
             data = self.storage.read(path)
         except FileNotFoundError:
             raise CorruptTable(f"{path} is missing", path=path, missing=True) from None
         if size is not None and len(data) != size:
             raise CorruptTable(f"{path} has {len(data)} bytes, but {size} are recorded", path=path, size=len(data))
+        if files is not None:
+            files.keep(path, data)
         return data
 
 

@@ -1,0 +1,155 @@
+"""LocalCache: files of a warehouse that never change, kept in a directory of this machine between processes.
+
+The cache may lose files at any time, and never makes a read fail: a file that is missing, damaged or cannot be read is
+read from the warehouse. Several processes can use one directory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import os
+import re
+import threading
+import time
+import uuid
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from paimon_core.errors import InvalidOption
+
+TRIMMED_TO = 0.9
+"""The part of the maximum size that is left when the files used longest ago are deleted."""
+FILES_PER_LISTING = 64
+"""After how many new files the directory is listed again, because other processes add files too."""
+STALE_SECONDS = 3600
+"""The age after which a temporary file counts as left behind by a process that ended."""
+
+_CRC_BYTES = 4
+_NAME = re.compile(r"[0-9a-f]{64}\.cached")
+_TEMPORARY = re.compile(r"\.[0-9a-f]{64}\.cached\.[0-9a-f]{32}\.tmp")
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _CachedFile:
+    path: str
+    size: int
+    used: float
+    """When it was written or read last, in epoch seconds."""
+
+
+class LocalCache:
+    """A directory of at most about ``max_bytes``; the files that were used longest ago are deleted first.
+
+    ``scope`` names the store, so that equal paths of two stores are different files. The size can exceed the maximum by
+    the files that other processes added since the last listing, of which there is one in ``FILES_PER_LISTING``.
+    """
+
+    def __init__(self, directory: str, max_bytes: int, scope: str) -> None:
+        """Create the directory when it is missing.
+
+        Raises InvalidOption for a directory that cannot be used, or that other users of the machine can change.
+        """
+        self.directory = directory
+        self.max_bytes = max_bytes
+        self.scope = scope
+        self._lock = threading.Lock()
+        self._size: int | None = None
+        """The bytes in the directory; None before the first listing."""
+        self._added = 0
+        self._has_failed = False
+        _check_directory(directory)
+
+    def read(self, path: str) -> bytes | None:
+        """Return the content of a file of the warehouse; None when it is not in the cache."""
+        cached = self._path(path)
+        try:
+            content = cached.read_bytes()
+            os.utime(cached)
+        except OSError:
+            return None
+        data = content[_CRC_BYTES:]
+        if len(content) < _CRC_BYTES or zlib.crc32(data).to_bytes(_CRC_BYTES, "little") != content[:_CRC_BYTES]:
+            self.forget(path)
+            return None
+        return data
+
+    def keep(self, path: str, data: bytes) -> None:
+        """Add a file of the warehouse, which never changes; an error of the disk is logged once."""
+        if len(data) + _CRC_BYTES > self.max_bytes:
+            return
+        cached = self._path(path)
+        temporary = cached.with_name(f".{cached.name}.{uuid.uuid4().hex}.tmp")
+        try:
+            try:
+                temporary.write_bytes(zlib.crc32(data).to_bytes(_CRC_BYTES, "little") + data)
+                temporary.replace(cached)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
+            self._count(len(data) + _CRC_BYTES)
+        except OSError as error:
+            if not self._has_failed:
+                _log.warning("the local cache %s cannot be written: %s", self.directory, error)
+            self._has_failed = True
+
+    def forget(self, path: str) -> None:
+        """Delete a file of the warehouse from the cache."""
+        with contextlib.suppress(OSError):
+            self._path(path).unlink()
+
+    def _path(self, path: str) -> Path:
+        return Path(self.directory, hashlib.sha256(f"{self.scope}\0{path}".encode()).hexdigest() + ".cached")
+
+    def _count(self, added: int) -> None:
+        with self._lock:
+            self._added += 1
+            if self._size is not None and self._added % FILES_PER_LISTING:
+                self._size += added
+                if self._size <= self.max_bytes:
+                    return
+            self._size = self._trimmed()
+
+    def _trimmed(self) -> int:
+        """Delete files until the directory has its size; return the bytes that are left."""
+        files = sorted(self._listed(), key=lambda file: file.used)
+        size = sum(file.size for file in files)
+        if size <= self.max_bytes:
+            return size
+        for file in files:
+            if size <= TRIMMED_TO * self.max_bytes:
+                break
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(file.path)
+            size -= file.size
+        return size
+
+    def _listed(self) -> list[_CachedFile]:
+        """Return the cached files; temporary files that were left behind are deleted, other files are left alone."""
+        found = []
+        with os.scandir(self.directory) as entries:
+            for entry in entries:
+                with contextlib.suppress(FileNotFoundError):
+                    state = entry.stat(follow_symlinks=False)
+                    if _NAME.fullmatch(entry.name):
+                        found.append(_CachedFile(entry.path, state.st_size, state.st_mtime))
+                    elif _TEMPORARY.fullmatch(entry.name) and state.st_mtime < time.time() - STALE_SECONDS:
+                        os.unlink(entry.path)
+        return found
+
+
+def _check_directory(directory: str) -> None:
+    try:
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+        state = os.stat(directory)
+    except OSError as error:
+        raise InvalidOption(f"the local cache {directory} cannot be created: {error.strerror}") from error
+    if state.st_uid != os.geteuid() or state.st_mode & 0o022:
+        raise InvalidOption(
+            f"the local cache {directory} must belong to the user of this process, and no other user may write to it"
+        )
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise InvalidOption(f"the local cache {directory} is not writable")
