@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pyarrow as pa
+import pytest
 
 import paimon_core as paimon
 
@@ -22,7 +23,8 @@ ENGINES = {
 }
 
 
-def test_java_and_we_place_random_rows_alike_and_continue_each_other(oracle, warehouse):
+@pytest.mark.parametrize("commits", [2, pytest.param(6, marks=pytest.mark.long)])
+def test_java_and_we_place_random_rows_alike_and_continue_each_other(oracle, warehouse, commits):
     catalog, chance, steps = paimon.open_catalog(warehouse), random.Random(14), []
     for engine in ENGINES:
         options = {"bucket": "-1", "merge-engine": engine, "dynamic-bucket.target-row-num": "8"}
@@ -31,7 +33,7 @@ def test_java_and_we_place_random_rows_alike_and_continue_each_other(oracle, war
         shape = {"fields": FIELDS, "primaryKeys": ["k"], "partitionKeys": ["p"], "options": options}
         steps += [{"op": "create", "table": f"db.{name}_{engine}", **shape} for name in ("both", "java")]
     oracle.run(warehouse, steps)
-    for commit in range(6):
+    for commit in range(commits):
         steps = []
         for engine, kinds in ENGINES.items():
             rows = [

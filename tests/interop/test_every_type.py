@@ -196,7 +196,9 @@ def is_wrong_in_java(kind: str, text: str, value: Any, op: str) -> bool:
     return kind == "orc" and op != "=" and isinstance(value, str) and value[:1] in ("\uffff", ELEPHANT)
 
 
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.long if kind == "avro" else ()) for kind in FORMATS]
+)
 def test_filters_find_the_same_rows(oracle, warehouse, kind):
     """Each row is a file of its own, so that statistics decide which files are read.
 

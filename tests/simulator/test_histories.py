@@ -30,7 +30,7 @@ def check(kind: str, count: int) -> Tally:
     return tally
 
 
-@pytest.mark.parametrize(("kind", "count"), [("metadata", 150), ("real", 15), ("indexed", 12)])
+@pytest.mark.parametrize(("kind", "count"), [("metadata", 100), ("real", 15), ("indexed", 12)])
 def test_some_histories(kind, count):
     check(kind, count)
 
