@@ -74,7 +74,6 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
     assert not alive, f"left over: {alive}"
 
 
-@pytest.mark.long
 @pytest.mark.spark
 def test_a_backfill_of_31_days_is_one_run_and_one_commit(web: Web) -> None:
     launched = web.ask(LAUNCH, days=[day.isoformat() for day in DAYS])["launchPartitionBackfill"]
