@@ -127,7 +127,7 @@ def test_four_processes_commit_and_compact_side_by_side(tmp_path, commits):
     assert report.errors == (), report.text()
 
 
-@pytest.mark.parametrize("kills", [20, pytest.param(200, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kills", [20, pytest.param(100, marks=pytest.mark.long)])
 def test_a_job_that_is_killed_again_and_again(tmp_path, kills):
     """Each write also compacts and expires when it is time, so the kills fall into these too."""
     options = {"num-sorted-run.compaction-trigger": "3", "snapshot.num-retained.min": "3"}
