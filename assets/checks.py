@@ -21,8 +21,9 @@ from pipelines.show import existing
 from pipelines.tables import open_lake, open_table
 
 _AUDITS = {
-    "rows": "every load wrote or rejected each row that it read",
+    "rows": "every load wrote or rejected each row that it read, and the table still has the rows",
     "keys": "no key occurs twice",
+    "stale": "no input changed after the partitions were loaded from it",
     "files": "every data file of the latest snapshot exists and has the recorded size",
     "fsck": "the invariants of the table hold; its rows are not read",
 }

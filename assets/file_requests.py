@@ -78,7 +78,7 @@ def decide(
 
     kept, outside, _ = split_files(spec, found)
     plan = planned(spec, kept, ledger)
-    told = [_told(plan)] if plan.late or plan.changed else []
+    told = [_told(spec, plan)] if plan.late or plan.changed else []
     if outside:
         paths = some([file.path for file in outside])
         told.append(f"files outside of the declared partitions, which are not loaded, {len(outside)}: {paths}")
@@ -112,9 +112,12 @@ def _look(
     return Look("; ".join(told), state if len(kept) == len(requests) else None, kept, added)
 
 
-def _told(plan: FilePlan) -> str:
+def _told(spec: TableSpec, plan: FilePlan) -> str:
+    from pipelines.load.file_plan import advice
+
     said, names = plan.details, {"late_files": "late files", "changed_files": "changed files"}
-    return "; ".join(f"{text}: {said[name]}" for name, text in names.items() if name in said)
+    told = [f"{text}: {said[name]}" for name, text in names.items() if name in said]
+    return "; ".join([*told, *([advice(spec)] if plan.changed else [])])
 
 
 def _run_key(spec: TableSpec, files: Sequence[SourceFile], rollbacks: int) -> str:

@@ -106,6 +106,9 @@ def _looked_at(
             return replace(unknown, told="a load is queued or running")
         ledger = read_ledger(table) if table is not None else Ledger()
         rollbacks = before.rollbacks + (ledger.number < before.loads)
+        if ledger.lost:
+            told = f"{ledger.lost.sentence()}: load the whole table first"
+            return replace(unknown, told=told, state=state, loads=ledger.number, rollbacks=rollbacks)
         partitions = translator.partitions_def(spec)
         with dg.partition_loading_context(dynamic_partitions_store=context.instance):
             look = decide(spec, found, ledger, partitions, state, room, rollbacks)

@@ -39,7 +39,7 @@ def prepare_home(settings: Settings) -> Path:
     For a warehouse that is not a local path it is DAGSTER_HOME; raises PipelineError when that is not set.
     """
     home = Path(settings.warehouse) / "dagster"
-    if "://" in settings.warehouse:
+    if "://" in settings.warehouse or settings.is_remote:
         if not os.environ.get("DAGSTER_HOME"):
             raise PipelineError(f"the warehouse {settings.warehouse} is not a local path: set DAGSTER_HOME yourself")
         home = Path(os.environ["DAGSTER_HOME"]).absolute()

@@ -15,6 +15,7 @@ from assets.loads import load_jobs, load_schedules
 from assets.maintenance import audit_job, nightly_job, nightly_schedule, sweep_job, sweep_schedule
 from assets.resources import LakeResource, SparkResource, place_of
 from assets.sensors import compaction_sensor
+from assets.stale_sensor import stale_sensor
 from assets.tables import source_spec, table_asset
 from assets.translator import PLAIN, PaimonTranslator
 from pipelines.lake import Settings, SettingsError, TableSpec
@@ -47,7 +48,7 @@ def _definitions(
     loads = load_jobs(chosen, translator)
     nightly, sweeping = nightly_job(chosen, translator), sweep_job(chosen, translator)
     files = files_sensor(chosen, loads, translator)
-    automation = automation_sensor(chosen, translator)
+    automation, stale = automation_sensor(chosen, translator), stale_sensor(chosen, loads, translator)
     return dg.Definitions(
         assets=table_assets(settings, translator, chosen.tables),
         asset_checks=table_checks(chosen, translator),
@@ -61,6 +62,7 @@ def _definitions(
             compaction_sensor(chosen, compactions),
             *([files] if files is not None else []),
             *([automation] if automation is not None else []),
+            *([stale] if stale is not None else []),
         ],
         resources={"lake": LakeResource(**place), "spark": SparkResource(**place, keep_session=keep_session)},
         executor=dg.in_process_executor,

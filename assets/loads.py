@@ -30,16 +30,18 @@ def load_job_name(spec: TableSpec) -> str:
 
 
 def load_jobs(settings: Settings, translator: PaimonTranslator = PLAIN) -> Jobs:
-    """Return a load job for every table whose declaration has a cron expression or waits for files, by table."""
+    """Return a load job by table for every schedule; for tables that wait for inputs, where they have partitions."""
     return {
         name: dg.define_asset_job(
             load_job_name(spec),
             dg.AssetSelection.assets(translator.asset_key(spec)),
-            description=f"Load {name}. Started by hand, by its schedule, or by the sensor of files.",
+            description=f"Load {name}. Started by hand, by its schedule, or by a sensor.",
             tags={"paimon/table": name, "paimon/role": "load"},
         )
         for name, spec in settings.tables.items()
-        if spec.source is not None and spec.schedule is not None and spec.schedule.on != "inputs"
+        if spec.source is not None
+        and spec.schedule is not None
+        and (spec.schedule.on != "inputs" or spec.partitions is not None)
     }
 
 

@@ -10,9 +10,11 @@ import dagster as dg
 from assets.partitions import partitions_of_run
 from paimon_core.errors import InvalidRequest, NotFound
 from pipelines.lake import Settings, SettingsError, TableSpec
+from pipelines.lake.catalog import REST, kind_of
 from pipelines.lake.definition import column_type
 from pipelines.protocol import AuditFailed, PipelineError, StepResult, level_changes
 from pipelines.show import size_text
+from pipelines.stale_text import stale_text
 
 _T = TypeVar("_T")
 
@@ -29,12 +31,13 @@ def declared(settings: Settings, spec: TableSpec) -> dict[str, Any]:
         for name, kind in spec.columns.items()
     ]
     database, table = spec.name.split(".")
+    is_rest = kind_of(settings.catalog) == REST  # only the server knows the location
     return {
         "dagster/table_name": spec.name,
         "dagster/column_schema": dg.TableSchema(columns=columns),
         "paimon/primary_key": ", ".join(spec.primary_key) or "none",
         "paimon/partition_by": ", ".join(spec.partition_by) or "none",
-        "paimon/location": f"{settings.warehouse}/{database}.db/{table}",
+        **({} if is_rest else {"paimon/location": f"{settings.warehouse}/{database}.db/{table}"}),
     }
 
 
@@ -60,12 +63,14 @@ def result_metadata(result: StepResult) -> dict[str, Any]:
         metadata["paimon/snapshot_id"] = result.snapshot_id
     if result.skipped:
         metadata["paimon/skipped"] = ", ".join(result.skipped)
+    if result.stale:
+        metadata["paimon/stale"] = stale_text(result.stale)
     return metadata
 
 
 def levels_markdown(result: StepResult) -> str:
     """Return a Markdown table with files, rows and bytes of every level, before and after."""
-    lines = ["| level | files | rows | size |", "|---|---|---|---|"]
+    lines = ["| level | files | rows in files | size |", "|---|---|---|---|"]
     for level, old, new in level_changes(result):
         cells = (
             f"{old.files} → {new.files}",

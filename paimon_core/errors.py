@@ -181,3 +181,14 @@ class StorageError(PaimonError, OSError):
 
 class CorruptTable(PaimonError):
     """A file that the metadata references is missing or does not decode."""
+
+
+REPAIR = "`paimon-core repair TABLE` shows what can be read and mended"
+
+
+def with_advice(error: CorruptTable, meaning: str) -> CorruptTable:
+    """Return the error with what the damage means and how to mend it; ``facts["problem"]`` is its text without that."""
+    if "problem" in error.facts:
+        return error
+    facts = {**error.facts, "problem": error.message}
+    return CorruptTable(f"{error.message}. {meaning}; {REPAIR}", **facts)

@@ -61,6 +61,14 @@ VALUES_RATIO = 64
 """The ratio of unpacked to packed bytes up to which the values of a manifest are not counted."""
 STORED_DEPTH = 2 * TYPE_DEPTH + 2
 """Levels of nested groups in the schema of a Parquet or ORC file; in Parquet an ARRAY or a MAP uses two."""
+PAGE_BYTES = 64 << 20
+"""Unpacked bytes of the largest pages of the columns of a Parquet row group that are read together."""
+PAGE_RATIO = 256
+"""The ratio of unpacked to packed bytes up to which such pages may be larger."""
+ROW_VALUES = 1 << 23
+"""Values of a nested column in a row group or stripe; VALUES_PER_PACKED_BYTE for each packed byte may be more."""
+VALUES_PER_PACKED_BYTE = 1 << 9
+"""Values of a nested column in a row group or stripe per packed byte beyond ROW_VALUES."""
 FILTER_COMPARISONS = 1 << 14
 """Comparisons in a filter; an ``is_in`` counts as one, regardless of its number of values."""
 FILTER_DEPTH = 32

@@ -363,4 +363,9 @@ def check_schema(schema: TableSchema) -> None:
                     f"{role} {key!r} is {schema.by_name[key].type}; nested types cannot be keys", column=key
                 )
     if schema.primary_keys and not schema.trimmed_primary_keys:
-        raise InvalidRequest("the primary key needs a column that is not a partition key", keys=schema.primary_keys)
+        named = ", ".join(schema.primary_keys)
+        raise InvalidRequest(
+            f"the primary key ({named}) has only partition keys, so that each partition would have one row: add a "
+            "column to the primary key, remove one from the partition keys, or use no primary key",
+            keys=schema.primary_keys,
+        )

@@ -6,12 +6,17 @@ import dataclasses
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 
-from paimon_core.errors import CorruptTable
+from paimon_core.errors import CorruptTable, StorageError
 from paimon_core.metadata.latest_snapshot import latest_entries
 from pipelines.checks import CheckContext, Finding, load_records, run_check, run_checks
 from pipelines.lake import Settings, TableSpec
+from pipelines.lake.agreement import inputs_of
 from pipelines.lake.checks import RowCountCheck, UniqueCheck
-from pipelines.rejects_upkeep import with_rejects
+from pipelines.load.stale import stale_now
+from pipelines.protocol import PipelineError
+from pipelines.rejects_upkeep import lost_rejects, with_rejects
+from pipelines.row_account import account_of
+from pipelines.stale_text import stale_text
 from pipelines.tables import open_table
 
 
@@ -52,31 +57,52 @@ def audit_fsck(settings: Settings, name: str) -> Finding:
 
 
 def audit_loads(settings: Settings, name: str) -> Finding:
-    """Check for every recorded load of a declared table that it wrote or rejected each row that it read."""
+    """Check for every recorded load of a declared table that it wrote or rejected each row that it read.
+
+    And that the table still has these rows: the account of rows tells what was compared, and what could not be. Rejects
+    that were lost are told.
+    """
     table = open_table(settings, name)
     context = CheckContext(datetime.now(UTC), history=load_records(table))
     found = run_check(RowCountCheck(type="row_count"), settings.table(name), table, context=context)
-    return dataclasses.replace(found, audit="rows")
+    try:
+        account, lost = account_of(table), lost_rejects(settings, name)
+    except PipelineError as error:  # a damaged entry of a load
+        return dataclasses.replace(found, audit="rows", wrong=found.wrong + 1, sentence=f"{error}; {found.sentence}")
+    sentence = "; ".join(filter(None, (*account.problems, found.sentence, *account.notes, *lost)))
+    return dataclasses.replace(found, audit="rows", wrong=found.wrong + len(account.problems), sentence=sentence)
+
+
+def audit_stale(settings: Settings, name: str) -> Finding:
+    """Check that no input changed after the partitions of the table were loaded from it."""
+    try:
+        stale = stale_now(settings, name)
+    except PipelineError as error:  # a damaged entry of a load
+        return Finding("stale", name, 1, f"is not known: {error}", severity="warn")
+    said = f"{stale_text(stale)}; load them again" if stale else "no input changed since the loads"
+    return Finding("stale", name, len(stale), said, severity="warn")
 
 
 def audits_of(spec: TableSpec) -> tuple[str, ...]:
-    """Return the audits that a table has: ``rows`` needs a source, ``keys`` a key."""
-    return (*(["rows"] if spec.source is not None else []), *(["keys"] if spec.key else []), "files", "fsck")
+    """Return the audits that a table has: ``rows`` needs a source, ``keys`` a key, ``stale`` inputs."""
+    rows, keys = ["rows"] if spec.source is not None else [], ["keys"] if spec.key else []
+    return (*rows, *keys, "files", "fsck", *(["stale"] if inputs_of(spec) else []))
 
 
 def audit(settings: Settings, name: str, kinds: Collection[str] | None = None) -> list[Finding]:
-    """Run audits of a table, or all of them; an audit that cannot read a damaged file is a finding too."""
+    """Run audits of a table, or all of them; an audit that cannot read a file is a finding too."""
     spec = settings.table(name)
     audits: dict[str, Callable[[], Finding]] = {
         "rows": lambda: audit_loads(settings, name),
         "keys": lambda: audit_keys(settings, name),
         "files": lambda: audit_files(settings, name),
         "fsck": lambda: audit_fsck(settings, name),
+        "stale": lambda: audit_stale(settings, name),
     }
     found = []
     for kind in (kind for kind in audits_of(spec) if kinds is None or kind in kinds):
         try:
             found.append(audits[kind]())
-        except CorruptTable as error:
+        except (CorruptTable, StorageError) as error:
             found.append(Finding(kind, name, 1, f"cannot be read: {error}"))
     return found

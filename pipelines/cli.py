@@ -1,7 +1,8 @@
 """The command line of the steps: ``python -m pipelines load --table ods.flights --partition 2013-01-31``.
 
 Every step prints its result as one sentence or (``--json``) one JSON object; other commands print lines. Exit code 0:
-done; 1: the step failed, or an audit found a problem; 2: the request was wrong, explained in one sentence.
+done; 1: the step failed, or an audit found a problem; 2: the request was wrong, explained in one sentence; 3: done, but
+the table has stale partitions, which the result names.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from pipelines.session import Spark, spark_reason, start_session
 from pipelines.show import existing, lake_text, nothing_declared, views
 from pipelines.sweep import sweep
 
+STALE = 3
+"""The exit code of a step that succeeded and left partitions of its table stale."""
 Command = Callable[[Spark, Settings, argparse.Namespace], list[StepResult]]
 
 
@@ -38,15 +41,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         settings = load_settings(asked.env, warehouse=asked.warehouse, configs=asked.configs)
         if asked.command in SETTINGS_ONLY:
-            lines, is_well = lines_of(settings, asked)
+            lines, is_well = lines_of(lambda: start_session(settings), settings, asked)
             print("\n".join(lines))
             return 0 if is_well else 1
         if asked.command == "show":
             return _show(settings)
         if asked.command == "audit":
             return _audit(settings, asked)
+        is_stale = False
         for result in asked.run(lambda: start_session(settings), settings, asked):
             print(result.to_json() if asked.json else result.sentence(), flush=True)
+            is_stale |= bool(result.stale)
     except (PipelineError, SettingsError, InvalidRequest, NotFound) as error:
         print(f"pipelines {asked.command}: {error}", file=sys.stderr)
         return 2
@@ -57,9 +62,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"pipelines {asked.command}: {error.kind}: {error}", file=sys.stderr)
         return 1
     except PySparkException as error:
-        print(f"pipelines {asked.command}: {spark_reason(error)}", file=sys.stderr)
+        table = f"{asked.table}: " if getattr(asked, "table", None) else ""
+        print(f"pipelines {asked.command}: {table}{spark_reason(error)}", file=sys.stderr)
         return 1
-    return 0
+    return STALE if is_stale else 0
 
 
 class _Parser(argparse.ArgumentParser):
@@ -97,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     _maintenance(add)
     _table(add("audit", "check the loads, the keys and the files of a table, or of all"), required=False)
     add_lake_commands(add)
-    add("show", "list the tables: rows, snapshots, files per level, tags")
+    add("show", "list the tables: visible rows, snapshots, files per level, tags")
     return parser
 
 
@@ -155,9 +161,11 @@ def _show(settings: Settings) -> int:
         raise PipelineError(nothing_declared(settings))
     found = views(settings)
     if not found:
-        raise PipelineError(f"there is no table in {settings.warehouse} yet: load one, or run `make demo`")
+        raise PipelineError(f"there is no table in {settings.warehouse} yet: `apply` creates those that are declared")
     print(lake_text(found))
-    return 0
+    for damaged in (v for v in found if v.problem):
+        print(f"pipelines show: {damaged.name.strip()}: {damaged.problem}", file=sys.stderr)
+    return 1 if any(v.problem for v in found) else 0
 
 
 def _audit(settings: Settings, asked: argparse.Namespace) -> int:

@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
+from paimon_core.catalog.catalog import Catalog
+from paimon_core.errors import REPAIR, CorruptTable, StorageError
 from paimon_core.table.table import Table
 from paimon_core.types import parse_type
 from pipelines.column_types import type_object
 from pipelines.lake import Settings, TableSpec
 from pipelines.tables import open_lake
 
+DAMAGES = (CorruptTable, StorageError)
+"""The errors of one table that do not concern the others."""
+
 
 def differences(settings: Settings) -> dict[str, list[str]]:
-    """Return for each declared table how it differs from its declaration; [] when it agrees."""
+    """Return for each declared table how it differs from its declaration; [] when it agrees.
+
+    A table that cannot be opened differs by the error, and the others are compared.
+    """
     catalog = open_lake(settings)
-    return {
-        name: differences_of(spec, catalog.table(name))
-        if catalog.table_exists(name)
-        else ["is not in the lake: apply creates it" if spec.columns else "has no columns: infer writes them down"]
-        for name, spec in settings.tables.items()
-    }
+    return {name: _differences(catalog, spec) for name, spec in settings.tables.items()}
+
+
+def _differences(catalog: Catalog, spec: TableSpec) -> list[str]:
+    try:
+        if catalog.table_exists(spec.name):
+            return differences_of(spec, catalog.table(spec.name))
+    except DAMAGES as error:
+        return [damage_text(error)]
+    return ["is not in the lake: apply creates it" if spec.columns else "has no columns: infer writes them down"]
+
+
+def damage_text(error: CorruptTable | StorageError) -> str:
+    """Return why a table cannot be opened, and what to do."""
+    advice = "" if REPAIR in str(error) else f"; {REPAIR}"
+    return f"cannot be opened: {error.kind}: {error}{advice}"
 
 
 def differences_of(spec: TableSpec, table: Table) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import logging
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -12,12 +13,15 @@ from paimon_core.maintain.planning.plan import Plan, Protected
 from paimon_core.spark import apply_spark
 from paimon_core.table.table import Table
 from pipelines.lake import Settings
-from pipelines.load.ledger import carry_on, loads_of
+from pipelines.load.comparisons import keep_comparisons
+from pipelines.load.ledger import carry_on
+from pipelines.load.load_snapshot import loads_of
 from pipelines.load.rejects import publish_before_expiry
 from pipelines.protocol import StepResult
 from pipelines.session import Spark
 from pipelines.tables import open_table, result_of, state_of
 
+_LOG = logging.getLogger(__name__)
 _TRIES = 3
 _PROTECTED_SHOWN = 5
 
@@ -112,6 +116,8 @@ def _apply(spark: Spark, settings: Settings, table: Table, plan: Plan, keep_load
         if loads and loads <= expiring:
             raise PlanOutdated(f"{table.name}: other commits came after the plan was made")
         carry_on(table, expiring, begin=spec.source is not None)
+        for derived, why in keep_comparisons(settings, table.name, expiring).items():
+            _LOG.warning("%s counts as stale, because snapshots of %s expire: %s", derived, table.name, why)
         if len(plan.files) >= settings.table(table.name).retention.spark_from_files:
             return apply_spark(spark(), table, plan)
     return table.maintenance.apply(plan)

@@ -6,7 +6,8 @@ import argparse
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from pipelines.apply import apply
+from paimon_core.errors import PaimonError
+from pipelines.apply import PartlyApplied, apply
 from pipelines.checks import problems
 from pipelines.declare import infer
 from pipelines.differences import differences
@@ -16,10 +17,13 @@ from pipelines.lake.sources import FilesSource
 from pipelines.load.load import load_table
 from pipelines.load.path_rules import order_notes, path_problems
 from pipelines.load.source_files import file_kind, source_files
+from pipelines.load.stale import stale_now
 from pipelines.new_lake import new_lake
 from pipelines.protocol import PipelineError, StepResult
+from pipelines.query_analysis import query_problems
 from pipelines.session import Spark
 from pipelines.show import nothing_declared
+from pipelines.stale_text import stale_text
 
 Add = Callable[..., argparse.ArgumentParser]
 SETTINGS_ONLY = ("check", "apply", "infer")
@@ -33,6 +37,13 @@ def add_lake_commands(add: Add) -> None:
     add("check", "compare the declarations with the tables of the lake and with their sources")
     applying = add("apply", "create the declared tables that are not in the lake, and alter those that differ")
     applying.add_argument("--drop", action="store_true", help="drop columns that are no longer declared")
+    applying.add_argument(
+        "--lossy",
+        action="append",
+        default=[],
+        metavar="DATABASE.TABLE.COLUMN",
+        help="give this column its declared type, also if stored values are lost; may be repeated",
+    )
     inferring = add("infer", "read the columns of a table from its files and write them into its declaration")
     inferring.add_argument("--table", required=True, metavar="DATABASE.TABLE", help="the table")
     loading = add("load", "load a table from its source, or some of its partitions", _load)
@@ -49,8 +60,11 @@ def write_new(folder: Path) -> str:
     return f"{folder} has {len(files)} files: read {folder / 'README.md'}"
 
 
-def lines_of(settings: Settings, asked: argparse.Namespace) -> tuple[list[str], bool]:
-    """Run ``check``, ``apply`` or ``infer``; return the lines to print, and whether all is well."""
+def lines_of(spark: Spark, settings: Settings, asked: argparse.Namespace) -> tuple[list[str], bool]:
+    """Run ``check``, ``apply`` or ``infer``; return the lines to print, and whether all is well.
+
+    Only ``check`` uses Spark, and only for a lake with queries.
+    """
     if asked.command == "infer":
         columns = infer(settings, asked.table)
         width = max(map(len, columns))
@@ -58,9 +72,15 @@ def lines_of(settings: Settings, asked: argparse.Namespace) -> tuple[list[str], 
     if not settings.tables:
         return [nothing_declared(settings)], True
     if asked.command == "apply":
-        return apply(settings, drop=asked.drop) or ["nothing to do: all tables are as declared"], True
+        try:
+            done = apply(settings, drop=asked.drop, lossy=asked.lossy)
+        except PartlyApplied as partly:
+            return [*partly.problems, *partly.done], False
+        return done or ["nothing to do: all tables are as declared"], True
     lines = [*disagreements(settings), *(f"{name}: {text}" for name, text in _problems(settings))]
     lines += [f"{name} {text}" for name, texts in differences(settings).items() for text in texts]
+    lines += query_problems(spark, settings)
+    lines += _stale(settings)
     notes = [f"note: {name}: {text}" for name, spec in settings.tables.items() for text in order_notes(spec)]
     return [*(lines or [f"{len(settings.tables)} tables agree with their declarations"]), *notes], not lines
 
@@ -77,6 +97,18 @@ def _problems(settings: Settings) -> Iterator[tuple[str, str]]:
                     yield name, f"no file matches source.path {spec.source.path}"
             except PipelineError as error:
                 yield name, str(error)
+
+
+def _stale(settings: Settings) -> Iterator[str]:
+    """Yield the tables with stale partitions, and those whose ledger cannot be read."""
+    for name in settings.tables:
+        try:
+            found = stale_now(settings, name)
+        except (PaimonError, PipelineError) as error:
+            yield f"{name}: whether partitions are stale is not known: {error}"
+            continue
+        if found:
+            yield f"{name} is stale: {stale_text(found)}; load them again"
 
 
 def _load(spark: Spark, settings: Settings, asked: argparse.Namespace) -> list[StepResult]:

@@ -25,7 +25,7 @@ from pipelines.lake import Settings
 from pipelines.load.ledger import carry_to
 from pipelines.protocol import PipelineError, StepResult, plain
 from pipelines.session import Spark
-from pipelines.tables import commits_of, open_table, result_of, state_of
+from pipelines.tables import commits_of, open_table, result_of, rows_rewritten, state_of
 
 
 def compact(
@@ -66,6 +66,7 @@ def compact(
     properties = {"pipeline.step": "compact", **plain(properties)}
     snapshot = compact_spark(spark(), table, full=full, where=where, properties=properties)
     commits = commits_of(table, snapshot.commit_user, before.snapshot_id) if snapshot is not None else []
+    planned["rows_rewritten"] = rows_rewritten(table, commits)
     done = {"spread": "spread", "merge": "merged"}
     note = " and ".join(f"{done[verb]} {what}" for verb, what in steps)
     return result_of("compact", table, before, started, commits=commits, details=planned, note=note)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipelines.finding import Finding
+from pipelines.stale_text import stale_text
 
 KIND = "__kind"
 """The column of row kinds that steps add to the rows of a table."""
@@ -30,7 +31,7 @@ class AuditFailed(Exception):
 
 @dataclass(frozen=True)
 class LevelSize:
-    """The live data files of one level."""
+    """The live data files of one level; ``rows`` are those in the files."""
 
     files: int
     rows: int
@@ -46,9 +47,9 @@ class StepResult:
     snapshot_id: int | None
     """The table's latest snapshot after the step; None for a table never written."""
     row_count: int | None
-    """Rows that a reader sees after the step; None where only a merge of many rows could count them."""
+    """Visible rows: those that a reader sees after the step; None where only a merge of many rows could count them."""
     rows_written: int
-    """Rows in the data files that this step added, so changes before they are merged."""
+    """Rows that this step, a load, gave to the table: read and not rejected. 0 for every other step."""
     commits: tuple[int, ...]
     """The snapshots that this step committed; () when everything was committed before."""
     levels_before: Mapping[int, LevelSize]
@@ -61,6 +62,8 @@ class StepResult:
     """The results of the checks that ran before the step was published."""
     column_lineage: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
     """The columns of inputs (table, column) from which the step computed each column, where that is known."""
+    stale: Mapping[str, str] = field(default_factory=dict)
+    """The partitions of the table that are stale after the step, with the reason of each: load them again."""
     note: str = ""
     """A text about what was done, for steps where the number of written rows does not show it."""
 
@@ -80,8 +83,13 @@ class StepResult:
             done = ", ".join((done, *self.skipped) if self.commits else (*self.skipped, "nothing written"))
         rejected = self.details.get("rows_rejected", 0)
         done += f", {rejected:,} rejected" if isinstance(rejected, int) and rejected else ""
+        merged = self.details.get("rows_merged", 0)
+        done += f", {merged:,} merged" if isinstance(merged, int) and merged else ""
+        again = self.details.get("files_loaded_again")
+        done += f", loaded again after a loss of rows: {again}" if again else ""
+        done += f", stale: {stale_text(self.stale)}" if self.stale else ""
         at = "no snapshot yet" if self.snapshot_id is None else f"snapshot {self.snapshot_id}"
-        rows = "" if self.row_count is None else f"{self.row_count:,} rows, "
+        rows = "" if self.row_count is None else f"{self.row_count:,} rows visible, "
         return f"{self.step} {self.table}: {done}; {rows}{at}, {self.files} files, {self.seconds:.1f} s"
 
 

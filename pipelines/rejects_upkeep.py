@@ -8,33 +8,49 @@ swept, because no snapshot references their files until then.
 from __future__ import annotations
 
 from pipelines.care import fsck
+from pipelines.checks.text import many
 from pipelines.expiry import expire
 from pipelines.lake import Settings, TableSpec
+from pipelines.load.load_snapshot import Removal, events_in
 from pipelines.load.rejects import publish_before_expiry
 from pipelines.maintenance import compact
 from pipelines.protocol import StepResult
 from pipelines.session import Spark
-from pipelines.sources.files.rejects import REJECTS
 from pipelines.sweep import sweep
 from pipelines.tables import open_lake, open_table
-
-_TYPES = {"string": "STRING", "int64": "BIGINT"}
 
 
 def with_rejects(settings: Settings, name: str) -> Settings | None:
     """Return the settings with the table of rejects of a table as a declared table; None when the lake has none."""
-    spec = settings.table(name)
-    if spec.source is None or not open_lake(settings).table_exists(spec.rejects_table):
+    spec, catalog = settings.table(name), open_lake(settings)
+    if spec.source is None or not catalog.table_exists(spec.rejects_table):
         return None
     declared = TableSpec.model_construct(  # it has no key, as a declaration must
         name=spec.rejects_table,
         comment=f"rows that did not fit {name}",
-        columns={field.name: _TYPES[str(field.type)] for field in REJECTS},
+        columns={field.name: field.type.sql for field in catalog.table(spec.rejects_table).schema.fields},
         retention=spec.retention,
         compaction=spec.compaction,
         nightly_tag=False,
     )
     return settings.model_copy(update={"tables": {**settings.tables, declared.name: declared}})
+
+
+def lost_rejects(settings: Settings, name: str) -> list[str]:
+    """Return a sentence when rejects of a table were lost with missing data files; [] otherwise.
+
+    Removals are known until their snapshots expire. Raises PipelineError when a property is damaged.
+    """
+    found = with_rejects(settings, name)
+    if found is None:
+        return []
+    rejects = settings.table(name).rejects_table
+    removals = [e for e in events_in(open_table(found, rejects).inspect.snapshots(), name) if isinstance(e, Removal)]
+    if not removals:
+        return []
+    rows = sum(removal.loss(rejects).rows for removal in removals)
+    removed = f"snapshot {', '.join(str(removal.id) for removal in removals)} of {rejects} removed missing data files"
+    return [f"{many(rows, 'reject')} lost: {removed}; a load with `--reload` rejects the rows of its source again"]
 
 
 def expire_rejects(spark: Spark, settings: Settings, name: str, *, dry_run: bool = False) -> list[StepResult]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from paimon_core.errors import PaimonError
 from pipelines.lake import Settings
 from pipelines.lake.order import in_order
-from pipelines.protocol import LevelSize
+from pipelines.load.stale import stale_now
+from pipelines.protocol import LevelSize, PipelineError, some
 from pipelines.rejects_upkeep import with_rejects
+from pipelines.stale_text import OTHERS
 from pipelines.tables import counted_rows, open_lake, open_table, state_of
 
 
@@ -22,6 +25,10 @@ class TableView:
     snapshot_id: int | None
     levels: Mapping[int, LevelSize]
     tags: tuple[str, ...]
+    stale: tuple[str, ...] = ()
+    """The stale partitions."""
+    problem: str = ""
+    """Why the table cannot be read; then all numbers are 0 or None."""
 
     @property
     def files(self) -> int:
@@ -49,15 +56,25 @@ def nothing_declared(settings: Settings) -> str:
 
 
 def views(settings: Settings) -> list[TableView]:
-    """Return the overviews of all tables that exist; a table of rejects follows its table when it has rows."""
+    """Return the overviews of all tables that exist; a table of rejects follows its table when it has rows.
+
+    A table that cannot be read has an overview with the problem.
+    """
     found = []
     for name in existing(settings):
-        found.append(view(settings, name))
+        found.append(_view_or_problem(settings, name))
         with_them = with_rejects(settings, name)
-        rejects = view(with_them, settings.table(name).rejects_table) if with_them is not None else None
-        if rejects is not None and rejects.row_count:
+        rejects = _view_or_problem(with_them, settings.table(name).rejects_table) if with_them is not None else None
+        if rejects is not None and (rejects.row_count or rejects.problem):
             found.append(replace(rejects, name=f"  {rejects.name}"))
     return found
+
+
+def _view_or_problem(settings: Settings, name: str) -> TableView:
+    try:
+        return view(settings, name)
+    except PaimonError as error:
+        return TableView(name, None, 0, None, {}, (), problem=f"{error.kind}: {error}")
 
 
 def view(settings: Settings, name: str) -> TableView:
@@ -71,7 +88,15 @@ def view(settings: Settings, name: str) -> TableView:
         snapshot_id=state.snapshot_id,
         levels=state.levels,
         tags=tuple(tag.name for tag in table.tags.list()),
+        stale=_stale(settings, name),
     )
+
+
+def _stale(settings: Settings, name: str) -> tuple[str, ...]:
+    try:
+        return tuple(sorted(stale_now(settings, name)))
+    except (PaimonError, PipelineError):  # checks and loads tell why
+        return ("not known",)
 
 
 def levels_text(levels: Mapping[int, LevelSize]) -> str:
@@ -102,16 +127,18 @@ def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequenc
 
 
 def lake_text(views: Sequence[TableView]) -> str:
-    """Return one line per table: rows, snapshots, files per level, size, tags."""
+    """Return one line per table: visible rows, snapshots, files per level, size, tags, stale partitions."""
     rows = [
         [
             v.name,
             f"{v.row_count:,}" if v.row_count is not None else "-",
-            f"{v.snapshots} (last {v.snapshot_id})" if v.snapshot_id else "none",
+            "cannot be read" if v.problem else f"{v.snapshots} (last {v.snapshot_id})" if v.snapshot_id else "none",
             levels_text(v.levels),
-            size_text(v.size_bytes),
+            "-" if v.problem else size_text(v.size_bytes),
             ", ".join(v.tags) or "-",
+            ("all" if OTHERS in v.stale else some(v.stale)) or "-",
         ]
         for v in views
     ]
-    return aligned(["table", "rows", "snapshots", "files per level", "size", "tags"], rows, right=(1, 4))
+    header = ["table", "visible rows", "snapshots", "files per level", "size", "tags", "stale"]
+    return aligned(header, rows, right=(1, 4))

@@ -9,11 +9,15 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 import paimon_core as paimon
+from paimon_core.catalog.catalog import Catalog
+from paimon_core.errors import SnapshotNotFound
+from paimon_core.metadata.manifest import FileKind
 from paimon_core.table.compaction import waiting_files
 from paimon_core.table.table import Table
 from paimon_core.types import parse_type
 from pipelines.column_types import type_object
 from pipelines.lake import Settings
+from pipelines.lake.catalog import kind_of, options_of, uri_of
 from pipelines.protocol import LevelSize, PipelineError, StepResult
 
 MOST_COUNTED = 5_000_000
@@ -38,16 +42,16 @@ class TableState:
         return sizes
 
 
-def open_lake(settings: Settings) -> paimon.FilesystemCatalog:
+def open_lake(settings: Settings) -> Catalog:
     """Return the catalog of the lake."""
-    catalog = paimon.open_catalog(
+    return paimon.open_catalog(
         settings.warehouse,
-        options=settings.catalog,
+        type=kind_of(settings.catalog),
+        uri=uri_of(settings.catalog, settings.folder),
+        options=options_of(settings.catalog),
         storage=settings.storage,
         allowed_roots=settings.allowed_roots,
     )
-    assert isinstance(catalog, paimon.FilesystemCatalog)
-    return catalog
 
 
 def open_table(settings: Settings, name: str, *, create: bool = False) -> Table:
@@ -82,7 +86,7 @@ def state_of(table: Table) -> TableState:
     snapshot = table.latest_snapshot()
     if snapshot is None:
         return TableState(None, {})
-    files = table.inspect.files()
+    files = table.at(snapshot=snapshot.id).inspect.files()
     columns = [files[name].to_pylist() for name in ("file_name", "level", "record_count", "file_size_in_bytes")]
     return TableState(
         snapshot.id, {name: (level, rows, size) for name, level, rows, size in zip(*columns, strict=True)}
@@ -97,12 +101,20 @@ def commits_of(table: Table, user: str, after: int | None) -> list[int]:
 
 
 def counted_rows(table: Table, state: TableState) -> int | None:
-    """Return the number of rows that a reader sees; None where more than MOST_COUNTED rows must be merged for it."""
+    """Return the number of rows that a reader of a state sees, whatever other processes commit meanwhile.
+
+    None where more than MOST_COUNTED rows must be merged for it, or where the snapshot has expired.
+    """
+    if state.snapshot_id is None:
+        return 0
     rows = [(level, count) for level, count, _ in state.files.values()]
     merges = bool(table.schema.primary_keys) and any(level == 0 for level, _ in rows)
     if merges and sum(count for _, count in rows) > MOST_COUNTED:
         return None
-    return table.scan().count()
+    try:
+        return table.at(snapshot=state.snapshot_id).with_options({"read.allow.fullScan": True}).scan().count()
+    except SnapshotNotFound:
+        return None
 
 
 def result_of(
@@ -115,15 +127,19 @@ def result_of(
     skipped: Sequence[str] = (),
     details: Mapping[str, str | int | float] | None = None,
     note: str = "",
+    rows_written: int = 0,
 ) -> StepResult:
-    """Return the result of a step that started at ``started`` (monotonic seconds), with the table as ``before``."""
+    """Return the result of a step that started at ``started`` (monotonic seconds), with the table as ``before``.
+
+    Levels and visible rows afterwards are those of the latest snapshot, also when other commits came meanwhile.
+    """
     after = state_of(table) if commits else before
     return StepResult(
         step=step,
         table=table.name,
         snapshot_id=after.snapshot_id,
         row_count=counted_rows(table, after),
-        rows_written=sum(rows for name, (_, rows, _) in after.files.items() if name not in before.files),
+        rows_written=rows_written,
         commits=tuple(commits),
         levels_before=before.levels,
         levels_after=after.levels,
@@ -132,6 +148,18 @@ def result_of(
         details=dict(details or {}),
         note=note,
     )
+
+
+def rows_rewritten(table: Table, commits: Sequence[int]) -> int:
+    """Return the rows in the new files of compactions; a file that only moved to another level does not count."""
+    manifests, rows = table.context.manifests, 0
+    for number in commits:
+        listed = manifests.read_list(table.context.snapshots.read(number).delta_manifest_list)
+        entries = [entry for manifest in listed for entry in manifests.read_manifest(manifest.file_name)]
+        moved = {entry.file.file_name for entry in entries if entry.kind is FileKind.DELETE}
+        new = (e.file for e in entries if e.kind is FileKind.ADD and e.file.file_name not in moved)
+        rows += sum(file.row_count for file in new)
+    return rows
 
 
 def is_awaited(table: Table) -> bool:

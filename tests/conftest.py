@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from tests.support import fake_tables
+from tests.support import fake_tables, longest_first
 from tests.support.oracle import Oracle, OracleUnavailable
 from tests.support.pypaimon_env import Pypaimon, PypaimonRust, PypaimonUnavailable
 
@@ -34,6 +34,15 @@ LONG = (
     "tests/unit/fsck/test_bit_rot.py",
 )
 """Tests of `make test-long`: many random cases of what shorter tests cover, and real clusters and processes."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--record-durations", action="store_true", help="write tests/support/durations.json")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    return longest_first.LongestFirst(config, log) if config.option.dist == "loadfile" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -130,6 +139,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Count the bad inputs of this run (``tests/bad_inputs``), also those that ran in other processes."""
+    if terminalreporter.config.getoption("--record-durations"):
+        found = (r for some in terminalreporter.stats.values() for r in some if isinstance(r, pytest.TestReport))
+        longest_first.record(found)
     reports = [r for outcome in ("passed", "failed") for r in terminalreporter.stats.get(outcome, ())]
     noted = [pair for r in reports if r.when == "call" for pair in r.user_properties]
     found = [value for name, value in noted if name == "bad input"]

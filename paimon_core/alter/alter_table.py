@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
-from paimon_core.alter.changes import RemoveOption, SchemaChange, SetOption
+from paimon_core.alter.changes import RemoveOption, SchemaChange, SetOption, UpdateType
 from paimon_core.alter.definition_rules import check_altered
 from paimon_core.alter.evolve import evolve
 from paimon_core.alter.readable import check_readable
+from paimon_core.alter.survival import Survival
 from paimon_core.alter.vector_switch import confirm_switch, vector_switch
 from paimon_core.commit.retry import tries
 from paimon_core.commit.vector_switch import OPTION, VectorSwitch
-from paimon_core.errors import CommitConflict, CommitStateUnknown, PaimonError, StorageError, TableNotFound
+from paimon_core.errors import (
+    CommitConflict,
+    CommitStateUnknown,
+    InvalidRequest,
+    PaimonError,
+    StorageError,
+    TableNotFound,
+)
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import check_same_table, table_to_change
-from paimon_core.schema import TableSchema
+from paimon_core.schema import TableSchema, new_time_millis
 
 
 def alter_table(
-    context: TableContext, changes: Sequence[SchemaChange] | Callable[[TableSchema], Sequence[SchemaChange]]
+    context: TableContext,
+    changes: Sequence[SchemaChange] | Callable[[TableSchema], Sequence[SchemaChange]],
+    committed: list[Snapshot] | None = None,
 ) -> TableContext:
     """Apply the changes to the latest schema and return the table with the result.
 
@@ -27,8 +39,14 @@ def alter_table(
     changes are applied to that one, so that both alterations take effect, or this one is refused because its changes do
     not fit any more (for example, both add the same column). ``changes`` may be a function of the latest schema, which
     is called at every attempt. Files are not touched, and snapshots only by a change of ``deletion-vectors.enabled``:
-    it adds a snapshot without changes. When another writer compacts a bucket before that snapshot, so that the switch
-    is not safe any more, the schema before is restored as a new schema and CommitConflict is raised.
+    it adds a snapshot without changes, which is also added to ``committed``. When another writer compacts a bucket
+    before that snapshot, so that the switch is not safe any more, the schema before is restored as a new schema and
+    CommitConflict is raised.
+
+    A change of a type is refused when a stored value would be lost (``survival``), unless it is ``lossy``. Rows that
+    were committed during the check are checked after the new schema is published; when one of them would lose its
+    value, the columns get their former types in another schema, and CommitConflict is raised. Rows that a writer of the
+    schema before commits later are not checked.
 
     Raises InvalidRequest and InvalidOption for changes that break a rule, TableNotFound when the table was dropped or
     re-created, CommitConflict when concurrent writers were first at every attempt (nothing was changed in these cases),
@@ -46,33 +64,71 @@ def alter_table(
             return context.reopened(latest)
         check_altered(context, latest, new)
         check_readable(context, latest, new)
+        survival = Survival.of(context, latest, wanted)
+        survival = None if survival is None else survival.check()
         switch = vector_switch(context, latest, new)
         publisher = context.schemas.publisher
         if publisher is not None:
             if publisher.publish(context.schemas, new, wanted):
-                return _settled(context.reopened(context.schemas.latest() or new), latest, switch)
+                reopened = context.reopened(context.schemas.latest() or new)
+                return _settled(reopened, latest, switch, survival, committed)
         elif context.schemas.publish(new):
             check_same_table(context, otherwise=partial(context.storage.delete, [context.paths.schema(new.id)]))
-            return _settled(context.reopened(new), latest, switch)
+            return _settled(context.reopened(new), latest, switch, survival, committed)
     raise CommitConflict(
         f"table {context.name}: concurrent writers created a schema first at every attempt; nothing was changed",
         table=context.name,
     )
 
 
-def _settled(context: TableContext, before: TableSchema, switch: VectorSwitch | None) -> TableContext:
-    """Return the altered table; complete a switch of deletion vectors, or take it back and raise CommitConflict."""
+def _settled(
+    context: TableContext,
+    before: TableSchema,
+    switch: VectorSwitch | None,
+    survival: Survival | None,
+    committed: list[Snapshot] | None,
+) -> TableContext:
+    """Return the altered table; complete what the alteration needs, or take it back and raise CommitConflict."""
+    if survival is not None:
+        _check_later(context, survival)
     if switch is None:
         return context
     try:
-        confirm_switch(context, switch)
+        snapshots = confirm_switch(context, switch)
+        if committed is not None:
+            committed += snapshots
     except CommitConflict as error:
-        if not _take_back(context, before):
+        if not _take_back(context, partial(_with_former_switch, before)):
             raise _unconfirmed(context, error) from error
         raise
     except (StorageError, CommitStateUnknown) as error:
         raise _unconfirmed(context, error) from error
     return context
+
+
+def _check_later(context: TableContext, survival: Survival) -> None:
+    """Check the rows that were committed during the check; give the columns their former types when one is lost."""
+    names = ", ".join(repr(before.name) for before, _ in survival.changed)
+    try:
+        survival.check_later(context.schema.id)
+    except InvalidRequest as error:
+        if not _take_back(context, partial(_with_former_types, survival)):
+            raise _unchecked(context, names, error) from error
+        raise CommitConflict(
+            f"rows were committed during the check, and column {names} has its former type again; other changes of the "
+            f"call stay: {error}",
+            **error.facts,
+        ) from error
+    except PaimonError as error:
+        raise _unchecked(context, names, error) from error
+
+
+def _unchecked(context: TableContext, names: str, error: PaimonError) -> CommitStateUnknown:
+    return CommitStateUnknown(
+        f"table {context.name}: column {names} has its new type, but rows that were committed during the check may "
+        f"lose values: change the type back, or keep the loss ({error})",
+        table=context.name,
+    )
 
 
 def _unconfirmed(context: TableContext, error: PaimonError) -> CommitStateUnknown:
@@ -84,21 +140,36 @@ def _unconfirmed(context: TableContext, error: PaimonError) -> CommitStateUnknow
     )
 
 
-def _take_back(context: TableContext, before: TableSchema) -> bool:
-    """Give the option of deletion vectors its former value in a new schema; False when others were always first."""
-    value = before.options.get(OPTION)
-    undo = RemoveOption(OPTION) if value is None else SetOption(OPTION, value)
+def _take_back(context: TableContext, undo: Callable[[TableSchema], tuple[TableSchema, list[SchemaChange]]]) -> bool:
+    """Publish what ``undo`` returns for the latest schema: a schema and its changes; False when never the first."""
     for _ in tries(context.options):
         latest = context.schemas.latest()
         if latest is None:
             return True
-        new = evolve(latest, [undo], has_snapshots=False, table=context.name)
+        new, changes = undo(latest)
         publisher = context.schemas.publisher
         publish = (
             context.schemas.publish
             if publisher is None
-            else partial(publisher.publish, context.schemas, changes=[undo])
+            else partial(publisher.publish, context.schemas, changes=changes)
         )
         if new is latest or publish(new):
             return True
     return False
+
+
+def _with_former_switch(before: TableSchema, latest: TableSchema) -> tuple[TableSchema, list[SchemaChange]]:
+    """Return the schema whose option of deletion vectors has its former value."""
+    value = before.options.get(OPTION)
+    undo: list[SchemaChange] = [RemoveOption(OPTION) if value is None else SetOption(OPTION, value)]
+    return evolve(latest, undo, has_snapshots=False), undo
+
+
+def _with_former_types(survival: Survival, latest: TableSchema) -> tuple[TableSchema, list[SchemaChange]]:
+    """Return the schema whose columns have the types before the change, also where no change of types leads back."""
+    former = {before.id: before.type for before, _ in survival.changed}
+    fields = tuple(replace(f, type=former.get(f.id, f.type)) for f in latest.fields)
+    undo: list[SchemaChange] = [UpdateType(f.name, former[f.id]) for f in latest.fields if f.id in former]
+    if fields == latest.fields:
+        return latest, []
+    return replace(latest, id=latest.id + 1, fields=fields, time_millis=new_time_millis()), undo

@@ -80,11 +80,13 @@ class RenameColumn:
 class UpdateType:
     """Change the type; the values of existing files are cast when they are read.
 
-    The nullability stays as it is; the type may not state another one.
+    The nullability stays as it is; the type may not state another one. A change under which a stored value would be
+    lost is refused (``survival``), unless ``lossy`` asks for it.
     """
 
     column: ColumnPath
     type: str | DataType | pa.DataType | dict[str, Any]
+    lossy: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+import pyarrow as pa
+
 from paimon_core.alter.allowed_casts import is_allowed
 from paimon_core.alter.changes import (
     AddColumn,
@@ -28,9 +30,10 @@ from paimon_core.alter.changes import (
     path_of,
     type_of,
 )
+from paimon_core.alter.exact_casts import lost
 from paimon_core.alter.members import Edit, Member, edited, inserted, missing, position
 from paimon_core.alter.option_rules import check_option_change, check_option_removal, renamed_options
-from paimon_core.datafile.defaults import check_default
+from paimon_core.datafile.defaults import check_default, default_value
 from paimon_core.errors import InvalidRequest
 from paimon_core.options import TableOptions
 from paimon_core.schema import DataField, TableSchema, check_schema, new_time_millis
@@ -259,6 +262,8 @@ class _State:
             )
         if isinstance(member, DataField):
             check_default(whole, new, member.default)
+            if not change.lossy:
+                _check_default_survives(whole, old, new, member.default)
         return replace(member, type=new)
 
     def _with_nullability(self, change: UpdateNullability, whole: str, member: Member, named: bool) -> Member:
@@ -277,6 +282,19 @@ class _State:
             raise InvalidRequest(f"partition key {column!r} cannot be {done}", column=column)
         if primary and column in self.primary_keys:
             raise InvalidRequest(f"primary key column {column!r} cannot be {done}", column=column)
+
+
+def _check_default_survives(column: str, old: DataType, new: DataType, default: str | None) -> None:
+    if default is None:
+        return
+    before, after = (pa.array([default_value(column, t, default).as_py()], t.to_arrow()) for t in (old, new))
+    if (found := lost(before, after, old, new)) is not None:
+        raise InvalidRequest(
+            f"column {column!r} cannot change from {old} to {new}: its default {default!r:.60} would become "
+            f"{found[1]}: change the default first",
+            column=column,
+            value=default,
+        )
 
 
 def _with_comment(change: UpdateColumnComment, whole: str, member: Member, named: bool) -> Member:

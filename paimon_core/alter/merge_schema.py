@@ -22,8 +22,8 @@ def merged_changes(
 
     Columns and fields of ROWs that the table lacks are added as nullable, with their members, at the end; those that
     the data lacks are kept. With ``widen`` a type that cannot hold those of the data becomes that of the data, if the
-    cast loses nothing, or with ``explicit`` if there is a cast. Raises SchemaMismatch, which names the column, when
-    there is none.
+    cast loses nothing, or with ``explicit`` if there is a cast, also a lossy one. Raises SchemaMismatch,
+    which names the column, when there is none.
     """
     return list(_merged(schema.fields, data, (), widen, explicit))
 
@@ -66,7 +66,7 @@ def _merged_type(
     if not is_allowed(old, new, explicit=explicit):
         exists = is_allowed(old, new, explicit=True)
         raise _unmergeable(whole, old, new, "old values could lose information" if exists else "there is no cast")
-    yield UpdateType(path if len(path) > 1 else path[0], new)
+    yield UpdateType(path if len(path) > 1 else path[0], new, lossy=explicit)
 
 
 def _takes(old: DataType, new: DataType) -> bool:

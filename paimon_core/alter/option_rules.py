@@ -9,6 +9,7 @@ from paimon_core.options import TableOptions
 from paimon_core.options.file_index_options import is_file_index_option, renamed_file_index
 from paimon_core.options.known.columns import SEQUENCE_GROUP
 from paimon_core.options.names import current_names
+from paimon_core.options.parsers import list_parts
 from paimon_core.options.registry import column_option, current_name, option_of
 from paimon_core.schema import TableSchema
 
@@ -90,5 +91,5 @@ def _is_columns(key: str) -> bool:
 
 
 def _renamed(columns: str, column: str, name: str) -> str:
-    names = [part.strip() for part in columns.split(",")]
+    names = list_parts(columns)
     return ",".join(name if part == column else part for part in names) if column in names else columns

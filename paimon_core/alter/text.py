@@ -4,7 +4,7 @@
 ``ADD COLUMN note STRING DEFAULT 'x' COMMENT 'why' AFTER id``         or FIRST, LAST, BEFORE; all parts are optional
 ``DROP COLUMN note``
 ``RENAME COLUMN note TO remark``
-``ALTER COLUMN price TYPE DECIMAL(12, 2)``
+``ALTER COLUMN price TYPE DECIMAL(12, 2)``                            LOSSY: also if stored values are lost
 ``ALTER COLUMN price SET NOT NULL``                                   or DROP NOT NULL
 ``ALTER COLUMN price SET DEFAULT 0``                                  or DROP DEFAULT
 ``ALTER COLUMN price COMMENT 'in euros'``                             or DROP COMMENT
@@ -46,7 +46,7 @@ _NUMBER = r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?!\w)"
 _TOKEN = re.compile(rf"(?:(`(?:[^`]|``)+`)|('(?:[^']|'')*')|({_NUMBER})|(\w+)|([.,()<>=:]))\s*")
 _PLACES = ("FIRST", "LAST", "AFTER", "BEFORE")
 _BOOLEANS = ("true", "false")
-_AFTER_TYPE = ("DEFAULT", "COMMENT", *_PLACES)
+_AFTER_TYPE = ("DEFAULT", "COMMENT", "LOSSY", *_PLACES)
 _LONGEST = 1 << 16
 
 
@@ -227,7 +227,7 @@ class _Parser:
 
     def altered(self, column: str | list[str]) -> SchemaChange:
         if self.skip("TYPE"):
-            return UpdateType(column, self.type())
+            return UpdateType(column, self.type(), lossy=self.skip("LOSSY"))
         if self.skip("SET", "NOT", "NULL"):
             return UpdateNullability(column, nullable=False)
         if self.skip("DROP", "NOT", "NULL"):

@@ -12,7 +12,7 @@ from paimon_core.commit.vector_switch import OPTION, VectorSwitch, has_vectors
 from paimon_core.errors import InvalidOption
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import read_latest
-from paimon_core.metadata.snapshot import CommitKind
+from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.schema import TableSchema
 
 
@@ -38,10 +38,10 @@ def vector_switch(context: TableContext, old: TableSchema, new: TableSchema) -> 
     return switch
 
 
-def confirm_switch(context: TableContext, switch: VectorSwitch) -> None:
-    """Commit the snapshot without changes after which only compactions with the new value are committed.
+def confirm_switch(context: TableContext, switch: VectorSwitch) -> tuple[Snapshot, ...]:
+    """Commit and return the snapshot without changes after which only compactions with the new value are committed.
 
     Raises CommitConflict when a concurrent commit ended the state that the switch needs.
     """
     change = Change(CommitKind.APPEND, (), may_be_empty=True)
-    commit_changes([change], context, Author(str(uuid.uuid4())), reads=switch)
+    return commit_changes([change], context, Author(str(uuid.uuid4())), reads=switch)

@@ -1,6 +1,7 @@
 """Streams: opens Arrow data, DataFrames, lists and generators, and combines their batches into tables.
 
-Memory is one combined table, whatever the length of a generator or a stream.
+Memory is one combined table, whatever the length of a generator or a stream. Its size is that of decoded rows, because
+the caller decodes dictionary columns; a longer batch is cut.
 """
 
 from __future__ import annotations
@@ -8,10 +9,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
 
+from paimon_core.arrow.byte_budget import cut, decoded_bytes
 from paimon_core.arrow.python_rows import table_of_rows
 from paimon_core.errors import InvalidRequest
 from paimon_core.schema import DataField
@@ -100,12 +103,12 @@ def gather(batches: Iterable[pa.RecordBatch], table_bytes: int = GATHER_BYTES) -
     """
     held: list[pa.RecordBatch] = []
     size = 0
-    for batch in batches:
+    for batch in chain.from_iterable(cut(batch, table_bytes) for batch in batches):
         if held and batch.schema != held[0].schema:
             yield pa.Table.from_batches(held)
             held, size = [], 0
         held.append(batch)
-        size += batch.nbytes
+        size += decoded_bytes(batch)
         if size >= table_bytes:
             yield pa.Table.from_batches(held)
             held, size = [], 0

@@ -9,16 +9,36 @@ from paimon_core.catalog.catalog import Catalog
 from paimon_core.catalog.definition import check_definition
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.names import check_target, new_name
-from paimon_core.catalog.table_removal import is_free, is_interrupted_drop, is_link, mark_dropped, remove_files
+from paimon_core.catalog.table_removal import (
+    completed_drop,
+    dropped,
+    is_free,
+    is_interrupted_drop,
+    is_link,
+    mark_dropped,
+    remove_files,
+)
 from paimon_core.catalog.warehouse_tables import TableLocations, has_schema, no_database, no_table, not_empty
-from paimon_core.errors import AlreadyExists, InvalidRequest, UnsupportedFeature
+from paimon_core.errors import (
+    AlreadyExists,
+    CommitConflict,
+    CorruptTable,
+    InvalidRequest,
+    NotFound,
+    PaimonError,
+    StorageError,
+    UnsupportedFeature,
+)
 from paimon_core.group.group import Group
 from paimon_core.metadata.stores.manifest_cache import ManifestCache
 from paimon_core.schema import TableSchema
 from paimon_core.storage.external_roots import NO_ROOTS, ExternalRoots
 from paimon_core.storage.paths import DATABASE_SUFFIX, database_path, table_path
-from paimon_core.storage.storage import Storage
+from paimon_core.storage.storage import FileInfo, Storage
 from paimon_core.table.table import Table
+
+_ROUNDS = 5
+"""How often the entries of a database are listed when it is dropped."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +90,33 @@ class FilesystemCatalog(Catalog):
         if tables and not cascade:
             raise not_empty(name, tables)
         directory = database_path(self.warehouse, name)
-        for table in () if is_link(self.storage, directory) else tables:
-            self._remove(table_path(self.warehouse, name, table))
-        self.storage.delete_directory(directory)
+        if is_link(self.storage, directory) or not self.storage.is_local:
+            for table in () if is_link(self.storage, directory) else tables:
+                dropped(self.storage, table_path(self.warehouse, name, table))
+            self.storage.delete_directory(directory)
+            return
+        # Only a directory without entries is deleted, so that a table that is created meanwhile is not lost.
+        for _ in range(_ROUNDS):
+            for entry in self.storage.list(directory):
+                self._remove_entry(name, entry, cascade=cascade)
+            if self.storage.remove_empty_directory(directory) or not self.database_exists(name):
+                return
+        raise CommitConflict(
+            f"database {name}: other processes created entries in {directory} as fast as they were deleted: drop it "
+            "again",
+            database=name,
+        )
 
-    def _remove(self, root: str) -> None:
-        mark_dropped(self.storage, root)
-        remove_files(self.storage, root)
+    def _remove_entry(self, database: str, entry: FileInfo, *, cascade: bool) -> None:
+        """Delete an entry of a database; raises InvalidRequest for a table that was created since, unless cascade."""
+        if entry.is_link or not entry.is_directory:
+            self.storage.delete([entry.path])
+        elif has_schema(self.storage, entry.path):
+            if not cascade:
+                raise not_empty(database, [entry.name])
+            dropped(self.storage, entry.path)
+        else:
+            self.storage.delete_directory(entry.path)
 
     def _check_database(self, name: str) -> None:
         if not self.database_exists(name):
@@ -100,9 +140,23 @@ class FilesystemCatalog(Catalog):
         main = Identifier(identifier.database, identifier.table)
         schema = self._places.schemas(main).latest()
         if schema is None:
-            self._check_database(identifier.database)
-            raise no_table(main, self.warehouse, self.list_tables(identifier.database))
+            raise self._no_table(main)
         return self._places.open(identifier, schema)
+
+    def damaged_table(self, name: str) -> Table:
+        """Open a table, of main only, with the newest schema that can be read, for its repair.
+
+        Raises CorruptTable when no schema can be read, TableNotFound.
+        """
+        identifier = Identifier.of_table(name, "repair")
+        schemas = self._places.schemas(identifier)
+        failed: PaimonError = self._no_table(identifier)
+        for schema_id in reversed(schemas.ids()):
+            try:
+                return self._places.open(identifier, schemas.read(schema_id))
+            except CorruptTable as error:
+                failed = error
+        raise failed
 
     def _create_table(self, identifier: Identifier, schema: TableSchema, ignore_if_exists: bool) -> Table:
         """Create the table; it exists as soon as its schema file exists."""
@@ -133,16 +187,26 @@ class FilesystemCatalog(Catalog):
     def drop_table(self, name: str, *, ignore_if_missing: bool = False) -> None:
         """Delete a table with all of its files, or complete a drop that was interrupted, also one of another program.
 
-        Commits of concurrent writers during the drop may be deleted with the table.
+        Commits of concurrent writers during the drop may be deleted with the table. Raises TableNotFound also when a
+        concurrent drop or rename comes first.
         """
         identifier = Identifier.of_table(name, "drop")
         root = self._places.root(identifier)
-        if not has_schema(self.storage, root) and not is_interrupted_drop(self.storage, root):
-            if ignore_if_missing:
+        if has_schema(self.storage, root):
+            if dropped(self.storage, root):
                 return
-            self._check_database(identifier.database)
-            raise no_table(identifier, self.warehouse, self.list_tables(identifier.database))
-        self._remove(root)
+        elif is_interrupted_drop(self.storage, root):
+            mark_dropped(self.storage, root)
+            remove_files(self.storage, root)
+            return
+        if ignore_if_missing:
+            return
+        raise self._no_table(identifier)
+
+    def _no_table(self, identifier: Identifier) -> NotFound:
+        if not self.database_exists(identifier.database):
+            return no_database(identifier.database, self.warehouse, self.list_databases())
+        return no_table(identifier, self.warehouse, self.list_tables(identifier.database))
 
     def group(self, name: str) -> Group:
         """Return a group of tables that are published together; the first publish creates it."""
@@ -151,12 +215,13 @@ class FilesystemCatalog(Catalog):
     def rename_table(self, name: str, to: str) -> None:
         """Rename a table by renaming its directory; no process may write to the table at the same time.
 
-        Raises UnsupportedFeature on stores that cannot rename directories.
+        Raises UnsupportedFeature on stores that cannot rename directories. When another process drops or renames the
+        table at the same time, or creates one of the new name, one of both succeeds, and this call may raise
+        TableNotFound or AlreadyExists.
         """
         source, target = Identifier.of_table(name, "rename"), Identifier.of_table(to, "rename a table to")
         if not self.table_exists(name):
-            self._check_database(source.database)
-            raise no_table(source, self.warehouse, self.list_tables(source.database))
+            raise self._no_table(source)
         self._check_database(target.database)
         if self.storage.exists(self._places.root(target)):
             left = ", left by an interrupted drop, which drop_table completes"
@@ -171,4 +236,15 @@ class FilesystemCatalog(Catalog):
                 "partly moved could not be read. A SQL catalog can rename tables there",
                 table=name,
             )
-        self.storage.move_directory(self._places.root(source), self._places.root(target))
+        try:
+            self.storage.move_directory(self._places.root(source), self._places.root(target))
+        except FileNotFoundError:
+            raise self._no_table(source) from None
+        except StorageError:
+            if self.storage.exists(self._places.root(target)):
+                raise AlreadyExists(
+                    f"table {to} already exists: another process has just created it", table=to
+                ) from None
+            raise
+        if completed_drop(self.storage, self._places.root(target)):
+            raise self._no_table(source)

@@ -1,6 +1,7 @@
 """The system tables of a catalog: all tables, all partitions, the options of all tables and those of the catalog.
 
-They read every table one after the other. A table that is dropped meanwhile is left out.
+They read every table one after the other. A table that is dropped meanwhile is left out; one that this library cannot
+read has a row with its name and nulls.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import pyarrow as pa
 
 from paimon_core.codec.binary_row import decode_row
 from paimon_core.codec.partition_text import partition_values
-from paimon_core.errors import InvalidRequest, NotFound, UnsupportedFeature, names_a_secret
+from paimon_core.errors import CorruptTable, InvalidRequest, NotFound, UnsupportedFeature, names_a_secret
 from paimon_core.metadata.local_time import epoch_millis
 from paimon_core.predicate import Predicate
 from paimon_core.schema import DataField
@@ -84,13 +85,8 @@ def _tables(catalog: Catalog) -> Iterator[tuple[str, str, Table | None]]:
                 yield database, name, catalog.table(f"{database}.{name}")
             except NotFound:
                 continue
-            except (UnsupportedFeature, InvalidRequest):
+            except (UnsupportedFeature, InvalidRequest, CorruptTable):
                 yield database, name, None
-
-
-def _opened(catalog: Catalog) -> Iterator[tuple[str, str, Table]]:
-    for database, name, table in _tables(catalog):
-        yield database, name, table or catalog.table(f"{database}.{name}")
 
 
 def _all_tables(catalog: Catalog) -> Iterator[tuple[Any, ...]]:
@@ -110,10 +106,13 @@ def _made_by(options: Mapping[str, str], what: str) -> tuple[int | None, str | N
 
 
 def _all_partitions(catalog: Catalog) -> Iterator[tuple[Any, ...]]:
-    return chain.from_iterable(_partitions(*one) for one in _opened(catalog))
+    return chain.from_iterable(_partitions(*one) for one in _tables(catalog))
 
 
-def _partitions(database: str, name: str, table: Table) -> Iterator[tuple[Any, ...]]:
+def _partitions(database: str, name: str, table: Table | None) -> Iterator[tuple[Any, ...]]:
+    if table is None:
+        yield database, name, *(None,) * 6
+        return
     fields = table.schema.partition_fields
     if not fields:
         return
@@ -121,6 +120,9 @@ def _partitions(database: str, name: str, table: Table) -> Iterator[tuple[Any, .
     try:
         found = partition_rows(Source(table.context))
     except NotFound:
+        return
+    except (UnsupportedFeature, CorruptTable):
+        yield database, name, *(None,) * 6
         return
     for partition, rows, size, files, created in found:
         texts = partition_values(
@@ -134,7 +136,10 @@ def _partitions(database: str, name: str, table: Table) -> Iterator[tuple[Any, .
 
 
 def _all_table_options(catalog: Catalog) -> Iterator[tuple[Any, ...]]:
-    for database, name, table in _opened(catalog):
+    for database, name, table in _tables(catalog):
+        if table is None:
+            yield database, name, None, None
+            continue
         options = {**table.schema.options, "path": table.location}
         yield from ((database, name, key, options[key]) for key in sorted(options))
 

@@ -34,6 +34,35 @@ def mark_dropped(storage: Storage, root: str) -> None:
     confined(storage, root).overwrite(f"{schemas}/{DROPPED}", b"")
 
 
+def dropped(storage: Storage, root: str) -> bool:
+    """Drop the table that was seen at ``root``; return False when a concurrent drop or rename has taken it away.
+
+    A rename that comes after the mark moves the mark too, and then ``completed_drop`` completes the drop there.
+    """
+    schemas = TablePaths(root).schema_directory
+    has_link = is_link(storage, root) or is_link(storage, schemas)
+    mark_dropped(storage, root)  # deletes a link in place of the schemas
+    if not has_link and not _has_schema_file(storage, schemas):
+        storage.delete([f"{schemas}/{DROPPED}"])
+        for directory in (schemas, root):
+            storage.remove_empty_directory(directory)
+        return False
+    remove_files(storage, root)
+    return True
+
+
+def completed_drop(storage: Storage, root: str) -> bool:
+    """Complete a drop whose files were moved to ``root``; return whether there was one."""
+    if _has_schema_file(storage, TablePaths(root).schema_directory) and not has_drop_mark(storage, root):
+        return False
+    remove_files(storage, root)
+    return True
+
+
+def _has_schema_file(storage: Storage, schemas: str) -> bool:
+    return any(f.name.startswith("schema-") for f in storage.list(schemas))
+
+
 def remove_files(storage: Storage, root: str) -> None:
     """Delete the files of a table after ``mark_dropped``, also those of concurrent writers; can be repeated."""
     if is_link(storage, root):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from paimon_core.catalog.kinds import FILESYSTEM, REST, SQL
-from paimon_core.errors import InvalidRequest
+from paimon_core.errors import CorruptTable, InvalidRequest
 from paimon_core.storage.open import OPTIONS
 
 if TYPE_CHECKING:
@@ -118,3 +118,21 @@ def table_of(catalog: Catalog, args: argparse.Namespace) -> Table:
     """Open the table, and the branch of it, that the arguments name."""
     table = catalog.table(args.table)
     return table.branch(args.branch) if getattr(args, "branch", None) else table
+
+
+def damaged_table_of(catalog: Catalog, args: argparse.Namespace) -> Table:
+    """Do ``table_of``, for a repair: with the newest schema that can be read."""
+    table = opened(catalog, args.table)
+    return table.branch(args.branch) if getattr(args, "branch", None) else table
+
+
+def opened(catalog: Catalog, name: str) -> Table:
+    """Open a table; one of a filesystem catalog whose newest schema cannot be read with the newest readable one."""
+    from paimon_core.catalog.filesystem import FilesystemCatalog
+
+    try:
+        return catalog.table(name)
+    except CorruptTable:
+        if not isinstance(catalog, FilesystemCatalog):
+            raise
+        return catalog.damaged_table(name)

@@ -248,6 +248,12 @@ def _add_files(found: _Commands) -> None:
     _add(found, "consumers", "list the consumers (streaming readers) of a table", read_commands.list_consumers)
     _planned(
         found,
+        "repair",
+        "make a table with unreadable or missing files usable again; nothing is deleted",
+        lambda t, a: t.maintenance.plan_repair(),
+    )
+    _planned(
+        found,
         "remove-missing",
         "remove the entries of missing data files from the table",
         lambda t, a: t.maintenance.plan_missing_removal(),

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from paimon_core.cli.catalogs import open_catalog_of
 from paimon_core.cli.commands import OPTIONS, parser
 from paimon_core.cli.output import Output, OutputError, discard_output
-from paimon_core.errors import AlreadyExists, InvalidRequest, NotFound, PaimonError
+from paimon_core.errors import REPAIR, AlreadyExists, CorruptTable, InvalidRequest, NotFound, PaimonError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (InvalidRequest, NotFound, AlreadyExists) as error:
         return _failed(args, str(error), 2)
     except PaimonError as error:
-        return _failed(args, f"{error.kind}: {error}", 1)
+        return _failed(args, f"{error.kind}: {error}{_advice(args, error)}", 1)
     except OutputError as error:
         discard_output()
         return _failed(args, f"cannot write to standard output: {error}. Changes of the command are not undone", 1)
@@ -37,6 +37,12 @@ def _run(args: argparse.Namespace) -> int:
     out = Output(args.json)
     code: int = args.run(args, out) if args.command == OPTIONS else args.run(open_catalog_of(args), args, out)
     return code
+
+
+def _advice(args: argparse.Namespace, error: PaimonError) -> str:
+    if not isinstance(error, CorruptTable) or "problem" in error.facts or args.command == "repair":
+        return ""
+    return f"; {REPAIR}"
 
 
 def _failed(args: argparse.Namespace, message: str, code: int) -> int:

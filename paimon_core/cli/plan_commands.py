@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paimon_core.cli.catalogs import table_of
+from paimon_core.cli.catalogs import damaged_table_of, opened, table_of
 from paimon_core.cli.output import Output, sentence
 from paimon_core.errors import InvalidRequest
 
@@ -26,7 +26,7 @@ def planned(planner: Planner) -> Command:
     """Return the command that creates a plan and prints it, writes it to a file, or applies it."""
 
     def command(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
-        table = table_of(catalog, args)
+        table = damaged_table_of(catalog, args) if args.command == "repair" else table_of(catalog, args)
         plan = planner(table, args)
         if args.plan_out:
             _write(args.plan_out, plan)
@@ -50,7 +50,7 @@ def apply(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     from paimon_core.maintain.planning.plan import Plan
 
     plan = Plan.from_bytes(data)
-    table = catalog.table(plan.table)
+    table = opened(catalog, plan.table) if plan.operation == "repair" else catalog.table(plan.table)
     table = table if table.context.branch == plan.branch else table.branch(plan.branch)
     done = table.maintenance.apply(plan)
     out.say(f"{plan.sentence()}\ndone: {_done(plan, done)}", done)
@@ -86,4 +86,5 @@ def _shown(plan: Plan) -> str:
     ):
         lines += [f"  {words}: {item}" for item in items[:MOST_SHOWN]]
         lines += [f"  {words}: ... {len(items) - MOST_SHOWN} more"] if len(items) > MOST_SHOWN else []
+    lines += [f"  then: {text}" for text in plan.arguments.get("advice", ())]
     return "\n".join(lines)

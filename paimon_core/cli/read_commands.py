@@ -29,9 +29,9 @@ def tables(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 
 
 def snapshots(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
-    """Print the snapshots that have not expired."""
+    """Print the snapshots that have not expired, with the rows in their data files: those of one key count each."""
     found = table_of(catalog, args).inspect.snapshots().to_pylist()
-    header = ("id", "kind", "time", "rows", "change", "user")
+    header = ("id", "kind", "time", "rows_in_files", "change", "user")
     rows = [
         (
             s["snapshot_id"],

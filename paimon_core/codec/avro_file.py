@@ -257,14 +257,23 @@ class AvroBlock:
         ``array`` is ``array_schema`` of the file's schema, or of a schema with the same encoding. A long block with
         more values than the limits allow also raises ValueError.
         """
+        self.check_values(array["items"])
+        found = self.decoded(array)
+        if isinstance(array["items"], list) and None in found:
+            raise ValueError("one of its records is null")
+        return found
+
+    def check_values(self, schema: Any) -> None:
+        """Raise ValueError for a long block with more values than the limits; ``schema`` is that of the records."""
         if len(self.data) > AVRO_UNCOUNTED_BYTES:
-            count_values(array["items"], self.data, self.count, _most_values(self.packed_bytes))
+            count_values(schema, self.data, self.count, _most_values(self.packed_bytes))
+
+    def decoded(self, array: Any) -> list[dict[str, Any]]:
+        """Return the records; ``array`` is fastavro's schema of an array of them. Raises ValueError."""
         source = io.BytesIO(b"".join((_long(self.count), self.data, b"\0")))
         found: list[dict[str, Any]] = fastavro.schemaless_reader(source, array, None) if self.count else []
         if len(found) != self.count or source.read(1 if self.count else 0):
             raise ValueError(f"a block of {len(self.data)} bytes contains more than its stated {self.count} records")
-        if isinstance(array["items"], list) and None in found:
-            raise ValueError("one of its records is null")
         return found
 
 

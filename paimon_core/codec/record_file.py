@@ -1,22 +1,28 @@
-"""Record files: reads manifests in any format of the option ``manifest.format``, with the values of ``read_avro``.
+"""Record files: reads and writes manifests in any format of option ``manifest.format``.
 
-Avro is the default and the only format that this library writes. The first bytes of a file determine its format; the
-option is not used for reading.
+Values are those of ``read_avro``. Avro is the default. The first bytes of a file determine its format; the option is
+not used for reading.
 """
 
 from __future__ import annotations
 
-import io
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paimon_core.codec import avro_file
+from paimon_core.codec.orc import length_checks
+from paimon_core.codec.orc.metadata_checks import check_metadata
+from paimon_core.codec.parquet import page_checks
+from paimon_core.codec.parquet.raw_footer import check_raw_footer, read_raw_footer
+from paimon_core.codec.record_columns import write_columns
 from paimon_core.errors import CorruptTable
+from paimon_core.limits import MANIFEST_BYTES
 
 _PARQUET, _ORC = b"PAR1", b"ORC"
+_BATCH_ROWS = 1 << 12
 
 
 def read_records(data: bytes, path: str, holding: Collection[bytes] | None = None) -> list[dict[str, Any]]:
@@ -34,6 +40,13 @@ def read_records(data: bytes, path: str, holding: Collection[bytes] | None = Non
         raise CorruptTable(f"{path} does not decode: {error}", path=path) from error
 
 
+def write_records(schema: dict[str, Any], records: Iterable[dict[str, Any]], codec: str, form: str) -> bytes:
+    """Return a file of ``records`` in a format of ``manifest.format``; raises as ``avro_file.write_avro``."""
+    if form == "avro":
+        return avro_file.write_avro(schema, records, codec)
+    return write_columns(schema, records, codec, form)
+
+
 def is_avro(data: bytes) -> bool:
     """Whether a manifest is an Avro file, complete or not, and no file of another format."""
     return not data.startswith((_PARQUET, _ORC))
@@ -47,23 +60,42 @@ def unpacked_blocks(data: bytes, path: str) -> list[bytes]:
 
 
 def _read_columns(data: bytes) -> list[dict[str, Any]]:
-    if data.startswith(_ORC):
-        rows, table = _open_orc(data)
-    else:
-        file = pq.ParquetFile(io.BytesIO(data), pre_buffer=False)
-        rows, table = file.metadata.num_rows, None if file.metadata.num_rows > len(data) else file.read()
-    if table is None:  # each record has a distinct name, so it takes more than one byte
-        raise ValueError(f"it states {rows} records in {len(data)} bytes")
-    columns = [_plain(column.combine_chunks()) for column in table.columns]
-    records: list[dict[str, Any]] = pa.Table.from_arrays(columns, names=table.column_names).to_pylist()
+    source = pa.BufferReader(data)
+    batches = _orc_batches(source) if data.startswith(_ORC) else _parquet_batches(source)
+    records: list[dict[str, Any]] = []
+    size = 0
+    for batch in batches:
+        size += batch.nbytes
+        if size > MANIFEST_BYTES:
+            raise ValueError(f"its records unpack to more than {MANIFEST_BYTES} bytes")
+        columns = [_plain(column) for column in batch.columns]
+        records += pa.RecordBatch.from_arrays(columns, names=batch.schema.names).to_pylist()
     return records
 
 
-def _open_orc(data: bytes) -> tuple[int, pa.Table | None]:
-    import pyarrow.orc as orc
+def _parquet_batches(source: pa.NativeFile) -> Iterator[pa.RecordBatch]:
+    _, groups = check_raw_footer(*read_raw_footer(source))
+    _check_count(sum(group.rows for group in groups), source)
+    file = pq.ParquetFile(source, pre_buffer=False)
+    rows = page_checks.rows_within(source, groups, file.schema_arrow.names, MANIFEST_BYTES)
+    return iter(file.iter_batches(min(rows, _BATCH_ROWS), use_threads=False))
 
-    file = orc.ORCFile(io.BytesIO(data))
-    return file.nrows, None if file.nrows > len(data) else file.read()
+
+def _orc_batches(source: pa.NativeFile) -> Iterator[pa.RecordBatch]:
+    import pyarrow.dataset as ds
+
+    metadata = check_metadata(source)
+    if metadata is None:
+        raise ValueError("it is compressed with LZO")
+    _check_count(sum(stripe.rows for stripe in metadata.stripes), source)
+    fragment = ds.OrcFileFormat().make_fragment(source)
+    rows = length_checks.rows_within(source, metadata, fragment.physical_schema.names, MANIFEST_BYTES)
+    return iter(fragment.scanner(batch_size=min(rows, _BATCH_ROWS), use_threads=False, batch_readahead=1).to_batches())
+
+
+def _check_count(rows: int, source: pa.NativeFile) -> None:
+    if rows > source.size():  # each record has a distinct name, so it takes more than one byte
+        raise ValueError(f"it states {rows} records in {source.size()} bytes")
 
 
 def _plain(array: pa.Array) -> pa.Array:

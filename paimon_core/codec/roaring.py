@@ -1,7 +1,9 @@
 """32-bit roaring bitmaps in the portable format: sets of row positions (format 12.1, 13).
 
 pyroaring encodes and decodes them; with ``run_optimize`` the bytes are those of Java. Bytes that are read are
-untrusted: pyroaring checks the containers; this module checks lengths, the headers of runs and the greatest position.
+untrusted: pyroaring checks the containers; this module checks lengths, the headers of runs, the number of positions and
+the greatest one. A container of a few bytes can have 65,536 positions, so their number is checked before pyroaring
+unpacks them: memory is at most 16 bytes for each row that the caller allows.
 """
 
 from __future__ import annotations
@@ -59,12 +61,16 @@ def decode(data: memoryview, at: int, row_count: int) -> tuple[Mask, int]:
     return mask, end
 
 
-def positions(data: memoryview, at: int, row_count: int) -> tuple[Positions, int]:
+def positions(data: memoryview, at: int, row_count: int, most: int | None = None) -> tuple[Positions, int]:
     """Return the ascending positions of the bitmap at ``at``, and the position of its end.
 
-    Raises ValueError or struct.error for bytes that are not a bitmap of positions below ``row_count``.
+    Raises ValueError or struct.error for bytes that are not a bitmap of at most ``most`` positions (None: of any
+    number) below ``row_count``.
     """
-    end = _end(data, at)
+    end, count = _extent(data, at)
+    limit = row_count if most is None else min(most, row_count)
+    if count > limit:
+        raise ValueError(f"a bitmap has {count} rows, {limit} is the most")
     try:
         found = BitMap.deserialize(bytes(data[at:end])).to_array()
     except IndexError as error:
@@ -75,8 +81,8 @@ def positions(data: memoryview, at: int, row_count: int) -> tuple[Positions, int
     return rows, end
 
 
-def _end(data: memoryview, at: int) -> int:
-    """Return the end of the bitmap at ``at``, from the headers of the bitmap and of its containers of runs."""
+def _extent(data: memoryview, at: int) -> tuple[int, int]:
+    """Return the end of the bitmap at ``at`` and its number of positions, from its headers and those of its runs."""
     (cookie,) = struct.unpack_from("<I", data, at)
     at += 4
     has_runs = cookie & 0xFFFF == _RUNS_COOKIE
@@ -109,7 +115,7 @@ def _end(data: memoryview, at: int) -> int:
         at += 2 + 4 * runs
     end = at + int(sizes.sum())
     _slice(data, at, end - at)
-    return end
+    return end, int(cards.sum())
 
 
 def _slice(data: memoryview, at: int, size: int) -> memoryview:

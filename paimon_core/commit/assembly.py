@@ -16,7 +16,7 @@ from paimon_core.commit.duplicates import among
 from paimon_core.commit.indexes import next_indexes
 from paimon_core.commit.manifest_merge import ManifestMerge
 from paimon_core.commit.numbering import Numbering
-from paimon_core.commit.overwrite import Matches, Overwrite
+from paimon_core.commit.overwrite import Matches, Overwrite, upgraded
 from paimon_core.commit.read_set import Reads
 from paimon_core.commit.row_ids import with_row_ids
 from paimon_core.commit.strict_mode import check_strict
@@ -40,6 +40,8 @@ class Assembly:
     overwrite: Overwrite | None = None
     fresh: bool = False
     """True when the committing call also wrote the files, so that no earlier commit can have added them."""
+    upgrades: bool = False
+    """Whether files of the overwrite may go to the last level at once: no compaction in the commit names them."""
     reads: Reads | VectorSwitch | None = None
     """What the change was computed from; a concurrent commit must not have changed it. None: no check."""
     numbering: Numbering = field(init=False)
@@ -72,6 +74,8 @@ class Assembly:
             check_changes(base, change.kind, entries)
         indexes = next_indexes(base, change.indexes, entries, self._replaced_partitions(change))
         entries = self.numbering.number(entries, change.flushes, base, replaces=self.overwrite is not None)
+        if self.upgrades and change.kind is CommitKind.OVERWRITE:
+            entries = upgraded(self.context, entries)
         options = self.context.options
         next_row_id = (base.snapshot.next_row_id if base.snapshot else None) or 0
         if self.context.tracks_rows:

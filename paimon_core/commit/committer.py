@@ -81,7 +81,9 @@ def commit_changes(
     if not changes:
         return ()
     context.options.check_writable(context.name)
-    call = _Commit(Assembly(context, author, overwrite, fresh, reads), checked_until)
+    upgrades = overwrite is not None and all(change.kind is not CommitKind.COMPACT for change in changes)
+    assembly = Assembly(context, author, overwrite, fresh, upgrades=upgrades, reads=reads)
+    call = _Commit(assembly, checked_until)
     for change in changes:
         try:
             call.commit_change(change)

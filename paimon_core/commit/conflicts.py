@@ -94,6 +94,7 @@ def _check_buckets(base: Base, entries: Iterable[ManifestEntry]) -> None:
                 entry,
                 f"was written for {total} buckets, but its partition has {counts[entry.partition]}; "
                 "only an overwrite of the partition changes the number",
+                buckets=counts[entry.partition],
             )
 
 
@@ -166,9 +167,11 @@ def _drops_old_partitions(base: Base) -> bool:
     return bool(schema.partition_keys) and "partition.expiration-time" in schema.options
 
 
-def _raise_conflict(base: Base, entry: ManifestEntry, problem: str, other: Snapshot | None = None) -> NoReturn:
+def _raise_conflict(
+    base: Base, entry: ManifestEntry, problem: str, other: Snapshot | None = None, **more: Any
+) -> NoReturn:
     place = base.context.bucket_path(entry.partition, entry.bucket)
-    facts: dict[str, Any] = {"table": base.context.name, "file": entry.file.file_name, "bucket": place}
+    facts: dict[str, Any] = {"table": base.context.name, "file": entry.file.file_name, "bucket": place, **more}
     if other is not None:
         facts |= {
             "other_user": other.commit_user,

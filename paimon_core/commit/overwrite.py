@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from paimon_core.errors import InvalidRequest
+from paimon_core.lsm.key_order import key_order
+from paimon_core.lsm.levels import num_levels
+from paimon_core.lsm.sections import intervals
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.data_file import DataFile
+from paimon_core.metadata.manifest import FileKind, ManifestEntry
 
 Matches = Callable[[bytes], bool]
 """Whether a serialized partition is replaced."""
@@ -43,3 +49,30 @@ class Overwrite:
                     partition=name(partition),
                 )
         return self.matches
+
+
+def upgraded(context: TableContext, entries: Sequence[ManifestEntry]) -> Sequence[ManifestEntry]:
+    """Return the entries of an overwrite with its new files at the last level, as option ``overwrite-upgrade`` says.
+
+    Files of a bucket whose keys overlap stay at level 0, and so do files with deletes, which the last level cannot
+    hold. Nothing changes when the overwrite adds a file of another level, or one without a bucket.
+    """
+    new = [e for e in entries if e.kind is FileKind.ADD]
+    if not context.is_keyed or not context.options["overwrite-upgrade"]:
+        return entries
+    if any(e.file.level > 0 or e.bucket < 0 for e in new):
+        return entries
+    buckets: dict[tuple[bytes, int], list[DataFile]] = {}
+    for entry in new:
+        buckets.setdefault((entry.partition, entry.bucket), []).append(entry.file)
+    order = key_order([f.type for f in context.schema.key_fields])
+    rising = {
+        place
+        for place, files in buckets.items()
+        if all(f.delete_row_count == 0 for f in files) and len(intervals(files, order)) == len(files)
+    }
+    last = num_levels(context.options) - 1
+    return [
+        replace(e, file=e.file.upgraded(last)) if e.kind is FileKind.ADD and (e.partition, e.bucket) in rising else e
+        for e in entries
+    ]

@@ -27,6 +27,7 @@ from paimon_core.lsm.merge import arrange
 from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.lsm.sections import Section
 from paimon_core.metadata.data_file import DataFile
+from paimon_core.metadata.known_deletes import has_no_deletes
 from paimon_core.options import TableOptions
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.read.lookup_reader import LookupReader, Marks
@@ -154,7 +155,7 @@ class Lookup:
             return Move.PLAIN
         if file_format(options, 0) != file_format(options, self.unit.output_level):
             return Move.REWRITE
-        if self.vectored and file.delete_row_count != 0:
+        if self.vectored and not has_no_deletes(file, options):
             return Move.REWRITE
         if self.unit.is_bottom or _newest_is_last(options):
             reads = self.writes_changelog or (self.vectored and not self.unit.is_bottom)

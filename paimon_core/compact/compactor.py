@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +32,7 @@ from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
+from paimon_core.metadata.known_deletes import has_no_deletes
 from paimon_core.metadata.latest_snapshot import latest_entries
 from paimon_core.metadata.table_identity import refreshed
 from paimon_core.parallel_work import run_parallel
@@ -163,6 +165,7 @@ def _steps(reader: BucketReader, unit: CompactionUnit, expiry: RecordExpiry | No
         unit,
         key_order=key_order([f.type for f in context.schema.key_fields]),
         small_file_bytes=small_file_bytes(options),
+        is_clean=partial(has_no_deletes, options=options),
         force_rewrite=options["compaction.force-rewrite-all-files"],
         expires=None if expiry is None else lambda file: expiry.has_expired_rows(file, reader.path(file)),
     )

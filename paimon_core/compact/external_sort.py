@@ -1,23 +1,29 @@
 """External sort: orders the rows of one bucket in bounded memory.
 
 Rows are collected up to ``write-buffer-size``, sorted and written to local disk as a sorted run; the runs are then
-merged. Memory: about twice that size while rows are collected, about 2 MiB per run while runs are merged.
+merged. Memory: about that size and two batches while rows are collected, about 2 MiB per run while runs are merged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 
+from paimon_core.arrow.byte_budget import BATCH_BYTES, cut, ranges, row_sizes, rows_for
 from paimon_core.compact.sort_order import SortOrder, sorting, without_keys
 from paimon_core.errors import StorageError
+from paimon_core.lsm.gather import take_in_pieces
 from paimon_core.metadata.context import TableContext
 from paimon_core.write.spill import SpilledRun, SpillSpace
 
 _LARGEST_BUFFER = 1 << 30
 _BATCH_BYTES = 1 << 20
+_PIECE_BYTES = 8 << 20
+_WIDE_BYTES = 256
+"""The mean bytes of rows that are taken from many tables: making each column contiguous would copy more."""
 Sort = Callable[[Iterable[pa.Table]], Iterator[pa.Table]]
 """Yields the rows of some tables in an order."""
 
@@ -35,20 +41,15 @@ def external_sort(context: TableContext, order: SortOrder) -> Sort:
         try:
             names: list[str] = []
             runs: list[SpilledRun] = []
-            buffer: list[pa.Table] = []
-            size = 0
+            buffer = _Buffer()
             for rows in tables:
                 keyed, names = order.with_keys(context, rows)
-                buffer.append(keyed)
-                size += keyed.nbytes
-                if size >= most:
-                    runs.append(_spilled(context, space, _sorted(names, buffer)))
-                    buffer, size = [], 0
-            if buffer and runs:
-                runs.append(_spilled(context, space, _sorted(names, buffer)))
-            elif buffer:
-                yield without_keys(_sorted(names, buffer))
-            buffer = []
+                buffer.add(keyed)
+                if buffer.nbytes >= most:
+                    runs.append(_spilled(context, space, buffer.sorted(names)))
+            if buffer.nbytes and runs:
+                runs.append(_spilled(context, space, buffer.sorted(names)))
+            yield from map(without_keys, buffer.sorted(names))
             yield from map(without_keys, merged([run.batches() for run in runs], names))
         finally:
             if space is not None:
@@ -92,12 +93,56 @@ def merged(runs: Sequence[Iterator[pa.RecordBatch]], names: Sequence[str]) -> It
             held[at] = part.slice(int(gone))
 
 
-def _sorted(names: Sequence[str], buffer: Sequence[pa.Table]) -> pa.Table:
-    rows = pa.concat_tables(buffer)
-    return rows.take(sorting(names, rows))
+class _Buffer:
+    """Rows to sort. The sorted rows are built part by part, so that they do not take the memory of all rows again."""
+
+    def __init__(self) -> None:
+        self.nbytes = 0
+        self._tables: list[pa.Table] = []
+
+    def add(self, rows: pa.Table) -> None:
+        self._tables.append(rows)
+        self.nbytes += rows.nbytes
+
+    def sorted(self, names: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield the rows in the order of the key columns ``names``; the buffer is empty after that."""
+        if not self._tables:
+            return
+        rows = pa.concat_tables(self._tables)
+        order = sorting(names, rows)
+        width = self.nbytes / len(rows)
+        self._tables, self.nbytes = [], 0
+        if width > _WIDE_BYTES:
+            pieces, sizes, positions = list(_pieces(rows)), row_sizes(rows), np.asarray(order).astype(np.int64)
+            del rows
+            for start, end in ranges(sizes[positions], BATCH_BYTES):
+                yield take_in_pieces(pieces, positions[start:end])
+            return
+        schema, columns = rows.schema, rows.columns
+        del rows
+        for at, column in enumerate(columns):  # one after the other, as each has its memory twice
+            columns[at] = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+            del column
+        whole = pa.Table.from_arrays(columns, schema=schema)
+        step = rows_for(BATCH_BYTES, width, len(whole))
+        yield from (whole.take(order.slice(start, step)) for start in range(0, len(whole), step))
 
 
-def _spilled(context: TableContext, space: SpillSpace | None, rows: pa.Table) -> SpilledRun:
+def _pieces(rows: pa.Table) -> Iterator[pa.Table]:
+    """Yield the rows as tables of one chunk; small ones are joined, so that a part is taken from few tables."""
+    small: list[pa.RecordBatch] = []
+    size = 0
+    for batch in rows.to_batches():
+        small.append(batch)
+        size += batch.nbytes
+        if size >= _PIECE_BYTES:
+            yield pa.Table.from_batches(small).combine_chunks()
+            small, size = [], 0
+    if small:
+        yield pa.Table.from_batches(small).combine_chunks()
+
+
+def _spilled(context: TableContext, space: SpillSpace | None, rows: Iterator[pa.Table]) -> SpilledRun:
     if space is None or not space.has_room:
         rule = "write-buffer-spillable = false" if space is None else "write-buffer-spill.max-disk-size"
         raise StorageError(
@@ -105,5 +150,8 @@ def _spilled(context: TableContext, space: SpillSpace | None, rows: pa.Table) ->
             "rows go to local disk",
             table=context.name,
         )
-    batch_rows = max(1, len(rows) * _BATCH_BYTES // max(rows.nbytes, 1))
-    return space.put(rows.schema, iter(rows.to_batches(max_chunksize=batch_rows)))
+    first = next(rows)
+    batches = (
+        batch for part in chain([first], rows) for piece in cut(part, _BATCH_BYTES) for batch in piece.to_batches()
+    )
+    return space.put(first.schema, batches)

@@ -19,6 +19,7 @@ class Decoding:
     held: FileInput
     path: str
     batch_rows: int
+    batch_bytes: int
     use_threads: bool
     verify_checksums: bool
     encoded: Collection[str]
@@ -31,6 +32,7 @@ class Decoding:
             wanted,
             groups,
             batch_rows=self.batch_rows,
+            batch_bytes=self.batch_bytes,
             use_threads=self.use_threads,
             verify_checksums=self.verify_checksums,
         ):

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -13,8 +13,8 @@ import pyarrow as pa
 from paimon_core.datafile.statistics import Bounds
 from paimon_core.types import DataType
 
-LEAST_BATCH_ROWS = 1 << 12
-"""The minimum of rows in a batch; smaller batches cost more time than they save memory."""
+UNPACKED_BYTES = 64 << 20
+"""The bytes of a batch of decoded rows: where a file could decode to more, fewer rows are read at a time."""
 
 Arrays = Mapping[str, pa.Array]
 ColumnRange = tuple[Any, Any, int | None]
@@ -45,9 +45,6 @@ class FileInput(Protocol):
     def row_group_rows(self) -> Sequence[int]:
         """The number of rows of each row group; () for a format whose ``batches`` does not select row groups."""
 
-    def rows_of(self, size: int, columns: Collection[str]) -> int:
-        """Return about how many rows of ``columns`` take ``size`` bytes in memory; at least LEAST_BATCH_ROWS."""
-
     def bounds(self, column: str, dtype: DataType) -> Sequence[ColumnRange]:
         """Return what is known of a column in each row group; () for a format without statistics of row groups.
 
@@ -60,13 +57,15 @@ class FileInput(Protocol):
         row_groups: list[int] | None,
         *,
         batch_rows: int,
+        batch_bytes: int,
         use_threads: bool,
         verify_checksums: bool,
     ) -> Iterator[tuple[int, Arrays]]:
         """Yield the row count and the ``wanted`` columns of each batch of these row groups, in file order.
 
-        ``row_groups`` None means all; a format without row groups ignores it and yields all rows. The Arrow types are
-        ones that ``casts.from_stored`` converts to the wanted types.
+        A batch has ``batch_rows`` rows at most, and about ``batch_bytes`` bytes with its dictionary columns decoded, at
+        least one row. ``row_groups`` None means all; a format without row groups ignores it and yields all rows. The
+        Arrow types are ones that ``casts.from_stored`` converts to the wanted types.
         """
 
 

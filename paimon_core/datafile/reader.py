@@ -1,6 +1,7 @@
 """Reader: reads one data file as batches of the columns that the reading schema needs (format 2.4, 7).
 
-Batches are in file order, have at most ``batch_rows`` rows and are decoded lazily; only the decoder's memory is used.
+Batches are in file order and are decoded lazily. Each has at most ``batch_rows`` rows and about ``batch_bytes`` bytes,
+however many rows a row group has and however few bytes they take in the file.
 The file is untrusted: if its row count differs from its manifest entry, CorruptTable names its path.
 """
 
@@ -12,6 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
+from paimon_core.arrow.byte_budget import BATCH_BYTES
 from paimon_core.codec.arrays import Mask, Positions
 from paimon_core.datafile.chosen_rows import ChosenRows
 from paimon_core.datafile.decoding import Decoding, batch_of
@@ -34,7 +36,7 @@ def read_batches(
     file_schema: TableSchema,
     read_fields: Sequence[DataField],
     batch_rows: int = 65536,
-    batch_bytes: int | None = None,
+    batch_bytes: int = BATCH_BYTES,
     where: BoundPredicate | None = None,
     row_groups: list[int] | None = None,
     rows: Mask | None = None,
@@ -47,15 +49,15 @@ def read_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the file at ``path``, whose manifest entry is ``file``, as batches of ``read_fields``.
 
-    ``file_schema`` is the schema that the file was written with. ``batch_bytes`` limits the bytes of a batch in memory,
-    as estimated before reading. ``where`` tests columns of ``read_fields``; rows for which it is not true are left out,
-    and the other columns are decoded only where rows are left (``matching_rows``). ``row_groups``: only these are read,
-    if the format has row groups. ``rows``: the rows of the file to return, instead of ``row_groups``; row groups
-    without any of them are not decoded. ``encoded``: text columns that may be returned as dictionary arrays, in all
-    batches of a file or in none. ``deleted``: the sorted positions in the file of rows to leave out, all of them below
-    its row count. ``position``: the name of an additional column with the position of each row in the file. ``counts``
-    is told what is opened and decoded. Raises CorruptTable for a file that is missing or does not match its entry and
-    schema, UnsupportedFeature for an unsupported cast, StorageError when the store fails.
+    ``file_schema`` is the schema that the file was written with. ``batch_bytes``: about the bytes of a batch, with its
+    dictionary columns decoded; a larger row is alone. ``where`` tests columns of ``read_fields``; rows for which it is
+    not true are left out, and the other columns are decoded only where rows are left (``matching_rows``).
+    ``row_groups``: only these are read, if the format has row groups. ``rows``: the rows of the file to return, instead
+    of ``row_groups``; row groups without any of them are not decoded. ``encoded``: text columns that may be returned as
+    dictionary arrays, in all batches of a file or in none. ``deleted``: the sorted positions in the file of rows to
+    leave out, all of them below its row count. ``position``: the name of an additional column with the position of each
+    row in the file. ``counts`` is told what is opened and decoded. Raises CorruptTable for a file that is missing or
+    does not match its entry and schema, UnsupportedFeature for an unsupported cast, StorageError when the store fails.
     """
     with opened(storage, path) as source:
         _expect(path, "bytes", source.size(), file.file_size)
@@ -72,8 +74,7 @@ def read_batches(
         if chosen.groups == [] and sizes:
             return
         schema = pa.schema([f.arrow for f in read_fields])
-        some = batch_rows if batch_bytes is None else min(batch_rows, held.rows_of(batch_bytes, wanted))
-        decoding = Decoding(held, path, some, use_threads, verify_checksums, encoded, counts)
+        decoding = Decoding(held, path, batch_rows, batch_bytes, use_threads, verify_checksums, encoded, counts)
         decoded = 0
         for count, batch in _chosen_batches(decoding, columns, schema, chosen, where):
             decoded += count
@@ -109,7 +110,10 @@ def file_may_match(
 
 @contextlib.contextmanager
 def opened(storage: Storage, path: str) -> Iterator[pa.NativeFile]:
-    """Open the file for a ``with`` block; decoding errors become CorruptTable, storage errors StorageError."""
+    """Open the file for a ``with`` block; decoding errors become CorruptTable, storage errors StorageError.
+
+    A lack of memory says nothing about the file: it stays a MemoryError, which names the file.
+    """
     try:
         with storage.open_input(path) as source:
             yield source
@@ -117,6 +121,8 @@ def opened(storage: Storage, path: str) -> Iterator[pa.NativeFile]:
         raise
     except FileNotFoundError as error:
         raise CorruptTable(f"data file {path} is missing", path=path, missing=True) from error
+    except MemoryError as error:
+        raise MemoryError(f"there is not enough memory to read {path}: {error}") from error
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise StorageError(f"cannot read {path}: {error}", path=path) from error

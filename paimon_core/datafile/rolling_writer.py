@@ -1,8 +1,9 @@
 """RollingWriter: writes the rows of one bucket to files of about the target size (format 7.1 to 7.10).
 
 Rows are written one row group at a time. At most one row group is in memory, of at most ``ROW_GROUP_ROWS`` rows and
-about ``ROW_GROUP_BYTES`` bytes. When ``close`` returns, all files are durable and their manifest entries are complete;
-``abort`` deletes every file that was created, finished or not.
+about ``ROW_GROUP_BYTES`` bytes, twice that where long rows are together; a larger row is alone. When ``close`` returns,
+all files are durable and their manifest entries are complete; ``abort`` deletes every file that was created, finished
+or not.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_core.arrow.byte_budget import cut
 from paimon_core.datafile.external_places import ExternalPlaces
 from paimon_core.datafile.file_layout import FileLayout
 from paimon_core.datafile.formats import create_file
@@ -135,11 +137,14 @@ class RollingWriter:
 
     def _write_row_group(self, rows: int) -> None:
         held = self._pending[0] if len(self._pending) == 1 else pa.concat_tables(self._pending)
-        group, rest = (held, held.slice(rows)) if rows >= len(held) else (held.slice(0, rows), held.slice(rows))
+        group = held if rows >= len(held) else held.slice(0, rows)
+        if group.nbytes > 2 * ROW_GROUP_BYTES:  # its rows are longer than the mean
+            group = next(cut(group, ROW_GROUP_BYTES))
+        rest = held.slice(len(group))
         if len(self._pending) > _FEW_PIECES:
             group = group.combine_chunks()
         self._pending = [rest] if len(rest) else []
-        self._pending_bytes = self._pending_bytes * len(rest) // self._pending_rows
+        self._pending_bytes = rest.nbytes
         self._pending_rows = len(rest)
         if self._open is None:
             name = self._file_names.next(self._plan.prefix, self._plan.suffix)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from paimon_core.codec.parquet.thrift import parse_struct
 from paimon_core.datafile.formats import format_of
 from paimon_core.datafile.parquet.footer import chunk_bounds, has_column, read_footer, row_group_count
 from paimon_core.datafile.parquet.stored_bounds import stored_value
-from paimon_core.datafile.parquet.thrift import parse_struct
 from paimon_core.datafile.reader import opened
 from paimon_core.schema import KEY_PREFIX, DataField
 from paimon_core.storage.storage import Storage

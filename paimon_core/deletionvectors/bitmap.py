@@ -37,8 +37,11 @@ def encode_vector(positions: Positions, *, wide: bool) -> bytes:
     return struct.pack(">I", len(payload)) + payload + struct.pack(">I", zlib.crc32(payload))
 
 
-def decode_vector(record: bytes, path: str) -> tuple[Positions, bool]:
-    """Return the positions of a record and whether they have 64 bits; ``path`` names the index file in errors."""
+def decode_vector(record: bytes, path: str, most: int | None = None) -> tuple[Positions, bool]:
+    """Return the positions of a record and whether they have 64 bits; ``path`` names the index file in errors.
+
+    ``most``: the number of positions above which the record is refused before it is unpacked.
+    """
     if len(record) < LENGTH_BYTES + 4 + CRC_BYTES:
         raise _corrupt(path, f"a deletion vector has only {len(record)} bytes")
     (length,) = struct.unpack_from(">I", record)
@@ -49,12 +52,12 @@ def decode_vector(record: bytes, path: str) -> tuple[Positions, bool]:
     if crc != zlib.crc32(payload):
         raise _corrupt(path, "the checksum of a deletion vector is wrong")
     if struct.unpack_from(">I", payload)[0] == MAGIC_32:
-        values, end = _bitmap(payload, 4, path)
+        values, end = _bitmap(payload, 4, path, most)
         if end != len(payload):
             raise _corrupt(path, f"a deletion vector has {len(payload) - end} bytes after its bitmap")
         return values, False
     if struct.unpack_from("<I", payload)[0] == MAGIC_64:
-        return _wide_positions(payload, path), True
+        return _wide_positions(payload, path, most), True
     raise _corrupt(path, f"a deletion vector begins with {payload[:4].hex()}, which is no known magic number")
 
 
@@ -76,7 +79,7 @@ def _wide_payload(positions: Positions) -> bytes:
     return b"".join(parts)
 
 
-def _wide_positions(payload: memoryview, path: str) -> Positions:
+def _wide_positions(payload: memoryview, path: str, most: int | None) -> Positions:
     if len(payload) < 12:
         raise _corrupt(path, "a 64-bit deletion vector is cut off")
     (count,) = struct.unpack_from("<Q", payload, 4)
@@ -89,7 +92,9 @@ def _wide_positions(payload: memoryview, path: str) -> Positions:
         (key,) = struct.unpack_from("<I", payload, at)
         if not last < key < _MOST_BITMAPS:
             raise _corrupt(path, f"a 64-bit deletion vector has the key {key} after {last}")
-        values, at = _bitmap(payload, at + 4, path)
+        values, at = _bitmap(payload, at + 4, path, most)
+        if most is not None:
+            most -= len(values)
         if key:
             values += key << 32
         parts.append(values)
@@ -101,10 +106,10 @@ def _wide_positions(payload: memoryview, path: str) -> Positions:
     return np.concatenate([np.zeros(0, np.int64), *parts])
 
 
-def _bitmap(payload: memoryview, at: int, path: str) -> tuple[Positions, int]:
+def _bitmap(payload: memoryview, at: int, path: str, most: int | None) -> tuple[Positions, int]:
     """Return the values of the bitmap at ``at``, and the position of its end."""
     try:
-        return roaring.positions(payload, at, _MOST_PART)
+        return roaring.positions(payload, at, _MOST_PART, most)
     except (ValueError, struct.error) as error:
         raise _corrupt(path, f"a deletion vector does not decode: {error}") from error
 

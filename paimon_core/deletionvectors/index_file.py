@@ -20,6 +20,8 @@ from paimon_core.storage.index_reads import index_read_errors
 from paimon_core.storage.paths import FileNames
 
 _VERSION = b"\x01"
+_MOST_UNKNOWN = 1 << 26
+"""The most positions of a vector of which neither the cardinality nor the rows of its file are recorded."""
 
 
 def write_vectors(
@@ -87,7 +89,8 @@ def read_vector(context: TableContext, index_name: str, vector: VectorRange, row
         source.seek(vector.offset)
         head = source.read(min(LENGTH_BYTES + vector.length + CRC_BYTES, left))
     length = int.from_bytes(head[:LENGTH_BYTES], "big")
-    positions, wide = decode_vector(head[: LENGTH_BYTES + length + CRC_BYTES], path)
+    known = [n for n in (vector.cardinality, row_count) if n is not None]
+    positions, wide = decode_vector(head[: LENGTH_BYTES + length + CRC_BYTES], path, min(known, default=_MOST_UNKNOWN))
     stated = vector.length - LENGTH_BYTES - CRC_BYTES if wide else vector.length
     problem = None
     if length != stated:

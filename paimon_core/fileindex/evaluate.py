@@ -24,7 +24,9 @@ from paimon_core.predicate.bound import BoundAnd, BoundOr, BoundPredicate, Bound
 from paimon_core.types import DataType
 
 MOST_ROWS = 1 << 25
-"""The number of rows of a file above which its index is not used: an index may take 25 bytes per row in memory."""
+"""The number of rows of a file above which its index is not used: a result takes a byte per row."""
+UNPACKED_ROWS = 1 << 22
+"""The number of rows above which only bloom filters are used: the other indexes take up to 36 bytes per row."""
 _ORDERS = frozenset({Op.LT, Op.LE, Op.GT, Op.GE})
 _EQUALS = frozenset({Op.EQ, Op.IN})
 _UNEQUALS = frozenset({Op.NE, Op.NOT_IN})
@@ -86,6 +88,8 @@ class _Evaluation:
         out = None
         for kind in _KINDS:
             if kind not in kinds or not supports(kind, dtype):
+                continue
+            if kind != "bloom-filter" and self.row_count > UNPACKED_ROWS:
                 continue
             reader = self._reader(column, kind, dtype)
             found = _none_but_null(test.op, self.row_count) if reader is None else reader.rows(test)

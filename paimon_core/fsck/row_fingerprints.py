@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ from paimon_core.fsck.live_files import Place
 from paimon_core.lsm.key_order import key_order
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
+from paimon_core.metadata.known_deletes import has_no_deletes
 from paimon_core.metadata.live_vectors import Vectors, vectors_by_bucket, vectors_of
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
@@ -92,9 +94,11 @@ def _packed(context: TableContext, files: list[DataFile], *, unique: bool) -> li
     packing = Packing(context.options["source.split.target-size"], context.options["source.split.open-file-cost"])
     if context.evolves:
         return pack_ranges(files, packing)
-    if not context.is_keyed or (unique and all(f.delete_row_count == 0 for f in files)):
+    is_clean = partial(has_no_deletes, options=context.options)
+    if not context.is_keyed or (unique and all(map(is_clean, files))):
         return pack_append(files, packing)
-    return pack_keyed(files, key_order([f.type for f in context.schema.key_fields]), packing)
+    order = key_order([f.type for f in context.schema.key_fields])
+    return pack_keyed(files, order, packing, is_clean=is_clean)
 
 
 def vectors_at(context: TableContext, snapshot: Snapshot | None) -> Mapping[Place, Vectors]:

@@ -1,7 +1,8 @@
 """Gather: makes columns contiguous and takes their values at given positions.
 
-Taking from one contiguous array is several times faster than taking from chunks, so columns are made contiguous first.
-Text of more than 1 GiB is converted to Arrow's large types, because one plain array holds at most 2 GiB.
+Taking from one contiguous array is several times faster than taking from chunks, so columns are made contiguous first,
+except long texts, whose copy would take the memory of a window once more. Text of more than 1 GiB is converted to
+Arrow's large types, because one plain array holds at most 2 GiB.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_core.arrow.byte_budget import BATCH_BYTES, ranges
+
 Positions = npt.NDArray[np.int64]
 """Row positions."""
 Rows = npt.NDArray[Any]
@@ -23,6 +26,8 @@ Flags = npt.NDArray[np.bool_]
 """One boolean per row."""
 _LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 _PIECE_BYTES = 1 << 30
+_LONG_BYTES = 1 << 10
+"""The mean bytes of texts of which a copy costs more than the search for their chunks."""
 
 
 def scratch(rows: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -59,8 +64,37 @@ def take(column: pa.ChunkedArray, positions: Rows) -> pa.ChunkedArray:
     """
     if pa.types.is_dictionary(column.type):
         return _take_decoded(column, positions)
+    if column.num_chunks > 1 and column.type in _LARGE and column.nbytes > _LONG_BYTES * len(column):
+        return _take_long(column, positions)
     taken = pc.take(contiguous(column), pa.array(positions), boundscheck=False)
     return pa.chunked_array([taken]) if taken.type == column.type else in_pieces(taken, column.type)
+
+
+def _take_long(column: pa.ChunkedArray, positions: Rows) -> pa.ChunkedArray:
+    sizes = np.asarray(pc.binary_length(column).fill_null(0))[positions]
+    pieces = [pa.table([chunk], [""]) for chunk in column.chunks if len(chunk)]
+    taken = [take_in_pieces(pieces, positions[start:end]).column(0) for start, end in ranges(sizes, BATCH_BYTES)]
+    return pa.chunked_array([chunk for part in taken for chunk in part.chunks], column.type)
+
+
+def take_in_pieces(pieces: Sequence[pa.Table], positions: Rows) -> pa.Table:
+    """Return the rows at some positions of the pieces, placed end to end; only the result takes memory, twice.
+
+    Each piece has one chunk per column.
+    """
+    starts = offsets_of(np.array([len(piece) for piece in pieces], np.int64))
+    positions = positions.astype(np.int64)
+    source = np.searchsorted(starts, positions, "right") - 1
+    by_piece = np.argsort(source, kind="stable")
+    bounds = np.searchsorted(source[by_piece], np.arange(len(pieces) + 1)).tolist()
+    taken = [
+        piece.take(pa.array(positions[by_piece[first:last]] - start))
+        for piece, start, (first, last) in zip(pieces, starts[:-1], pairwise(bounds), strict=True)
+        if first < last
+    ]
+    back = np.empty_like(by_piece)
+    back[by_piece] = np.arange(len(by_piece))
+    return pa.concat_tables(taken).combine_chunks().take(pa.array(back))
 
 
 def take_rows(rows: pa.Table, positions: Rows, columns: Sequence[str]) -> pa.Table:

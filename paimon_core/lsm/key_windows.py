@@ -2,8 +2,8 @@
 
 ``windows`` loads a part of each run and cuts all parts at the smallest last key loaded, because no run can have unread
 rows at or below that key. Rows above the cut stay for the next window. The loaded parts of all runs together take
-``WINDOW_BYTES`` and one batch per run. So memory does not depend on the length of the runs, and grows with their number
-only by one batch each.
+``WINDOW_BYTES`` of decoded rows and one batch per run. So memory does not depend on the length of the runs, and grows
+with their number only by one batch each.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from paimon_core.arrow.byte_budget import decoded_bytes
 from paimon_core.errors import CorruptTable
 from paimon_core.lsm.gather import joined
 from paimon_core.lsm.key_order import SortKey, sort_key
@@ -47,8 +48,8 @@ def windows(
             return
         cuts = [source.last_key() for source in sources if not source.ended]
         cut = min(cuts) if cuts else None
-        pieces = [source.take(cut) for source in sources]
-        yield [piece for piece in pieces if piece is not None]
+        # No variable refers to the rows, so that a consumer that drops them frees their memory before the next step.
+        yield [piece for piece in [source.take(cut) for source in sources] if piece is not None]
 
 
 class _Source:
@@ -65,7 +66,7 @@ class _Source:
     def load(self, window_rows: int, window_bytes: int) -> None:
         """Read batches until ``window_rows`` rows or ``window_bytes`` bytes are loaded, or the run ends."""
         rows = sum(batch.num_rows for batch in self.loaded)
-        size = sum(batch.nbytes for batch in self.loaded)
+        size = sum(map(decoded_bytes, self.loaded))
         while not self.ended and (not self._can_cut() or (rows < window_rows and size < window_bytes)):
             batch = next(self._run, None)
             if batch is None:
@@ -74,7 +75,7 @@ class _Source:
                 self._check_ascending(batch)
                 self.loaded.append(batch)
                 rows += batch.num_rows
-                size += batch.nbytes
+                size += decoded_bytes(batch)
 
     def last_key(self) -> SortKey:
         """Return the largest loaded key."""

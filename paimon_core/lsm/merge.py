@@ -75,24 +75,38 @@ def merge_runs(
         ([pa.Table.from_batches([batch])] for batch in runs[0]) if len(runs) == 1 else windows(runs, key, window_rows)
     )
     for window in pieces:
-        present = [piece for piece in window if len(piece)]
-        if not present:
-            continue
-        names = present[0].column_names if columns is None else columns
-        has_levels = LEVEL in present[0].column_names
-        if len(present) > 1 and engine.keeps_last and not has_levels:
-            rows, last = _last(present, key, order, drop_deletes=drop_deletes)
-            merged = take_rows(rows, last if keep is None else keep.positions(rows, last), names)
-        elif len(present) > 1:
-            rows, groups = arrange(present, key, order)
-            groups = without_older_states(rows, groups) if has_levels else groups
-            merged = engine.fold(rows, engine.survivors(rows, groups, drop_deletes=drop_deletes), names)
-            merged = merged if keep is None else keep.kept(merged)
-        else:
-            merged = decoded((adds(present[0]) if drop_deletes else present[0]).select(names))
-            merged = merged if keep is None else keep.kept(merged)
-        if len(merged):
+        merged = _merged(window, key, order, engine, columns=columns, keep=keep, drop_deletes=drop_deletes)
+        del window  # the caller may hold rows of its own
+        if merged is not None and len(merged):
             yield merged
+
+
+def _merged(
+    window: Sequence[pa.Table],
+    key: Sequence[str],
+    order: MergeOrder | None,
+    engine: MergeEngine,
+    *,
+    columns: Sequence[str] | None,
+    keep: RowFilter | None,
+    drop_deletes: bool,
+) -> pa.Table | None:
+    """Return the merged rows of one window; None for a window without rows."""
+    present = [piece for piece in window if len(piece)]
+    if not present:
+        return None
+    names = present[0].column_names if columns is None else columns
+    has_levels = LEVEL in present[0].column_names
+    if len(present) > 1 and engine.keeps_last and not has_levels:
+        rows, last = _last(present, key, order, drop_deletes=drop_deletes)
+        return take_rows(rows, last if keep is None else keep.positions(rows, last), names)
+    if len(present) > 1:
+        rows, groups = arrange(present, key, order)
+        groups = without_older_states(rows, groups) if has_levels else groups
+        merged = engine.fold(rows, engine.survivors(rows, groups, drop_deletes=drop_deletes), names)
+    else:
+        merged = decoded((adds(present[0]) if drop_deletes else present[0]).select(names))
+    return merged if keep is None else keep.kept(merged)
 
 
 def _last(

@@ -6,14 +6,15 @@ the runs are read in order of arrival, and each run keeps the rows of a key in m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise, starmap
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from paimon_core.arrow.byte_budget import cut, ranges, row_sizes
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.gather import take, take_rows
 from paimon_core.lsm.key_groups import Groups, group, key_codes
@@ -25,6 +26,10 @@ FAN_IN = 64
 """Number of runs that one merge reads; if there are more, adjacent runs are merged into one first."""
 BATCH_BYTES = 1 << 20
 """Bytes per batch of a run; a merge keeps some batches of every run in memory."""
+PART_BYTES = 16 << 20
+"""Bytes of long rows that are copied at once."""
+_LONG_BYTES = 1 << 10
+"""The mean bytes of long rows."""
 
 
 class StoredRun(Protocol):
@@ -59,7 +64,7 @@ class Drained:
 
 
 class WriteBuffer:
-    """Stores tables without copying them; ``spill`` and ``drain`` need about the same memory again for their result.
+    """Stores tables without copying them; ``spill`` and ``drain`` need the same memory again, less for long rows.
 
     ``keeps_raw``: ``drain`` also returns the raw rows. ``folds_early``: merging some rows of a key first and their
     result with the rest gives the same as merging all at once, so a run stores only one row per key.
@@ -101,22 +106,22 @@ class WriteBuffer:
         if self._store is None or not self._store.has_room:
             return False
         if self._tables:
-            chunk = self._chunk()
-            self._runs.append(self._store.put(chunk.schema, _batches(chunk)))
+            self._runs.append(_put(self._store, self._chunk()))
         return True
 
     def drain(self) -> Iterator[Drained]:
         """Yield all rows by ascending key; nothing if empty. The buffer is empty once the iterator is exhausted."""
         if not self._runs:
             if self._tables:
-                yield self._drained(*self._grouped())
+                yield from starmap(self._drained, _parts(*self._grouped()))
             return
+        if _is_long(self._tables):
+            self.spill()  # the merge needs memory, too
         self._join_runs()
         runs = [run.batches() for run in self._runs]
         if self._tables:
             runs.append(_batches(self._chunk()))
-        for rows in self._windows(runs):
-            yield self._drained(rows, self._groups(rows))
+        yield from map(self._drained_window, self._windows(runs))  # no variable holds the rows
         self._delete(self._runs)
         self._runs = []
 
@@ -136,9 +141,9 @@ class WriteBuffer:
         self._tables, self._bytes = [], 0
         return rows, sorted_groups(rows, self._key, self._order)
 
-    def _chunk(self) -> pa.Table:
-        """Remove the rows in memory from the buffer and return them as the rows of a run."""
-        return self._run_rows(*self._grouped())
+    def _chunk(self) -> Iterator[pa.Table]:
+        """Remove the rows in memory from the buffer and yield them as the rows of a run."""
+        return starmap(self._run_rows, _parts(*self._grouped()))
 
     def _run_rows(self, rows: pa.Table, groups: Groups) -> pa.Table:
         return self._fold(rows, groups) if self._folds_early else _arranged(rows, groups)
@@ -150,13 +155,15 @@ class WriteBuffer:
         in_place = Groups(np.arange(len(raw)), groups.starts, groups.ends)
         return Drained(self._fold(raw, in_place), raw)
 
+    def _drained_window(self, rows: pa.Table) -> Drained:
+        return self._drained(rows, self._groups(rows))
+
     def _fold(self, rows: pa.Table, groups: Groups) -> pa.Table:
         return self._engine.fold(rows, self._engine.survivors(rows, groups, drop_deletes=False), rows.column_names)
 
     def _windows(self, runs: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[pa.Table]:
         """Yield the rows of runs, which are given in order of arrival, window by window."""
-        for pieces in windows(runs, self._key, WINDOW_ROWS, repeats=not self._folds_early):
-            yield pa.concat_tables(pieces)
+        return map(pa.concat_tables, windows(runs, self._key, WINDOW_ROWS, repeats=not self._folds_early))
 
     def _groups(self, rows: pa.Table) -> Groups:
         """Return the groups of rows of several runs.
@@ -180,9 +187,7 @@ class WriteBuffer:
         if self._store is None or len(runs) == 1:
             return runs[0]
         tables = (self._run_rows(rows, self._groups(rows)) for rows in self._windows([run.batches() for run in runs]))
-        first = next(tables)
-        batches = (batch for part in ([first], tables) for table in part for batch in _batches(table))
-        joined = self._store.put(first.schema, batches)
+        joined = _put(self._store, tables)
         self._delete(runs)
         return joined
 
@@ -214,6 +219,31 @@ def _arranged(rows: pa.Table, groups: Groups) -> pa.Table:
     return pa.Table.from_arrays([take(column, groups.order) for column in rows.columns], schema=rows.schema)
 
 
-def _batches(rows: pa.Table) -> Iterator[pa.RecordBatch]:
-    """Return the rows in batches of about BATCH_BYTES."""
-    return iter(rows.to_batches(max(1, len(rows) * BATCH_BYTES // max(1, rows.nbytes))))
+def _parts(rows: pa.Table, groups: Groups) -> Iterator[tuple[pa.Table, Groups]]:
+    """Yield the groups of long rows in parts of about PART_BYTES, so that no copy of all rows exists.
+
+    Groups of narrow rows stay together: their columns are copied one after the other, which is faster.
+    """
+    if not _is_long([rows]):
+        yield rows, groups
+        return
+    groups = groups.compact()
+    for first, last in ranges(np.add.reduceat(row_sizes(rows)[groups.order], groups.starts), PART_BYTES):
+        start, end = groups.starts[first], groups.ends[last - 1]
+        yield rows, Groups(groups.order[start:end], groups.starts[first:last] - start, groups.ends[first:last] - start)
+
+
+def _is_long(tables: Sequence[pa.Table]) -> bool:
+    return bool(sum(t.nbytes for t in tables) > max(PART_BYTES, _LONG_BYTES * sum(map(len, tables))))
+
+
+def _put(store: RunStore, tables: Iterator[pa.Table]) -> StoredRun:
+    first = next(tables)
+    return store.put(first.schema, _batches(chain([first], tables)))
+
+
+def _batches(tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows in batches of at most BATCH_BYTES."""
+    for table in tables:
+        for part in cut(table, BATCH_BYTES):
+            yield from part.to_batches()

@@ -86,7 +86,9 @@ class TableContext:
             options=options,
             snapshots=SnapshotStore(storage, paths, publisher),
             schemas=SchemaStore(storage, paths, schema_publisher),
-            manifests=ManifestStore(storage, paths, types, options["manifest.compression"], cache),
+            manifests=ManifestStore(
+                storage, paths, types, options["manifest.compression"], cache, options["manifest.format"]
+            ),
             tags=TagStore(storage, paths),
             changelogs=ChangelogStore(storage, paths),
             consumers=ConsumerStore(storage, paths),
@@ -159,7 +161,7 @@ class TableContext:
     def uncached(self) -> TableContext:
         """Return the same table with an empty manifest cache: every manifest is read from the warehouse again."""
         old = self.manifests
-        fresh = ManifestStore(old.storage, old.paths, old.partition_types, old.compression)
+        fresh = ManifestStore(old.storage, old.paths, old.partition_types, old.compression, form=old.form)
         return replace(self, manifests=fresh)
 
     def file_path(self, partition: bytes, bucket: int, file: DataFile, name: str | None = None) -> str:

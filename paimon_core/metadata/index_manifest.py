@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from paimon_core.codec.avro_file import write_avro
-from paimon_core.codec.record_file import read_records
+from paimon_core.codec.record_file import read_records, write_records
 from paimon_core.errors import CorruptTable, UnsupportedFeature
 from paimon_core.metadata.index_names import INDEX_MANIFEST_VERSION
 
@@ -116,12 +115,12 @@ INDEX_MANIFEST_SCHEMA = {
 """The writer schema of an index manifest (format 4.4)."""
 
 
-def encode_indexes(entries: Iterable[IndexEntry], compression: str) -> bytes:
-    """Return the bytes of an index manifest; ``compression`` is a value of the option ``manifest.compression``.
+def encode_indexes(entries: Iterable[IndexEntry], compression: str, form: str = "avro") -> bytes:
+    """Return the bytes of an index manifest; the texts are as in ``encode_entries``.
 
     Global indexes must not be among the entries.
     """
-    return write_avro(INDEX_MANIFEST_SCHEMA, map(_record, entries), compression)
+    return write_records(INDEX_MANIFEST_SCHEMA, map(_record, entries), compression, form)
 
 
 def _record(entry: IndexEntry) -> dict[str, Any]:

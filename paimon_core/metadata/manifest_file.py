@@ -1,4 +1,4 @@
-"""Manifests and manifest lists as Avro files: encodes and decodes their records (format 4.1 to 4.3, 4.6).
+"""Manifests and manifest lists, by default as Avro files: encodes and decodes their records (format 4.1 to 4.3, 4.6).
 
 Fields are found by name: unknown fields are skipped, nullable fields that an older writer did not write are None.
 Records are converted column by column, so that a manifest of 10,000 files is read quickly. Decoded values always have
@@ -12,8 +12,7 @@ from itertools import chain
 from types import NoneType
 from typing import Any
 
-from paimon_core.codec.avro_file import write_avro
-from paimon_core.codec.record_file import read_records
+from paimon_core.codec.record_file import read_records, write_records
 from paimon_core.errors import CorruptTable, UnsupportedFeature
 from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.metadata.data_file import DataFile, FileSource
@@ -119,14 +118,14 @@ MANIFEST_SCHEMA = _root(
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
-def encode_entries(entries: Iterable[ManifestEntry], compression: str) -> bytes:
-    """Return the bytes of a manifest; ``compression`` is a value of the option ``manifest.compression``."""
-    return write_avro(MANIFEST_SCHEMA, map(_entry_record, entries), compression)
+def encode_entries(entries: Iterable[ManifestEntry], compression: str, form: str = "avro") -> bytes:
+    """Return the bytes of a manifest; the texts are values of ``manifest.compression`` and ``manifest.format``."""
+    return write_records(MANIFEST_SCHEMA, map(_entry_record, entries), compression, form)
 
 
-def encode_list(files: Iterable[ManifestFile], compression: str) -> bytes:
+def encode_list(files: Iterable[ManifestFile], compression: str, form: str = "avro") -> bytes:
     """Return the bytes of a manifest list."""
-    return write_avro(MANIFEST_LIST_SCHEMA, map(_list_record, files), compression)
+    return write_records(MANIFEST_LIST_SCHEMA, map(_list_record, files), compression, form)
 
 
 def _stats_record(stats: ColumnStats) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.stores.schema_store import SchemaStore
 from paimon_core.options.known.columns import SEQUENCE_GROUP
+from paimon_core.options.parsers import list_parts
 from paimon_core.options.registry import column_option
 from paimon_core.schema import TableSchema
 from paimon_core.types import TIMESTAMP_ROOTS, DataType
@@ -41,10 +42,10 @@ def coarse_schema(schema: TableSchema) -> TableSchema:
     kept = {*schema.primary_keys, *schema.partition_keys}
     for key, value in schema.options.items():
         if key in ("sequence.field", "bucket-key"):
-            kept |= {name.strip() for name in value.split(",")}
+            kept.update(list_parts(value))
         found = column_option(key)
         if found is not None and found[1] == SEQUENCE_GROUP:
-            kept |= {name.strip() for name in found[0].split(",")}
+            kept.update(list_parts(found[0]))
     fields = tuple(f if f.name in kept else replace(f, type=_coarse(f.type)) for f in schema.fields)
     return replace(schema, fields=fields)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from paimon_core.options.parsers import one_of, parse_bytes, parse_fraction, parse_size, whole
+from paimon_core.options.parsers import list_parts, one_of, parse_bytes, parse_fraction, parse_size, whole
 
 FILE_INDEX_PREFIX = "file-index."
 _COLUMNS = "columns"
@@ -73,10 +73,10 @@ def parse_file_indexes(texts: Mapping[str, str]) -> tuple[IndexedColumn, ...]:
             except ValueError as error:
                 raise ValueError(f"{error} ({key} = {text!r:.80})") from None
             continue
-        for name in text.split(","):
-            if not name.strip():
+        for name in list_parts(text):
+            if not name:
                 raise ValueError(f"a list of columns ({key} = {text!r:.80})")
-            found[(*_split(name.strip()), kind)] = None
+            found[(*_split(name), kind)] = None
     out = []
     for column, map_key, kind in found:
         options = {name: default for name, (_, default) in _OF_KIND[kind].items()}
@@ -100,8 +100,8 @@ def renamed_file_index(key: str, text: str, column: str, name: str) -> tuple[str
     kind, of, *rest = key.removeprefix(FILE_INDEX_PREFIX).split(".")
     if rest:
         return f"{FILE_INDEX_PREFIX}{kind}.{renamed(of)}.{rest[0]}", text
-    names = [part.strip() for part in text.split(",")]
-    changed = [renamed(part) for part in names]
+    names = list_parts(text)
+    changed = tuple(map(renamed, names))
     return key, text if changed == names else ",".join(changed)
 
 

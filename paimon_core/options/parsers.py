@@ -143,9 +143,17 @@ def one_of(*allowed: str) -> Callable[[str], str]:
     return parse
 
 
+def list_parts(text: str) -> tuple[str, ...]:
+    """Return the parts of a comma-separated list without the spaces around them.
+
+    Empty parts at the end do not count, as in Java: ``a,`` has one part.
+    """
+    return tuple(part.strip() for part in text.rstrip(",").split(","))
+
+
 def parse_names(text: str) -> tuple[str, ...]:
     """Parse a comma-separated list of column names."""
-    names = tuple(part.strip() for part in text.split(","))
+    names = list_parts(text)
     if not all(names):
         raise ValueError("a comma list of column names")
     return names
@@ -186,7 +194,7 @@ def parse_directory(text: str) -> str:
 
 def parse_locations(text: str) -> tuple[str, ...]:
     """Parse a comma-separated list of URLs of directories; each is returned in Java's form, such as ``file:/x``."""
-    return tuple(_location(part.strip()) for part in text.split(",")) if text.strip() else ()
+    return tuple(map(_location, list_parts(text))) if text.strip() else ()
 
 
 def _location(url: str) -> str:
@@ -200,7 +208,7 @@ def _location(url: str) -> str:
 
 def parse_weights(text: str) -> tuple[int, ...]:
     """Parse a comma-separated list of positive whole numbers."""
-    parts = [part.strip() for part in text.split(",")] if text.strip() else []
+    parts = list_parts(text) if text.strip() else ()
     if not all(re.fullmatch(r"[0-9]{1,9}", part) and int(part) for part in parts):
         raise ValueError("a comma list of whole numbers above 0")
     return tuple(map(int, parts))
@@ -233,7 +241,7 @@ def parse_word_or_none(text: str) -> str | None:
 
 def parse_pair(text: str) -> tuple[str, str] | None:
     """Parse two words that a comma separates; None for a blank text."""
-    parts = [part.strip() for part in text.split(",")]
+    parts = list_parts(text)
     if not text.strip():
         return None
     if len(parts) != 2 or not all(parts):
@@ -264,7 +272,7 @@ def per_level(value: Callable[[str], str]) -> Callable[[str], Mapping[int, str]]
 
     def parse(text: str) -> Mapping[int, str]:
         out: dict[int, str] = {}
-        for item in text.split(","):
+        for item in list_parts(text):
             level, colon, name = item.partition(":")
             if not colon or not re.fullmatch(r"\s*\d{1,3}\s*", level) or int(level) in out:
                 raise ValueError("a comma list of level:value, each level once")

@@ -13,10 +13,12 @@ from itertools import chain
 
 import pyarrow as pa
 
+from paimon_core.arrow.byte_budget import BATCH_BYTES
 from paimon_core.codec.arrays import Mask, Positions
 from paimon_core.datafile.read_counts import ReadCounts
 from paimon_core.datafile.reader import read_batches
 from paimon_core.deletionvectors.index_file import read_vector
+from paimon_core.errors import CorruptTable
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.lsm.key_windows import WINDOW_BYTES, WINDOW_ROWS, windows
@@ -32,7 +34,8 @@ from paimon_core.read.row_tracking import Tracked
 from paimon_core.read.unsorted_file import naming_unsorted_file
 from paimon_core.schema import DataField
 
-_BATCH_BYTES = 16 << 20
+_LEAST_BATCH_BYTES = 1 << 20
+"""The bytes of a batch of each run when very many runs are merged."""
 _NARROW = 4
 """How many times WINDOW_ROWS to read at once when the bytes of all columns are known before decoding."""
 
@@ -55,6 +58,8 @@ class BucketReader:
     """The rows to leave out by file, instead of those of its deletion vector."""
     counts: ReadCounts | None = None
     """Is told what is opened and decoded."""
+    leaves_out: Callable[[CorruptTable, str, int], bool] | None = None
+    """Whether the rest of a file, given by its path and number of rows, is left out after an error; None: never."""
     batch_rows: int | None = None
     """The largest number of rows to decode at once, for callers that need only a few."""
 
@@ -102,7 +107,7 @@ class BucketReader:
             file_schema=file_schema if tracked is None else tracked.schema_of(file_schema),
             read_fields=fields,
             batch_rows=min(_rows_of_run(fields), self.batch_rows or WINDOW_ROWS * _NARROW),
-            batch_bytes=min(_BATCH_BYTES, WINDOW_BYTES // beside),
+            batch_bytes=max(_LEAST_BATCH_BYTES, min(BATCH_BYTES, WINDOW_BYTES // beside)),
             row_groups=row_groups,
             rows=rows,
             use_threads=self.threads,
@@ -114,10 +119,21 @@ class BucketReader:
         )
         if tracked is not None:
             batches = map(tracked.filled, batches)
+        if self.leaves_out is not None:
+            batches = self._until_damage(batches, file, self.leaves_out)
         if self.keep is None:
             yield from batches
         else:
             yield from (kept for kept in map(self.keep, batches) if len(kept))
+
+    def _until_damage(
+        self, batches: Iterator[pa.RecordBatch], file: DataFile, leaves_out: Callable[[CorruptTable, str, int], bool]
+    ) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from batches
+        except CorruptTable as error:
+            if not leaves_out(error, self.path(file), file.row_count):
+                raise
 
     def deleted(self, file: DataFile) -> Positions | None:
         """Return the positions of the rows of a file to leave out, or None for a file without deletion vector."""

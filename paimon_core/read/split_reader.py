@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import pyarrow as pa
 
@@ -20,10 +21,12 @@ from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.lsm.sorted_run import SortedRun, in_sequence
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
+from paimon_core.metadata.known_deletes import has_no_deletes
 from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.predicate import Predicate
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.read.column_groups import read_group
+from paimon_core.read.damaged_files import DamagedFiles
 from paimon_core.read.pushdown import Pushdown, pushdown
 from paimon_core.read.section_filter import section_may_match
 from paimon_core.scan.index_filter import IndexFilter
@@ -46,6 +49,7 @@ def read_split(
     most: int | None = None,
     counts: ReadCounts | None = None,
     position: str | None = None,
+    damaged: DamagedFiles | None = None,
 ) -> Iterator[pa.Table]:
     """Yield the rows of ``split`` that match ``where``, with exactly ``columns`` in order and without deleted rows.
 
@@ -53,8 +57,9 @@ def read_split(
     caller needs only this many rows, so that fewer are decoded at once; more may be returned.
     ``counts``: is told what is opened and decoded. Columns of the partition come from the split, not from its files;
     for these alone, no file of a raw split is opened. ``position``: the name of an additional column with the position
-    of each row of a raw split in its file. Raises SnapshotNotFound when the snapshot has expired or was
-    rolled back since the split was planned, TableNotFound when the table was dropped, CorruptTable for broken files.
+    of each row of a raw split in its file. ``damaged``: the damaged files to leave out; it is told
+    which. Raises SnapshotNotFound when the snapshot has expired or was rolled back since the split was planned,
+    TableNotFound when the table was dropped, CorruptTable for broken files.
     """
     with naming_expired_snapshot(context, split):
         pushed = pushdown(context, split, columns, where)
@@ -62,8 +67,18 @@ def read_split(
             return
         least = 1 if split.raw and not split.vectors else _LEAST_ROWS
         few = None if most is None or where is not None else max(least, most)
+        leaves_out = None
+        if damaged is not None and not context.evolves:  # with data evolution, the files of a row need each other
+            leaves_out = partial(damaged.leaves_out, is_current=lambda: _is_referenced(context, split))
         reader = BucketReader(
-            context, split.partition, split.bucket, threads, vectors=split.vectors, counts=counts, batch_rows=few
+            context,
+            split.partition,
+            split.bucket,
+            threads,
+            vectors=split.vectors,
+            counts=counts,
+            leaves_out=leaves_out,
+            batch_rows=few,
         )
         for table in _rows(reader, split, pushed, position):
             if len(table):
@@ -97,14 +112,15 @@ def _rows(reader: BucketReader, split: Split, pushed: Pushdown, position: str | 
     if split.raw:
         index = IndexFilter.of(pushed.where, context.schema, context.options, context.schemas.read)
         for file in split.files:
-            if not pushed.fields and position is None:
+            if not pushed.fields and position is None and reader.leaves_out is None:
                 yield from _counted(reader, file)
                 continue
             some = None if index is None else index.rows(file, context.storage, reader.path_of)
             if some is not None and not some.any():
                 _skipped(reader)
                 continue
-            for batch in reader.file(file, pushed.fields, rows=some, where=pushed.decoding, position=position):
+            fields = pushed.fields or (context.schema.fields[:1] if position is None else ())
+            for batch in reader.file(file, fields, rows=some, where=pushed.decoding, position=position):
                 rows = pa.Table.from_batches([batch])
                 yield rows if keep is None else keep.kept(rows)
     elif context.evolves:
@@ -139,7 +155,7 @@ def _merged(
     order = MergeOrder.of(reader.context.options)
     ordered = None if order.sequence_fields else in_sequence(runs)
     decoded = _inputs(reader.context, reader.engine, runs, fields)
-    deletes = _has_deletes(runs)
+    deletes = _has_deletes(reader.context, runs)
     yield from reader.section(
         ordered or runs,
         decoded,
@@ -172,13 +188,13 @@ def _inputs(
     is_ordered = not order.sequence_fields and in_sequence(runs) is not None
     if not is_ordered:
         decoded[SEQUENCE_FIELD] = None
-    if not is_ordered or _has_deletes(runs):
+    if not is_ordered or _has_deletes(context, runs):
         decoded[KIND_FIELD] = None
     return tuple(decoded)
 
 
-def _has_deletes(runs: Sequence[SortedRun]) -> bool:
-    return any(f.delete_row_count != 0 for run in runs for f in run.files)
+def _has_deletes(context: TableContext, runs: Sequence[SortedRun]) -> bool:
+    return not all(has_no_deletes(f, context.options) for run in runs for f in run.files)
 
 
 def _is_referenced(context: TableContext, split: Split) -> bool:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from paimon_core.codec.row_columns import RowBytes, key_ranks
 from paimon_core.lsm.key_order import KeyOrder
-from paimon_core.metadata.data_file import DataFile
+from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.metadata.entry_columns import EntryColumns
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.types import DataType
@@ -22,6 +22,7 @@ ByteColumn = tuple[npt.NDArray[np.uint8], Numbers, Numbers]
 """Texts within one buffer: the buffer, and the start and length of each."""
 
 _FILE_NUMBERS = ("schema_id", "level", "file_size", "row_count", "min_sequence_number", "max_sequence_number")
+_MASKS = ("clean", "compacted", "unusual", "indexed")
 _SPLIT_BYTES = 400
 """The memory of a split that is kept."""
 
@@ -63,7 +64,9 @@ class EntryTable:
     min_sequence_number: Numbers
     max_sequence_number: Numbers
     clean: Mask
-    """Whether the file is known to contain no row of kind delete."""
+    """Whether the record of the file says that it contains no row of kind delete (``metadata.known_deletes``)."""
+    compacted: Mask
+    """Whether a compaction wrote the file."""
     unusual: Mask
     """Whether the file may have an external path, only some of the columns, or another kind of content than rows."""
     indexed: Mask
@@ -125,6 +128,7 @@ class EntryTable:
             partition=partition,
             created=created,
             clean=clean,
+            compacted=_are_compacted(entries),
             unusual=_are_unusual(entries),
             indexed=entries.spans["embedded_index"].lengths >= 0,
             cover=cover,
@@ -139,7 +143,7 @@ class EntryTable:
 
     def taken(self, at: Numbers) -> EntryTable:
         """Return the entries at some positions."""
-        names = ("partition", "bucket", "total_buckets", *_FILE_NUMBERS, "clean", "unusual", "indexed", "cover")
+        names = ("partition", "bucket", "total_buckets", *_FILE_NUMBERS, *_MASKS, "cover")
         entries, keys, created = self.entries, self.keys, self.created
         key_stats, value_stats = self.key_stats, self.value_stats
         columns: dict[str, Any] = {name: getattr(self, name)[at] for name in names}
@@ -186,6 +190,13 @@ class EntryTable:
 def _bytes(texts: Sequence[bytes]) -> ByteColumn:
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     return np.frombuffer(b"".join(texts), np.uint8), np.cumsum(lengths) - lengths, lengths
+
+
+def _are_compacted(entries: EntryColumns) -> Mask:
+    out: Mask = entries.numbers["file_source"] == FileSource.COMPACT
+    if "file_source" in entries.nulls:
+        out &= ~entries.nulls["file_source"]
+    return out
 
 
 def _are_unusual(entries: EntryColumns) -> Mask:

@@ -63,6 +63,8 @@ class Analysis:
     rows_returned: int
     columns: tuple[tuple[str, int], ...]
     """The decoded columns with the number of their values."""
+    ignored_files: tuple[str, ...] = ()
+    """The paths of damaged data files that were left out (options scan.ignore-*)."""
 
     def lines(self) -> list[str]:
         """Return the analysis as text."""
@@ -71,11 +73,13 @@ class Analysis:
             for count, noun in ((self.files_skipped, "file"), (self.sections_skipped, "section"))
             if count
         ]
+        ignored = [f"  ignored    {_counted(len(self.ignored_files), 'damaged file')}: {', '.join(self.ignored_files)}"]
         return [
             f"  opened     {', '.join([_counted(self.files_opened, 'file'), *skipped])}; "
             f"{self.row_groups_read:,} of {_counted(self.row_groups, 'row group')} decoded",
             f"  decoded    {_counted(self.rows_decoded, 'row')}, {size_text(self.bytes_decoded)}, "
             f"{_counted(self.rows_returned, 'row')} returned, {self.seconds:.3f} processor seconds",
+            *(ignored if self.ignored_files else []),
         ]
 
 

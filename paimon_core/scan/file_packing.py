@@ -72,6 +72,8 @@ class PackingRule:
     unique: bool = False
     """Whether each key exists in one file only."""
     combines: bool = False
+    trusts_counts: bool = True
+    """Whether every file's number of deletes is believed, not only that of files that a compaction wrote."""
 
 
 def pack_files(found: FileColumns, rule: PackingRule, matches: Mask | None = None) -> Iterator[PackedFiles]:

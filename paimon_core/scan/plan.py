@@ -14,6 +14,7 @@ import numpy as np
 
 from paimon_core.lsm.key_order import key_order
 from paimon_core.metadata.data_file import DataFile
+from paimon_core.metadata.known_deletes import records_deletes
 from paimon_core.metadata.live_vectors import Vectors, vectors_by_bucket, vectors_of
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores.manifest_store import ManifestStore
@@ -84,7 +85,8 @@ def plan_scan(
             manifests, snapshot, pruners, buckets, level_0=not unique, evolves=evolves, created_from=created_from
         )
     packing = Packing(options["source.split.target-size"], options["source.split.open-file-cost"])
-    rule = PackingRule(packing, bool(schema.primary_keys), unique, engine in COMBINING_ENGINES)
+    combines = engine in COMBINING_ENGINES
+    rule = PackingRule(packing, bool(schema.primary_keys), unique, combines, records_deletes(options))
     packed = _pack_ranges(found.table, packing, pruners.value) if evolves else _pack(found.table, schema, rule, pruners)
     splits = tuple(_split(snapshot, place, files, layout, vectors) for place, files, layout in packed)
     selected = sum(len(s.files) for s in splits)
@@ -156,7 +158,7 @@ def _packed(
         table.row_count,
         table.min_sequence_number,
         table.max_sequence_number,
-        table.clean,
+        table.clean if rule.trusts_counts else table.clean & table.compacted,
         lambda at: table.key_ranks(at, key_types, key_order(key_types)),
     )
     places = _places(table, first)

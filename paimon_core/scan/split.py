@@ -149,6 +149,7 @@ def pack_keyed(
     packing: Packing,
     may_match: Callable[[DataFile], bool] | None = None,
     *,
+    is_clean: Callable[[DataFile], bool],
     combines: bool = False,
 ) -> list[Packed]:
     """Return the splits of a bucket of a primary-key table, without the sections of which no file ``may_match``.
@@ -156,7 +157,7 @@ def pack_keyed(
     A filter on values must not drop a single file of a section, because an older row would become visible. It may drop
     a whole section, because no key of it occurs elsewhere; but not when the merge engine ``combines`` values of several
     rows, because then the result may match where no file does. Sections that need no merge are packed separately, so
-    that as many files as possible are read raw.
+    that as many files as possible are read raw. ``is_clean``: whether a file is known to contain no delete.
     """
     if may_match is not None:
         may_match = _cached(may_match)
@@ -168,7 +169,7 @@ def pack_keyed(
     raw: list[DataFile] = []
     merged: list[_Section] = []
     for section in sections:
-        if _is_raw(section):
+        if len(section) == 1 and all(map(is_clean, section[0])):
             raw.extend(section[0])
         else:
             merged.append(section)
@@ -197,11 +198,6 @@ def _sections(files: Sequence[DataFile], order: KeyOrder) -> list[_Section]:
     if len(files) == 1 or (files[0].level > 0 and all(f.level == files[0].level for f in files)):
         return [((f,),) for f in files]
     return [tuple(run.files for run in section.runs) for section in intervals(files, order)]
-
-
-def _is_raw(section: _Section) -> bool:
-    """Whether the section contains each key once and no delete; an unknown number of deletes counts as some."""
-    return len(section) == 1 and all(f.delete_row_count == 0 for f in section[0])
 
 
 def _with_layout(sections: Sequence[_Section]) -> Packed:

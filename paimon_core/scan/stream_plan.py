@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from paimon_core.errors import InvalidRequest, ReadOutdated, SnapshotNotFound, UnsupportedFeature
 from paimon_core.lsm.key_order import key_order
 from paimon_core.lsm.levels import num_levels
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.known_deletes import has_no_deletes
 from paimon_core.metadata.manifest import FileKind
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.predicate import Predicate
@@ -83,7 +85,9 @@ def _above(context: TableContext, split: Split, least: int) -> Split | None:
     if len(files) == len(split.files) or not files:
         return split if files else None
     order = key_order([f.type for f in context.schema.key_fields])
-    (kept, layout), *more = pack_keyed(files, order, Packing(2**62, 0))
+    (kept, layout), *more = pack_keyed(
+        files, order, Packing(2**62, 0), is_clean=partial(has_no_deletes, options=context.options)
+    )
     if more:  # raw files and merged sections: merge them all
         packed = [(kept, layout), *more]
         kept, layout = (), ()

@@ -41,6 +41,7 @@ from paimon_core.errors import InvalidOption
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.microseconds import in_microseconds
 from paimon_core.options.scan_position import POSITIONS
+from paimon_core.read.damaged_files import DamagedFiles
 from paimon_core.read.split_reader import read_split
 from paimon_core.scan.split import Split
 from paimon_core.spark.merged_schema import MERGE_OPTIONS, merge_rules, merged_for, parsed_bool
@@ -62,6 +63,16 @@ _WRITE_OPTIONS = frozenset({"warehouse", "path", "kinds"}) | MERGE_OPTIONS
 _OF_TABLE = frozenset({*POSITIONS, "consumer-id", "consumer.ignore-progress", "streaming-read-append-overwrite"})
 """Options of a streaming read that are options of the table, too."""
 _CHANGELOG, _ON_OVERWRITE = "read.changelog", "on.overwrite"
+_INCREMENTAL = frozenset(
+    {
+        "incremental-between",
+        "incremental-between-scan-mode",
+        "incremental-between-tag-to-snapshot",
+        "incremental-between-timestamp",
+        "incremental-to-auto-tag",
+    }
+)
+"""Options of batch reads with row kinds that are options of the table, too."""
 _STREAM_OPTIONS = frozenset({"warehouse", "path", "columns", _CHANGELOG, _ON_OVERWRITE, *LIMITS}) | _OF_TABLE
 _SINK_OPTIONS = frozenset({"warehouse", "path", "kinds", "checkpointlocation", "queryname", USER})
 _KIND = StructField("rowkind", StringType(), False)
@@ -70,7 +81,8 @@ _KIND = StructField("rowkind", StringType(), False)
 class PaimonDataSource(DataSource):
     """The data source ``paimon``.
 
-    Options of reads: warehouse, columns, snapshot, tag, timestampsInMicros (as in ``read_spark``); of writes:
+    Options of reads: warehouse, columns, snapshot, tag, timestampsInMicros (as in ``read_spark``), read.changelog (the
+    rows of ``$audit_log``) and with it incremental-* (as for ``$audit_log`` and ``$binlog``); of writes:
     warehouse, kinds, and mergeSchema or write.merge-schema with its parts type-widening and explicit-cast. Options of
     streams are in docs/streams.md.
     """
@@ -82,7 +94,7 @@ class PaimonDataSource(DataSource):
 
     def schema(self) -> StructType:
         """Return the schema of the columns that are read."""
-        if self._is_system():
+        if self._is_system() or _INCREMENTAL & self.options.keys():
             system = self._system_table()
             return spark_schema(system.scan(self._named(system.arrow_schema.names)).fields)
         if any(option.lower() in _STREAM_OPTIONS - _READ_OPTIONS for option in self.options):
@@ -98,6 +110,10 @@ class PaimonDataSource(DataSource):
         if self._is_system():
             system = self._system_table()
             return SystemReader(system, self._named(system.arrow_schema.names))
+        if self._with_kinds():
+            system = self._system_table()
+            names = [name for name in self._named(system.arrow_schema.names) if name != _KIND.name]
+            return SystemReader(system, [_KIND.name, *names])
         table = self._table(_READ_OPTIONS).reading()
         return PaimonReader(table, self._columns(table), cuts=self._cuts())
 
@@ -138,12 +154,21 @@ class PaimonDataSource(DataSource):
         return Identifier.is_system(self.options.get("path"))
 
     def _system_table(self) -> SystemTable:
-        """Return the system table ``db.table$name`` or ``sys.name`` that the path names."""
+        """Return the system table ``db.table$name`` or ``sys.name`` of the path; ``$audit_log`` with read.changelog."""
+        if not self._is_system():
+            if not self._with_kinds():
+                raise InvalidOption(f"options incremental-* need {_CHANGELOG} = true", option=_CHANGELOG)
+            return self._audited(self.options["path"], "audit_log", {_CHANGELOG})
         text, kind = Identifier.split_system(self.options["path"])
         if text is not None:
-            return self._table(_CATALOG_READ_OPTIONS | {"snapshot", "tag"}, text).system_table(kind)
+            return self._audited(text, kind, set())
         self._check_options(_CATALOG_READ_OPTIONS)
         return open_catalog(self.options["warehouse"]).system_table(self.options["path"])
+
+    def _audited(self, table: str, kind: str, more: set[str]) -> SystemTable:
+        allowed = _CATALOG_READ_OPTIONS | {"snapshot", "tag"} | _INCREMENTAL | more
+        changes = {key: value for key, value in self.options.items() if key.lower() in _INCREMENTAL}
+        return self._table(allowed, table).with_options(changes).system_table(kind)
 
     def _table(self, allowed: frozenset[str], name: str | None = None) -> Table:
         self._check_options(allowed)
@@ -205,9 +230,9 @@ class PaimonReader(DataSourceReader):
         """Yield the rows of one split."""
         assert isinstance(partition, SplitPartition)
         if partition.split is not None:
-            for table in read_split(
-                self._seen(self._reference.open()), Split.from_bytes(partition.split), self._columns
-            ):
+            context = self._seen(self._reference.open())
+            damaged = DamagedFiles.of(context.options)
+            for table in read_split(context, Split.from_bytes(partition.split), self._columns, damaged=damaged):
                 yield from to_spark(table, self._schema).to_batches()
 
 

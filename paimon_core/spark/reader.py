@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.microseconds import in_microseconds
 from paimon_core.predicate import Predicate, Where
+from paimon_core.read.damaged_files import DamagedFiles
 from paimon_core.read.split_reader import read_split
 from paimon_core.scan.split import Split
 from paimon_core.schema import DataField
@@ -68,7 +69,9 @@ def read_spark(
         names = list(scan.columns)
 
         def work(payload: bytes) -> Iterator[pa.RecordBatch]:
-            for rows in read_split(seen(reference.open()), Split.from_bytes(payload), names, predicate):
+            context = seen(reference.open())
+            damaged = DamagedFiles.of(context.options)
+            for rows in read_split(context, Split.from_bytes(payload), names, predicate, damaged=damaged):
                 yield from to_spark(rows, arrow).to_batches()
 
         branches.append(run_tasks(spark, [s.to_bytes() for s in merged], work, schema))
@@ -85,9 +88,11 @@ def _is_native(split: Split, table: Table, needed: Sequence[DataField]) -> bool:
     """Whether Spark's Parquet reader returns the same rows.
 
     This needs local Parquet files of the current schema that are not merged, without TIME and INT96 timestamp columns.
+    Damaged files may only be left out by Python tasks, which tell them.
     """
     return (
         split.raw
+        and DamagedFiles.of(table.options) is None
         and not split.vectors
         and all(f.schema_id == table.schema.id and f.file_name.endswith(".parquet") for f in split.files)
         and not any(_is_unsupported_natively(f.type) for f in needed)

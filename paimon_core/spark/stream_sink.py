@@ -57,7 +57,7 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
         Concurrent commits of other users do not matter, except those that any write conflicts with (CommitConflict).
         """
         table = Table(self._reference.open())
-        request = CommitRequest.of(table.context, self._user, batchId, None)
+        request = CommitRequest.of(table.context, self._user, batchId, None, ends_input=False)
         found = committed_messages(messages)
         if request.committed_snapshot() is not None:
             abort(found, table.context)

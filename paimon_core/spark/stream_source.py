@@ -28,7 +28,7 @@ from paimon_core.scan.stream_plan import SnapshotPlan, Unit, plan_changes, plan_
 from paimon_core.schema import ROW_KINDS
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.types import arrow_schema, to_spark
-from paimon_core.table.stream import TableStream, next_snapshot, read_unit
+from paimon_core.table.stream import TableStream, is_delayed, next_snapshot, read_unit
 from paimon_core.table.stream_position import Position
 from paimon_core.table.stream_start import open_stream, overwrite_rule
 from paimon_core.table.table import Table
@@ -166,6 +166,8 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if snapshot is None:
                 if last is not None:
                     raise self._outdated(position.next_snapshot)
+                return
+            if last is None and is_delayed(self.context, position, snapshot):
                 return
             plan = self._plan(snapshot, full=position.full)
             units: Sequence[Unit | None] = (None,) if plan is None or not plan.units else plan.units

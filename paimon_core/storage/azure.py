@@ -15,6 +15,7 @@ from typing import Any
 
 import adlfs
 import aiohttp
+from azure.core import MatchConditions
 from azure.core.exceptions import AzureError, ClientAuthenticationError, HttpResponseError, ResourceNotFoundError
 from azure.storage.blob import BlobBlock
 
@@ -84,23 +85,24 @@ class AzureStore:
         """Return the blob's size and time, with one request."""
         return _stored(self._run(lambda: self._blob(key).get_blob_properties()))
 
-    def read(self, key: str, start: int = 0, end: int | None = None) -> bytes:
-        """Read a range or the whole blob; a large one takes several requests."""
+    def read(self, key: str, start: int = 0, end: int | None = None, version: str = "") -> bytes:
+        """Read a range or the whole blob; a large one takes several requests. A version is its ETag."""
         if end is not None and end <= start:
             return b""
-        data: bytes = self._run(lambda: self._read(key, start, None if end is None else end - start))
+        data: bytes = self._run(lambda: self._read(key, start, None if end is None else end - start, version))
         if end is not None and len(data) != end - start:
             raise EOFError(f"the answer contains {len(data)} bytes of range {start}-{end - 1}")
         return data
 
-    def read_tail(self, key: str, count: int) -> tuple[bytes, int]:
+    def read_tail(self, key: str, count: int, version: str = "") -> tuple[bytes, int]:
         """Read the last bytes with two requests: one for the size, one for the bytes."""
         size = self.head(key).size
-        return self.read(key, max(0, size - count), size), size
+        return self.read(key, max(0, size - count), size, version), size
 
-    async def _read(self, key: str, start: int, count: int | None) -> bytes:
+    async def _read(self, key: str, start: int, count: int | None, version: str) -> bytes:
         offset = None if count is None and not start else start
-        stream = await self._blob(key).download_blob(offset=offset, length=count)
+        match = {"etag": version, "match_condition": MatchConditions.IfNotModified} if version else {}
+        stream = await self._blob(key).download_blob(offset=offset, length=count, **match)
         return bytes(await stream.readall())
 
     def put(self, key: str, data: bytes) -> None:
@@ -234,4 +236,9 @@ def _is_folder(found: Any) -> bool:
 
 def _stored(found: Any) -> StoredObject:
     millis = int(found.last_modified.timestamp() * 1000) if found.last_modified else 0
-    return StoredObject(found.name, found.size or 0, millis, _is_folder(found) or found.name.endswith("/"))
+    etag = str(found.etag or "")
+    version = etag if etag.startswith('"') or not etag else f'"{etag}"'  # listings give it without quotes
+    md5 = found.content_settings.content_md5
+    checksum = bytes(md5).hex() if md5 else ""
+    is_directory = _is_folder(found) or found.name.endswith("/")
+    return StoredObject(found.name, found.size or 0, millis, is_directory, version, checksum)

@@ -13,7 +13,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
@@ -98,7 +98,8 @@ class FsspecStorage(Storage):
         modified = entry["mtime"] if self.is_local else entry["created"]
         if isinstance(modified, datetime.datetime):
             modified = modified.timestamp()
-        return FileInfo(path, False, entry["size"], int(modified * 1000), is_link)
+        version = _version(entry["size"], modified, entry.get("ino", 0))
+        return FileInfo(path, False, entry["size"], int(modified * 1000), is_link, version)
 
     def open_input(self, path: str) -> pa.NativeFile:
         """Open the file for random access; raises FileNotFoundError when it is missing."""
@@ -107,6 +108,38 @@ class FsspecStorage(Storage):
         self.check_file(path)
         with _storage_errors("open", path, missing=True):
             return pa.OSFile(path, "rb")
+
+    @contextlib.contextmanager
+    def open_version(self, path: str, version: str) -> Iterator[pa.NativeFile]:
+        """Open a file; its version is compared when it is opened and when the context ends."""
+        with self._opened(path) as stream, contextlib.ExitStack() as opened:
+            handle = os.dup(stream.fileno()) if self.is_local else None  # a reader may close the stream
+            if handle is not None:
+                opened.callback(os.close, handle)
+            self._check_version(path, handle, version)
+            try:
+                yield stream
+            except Exception:  # a reader fails where the end of a file is missing
+                self._check_version(path, handle, version)
+                raise
+            self._check_version(path, handle, version)
+
+    def _opened(self, path: str) -> pa.NativeFile:
+        """Open a file as ``open_input`` does, also one whose name is not UTF-8, which Arrow cannot open itself."""
+        try:
+            return self.open_input(path)
+        except UnicodeEncodeError:
+            with _storage_errors("open", path, missing=True):
+                return _Handle(open(path, "rb"), mode="r")
+
+    def _check_version(self, path: str, handle: int | None, version: str) -> None:
+        if handle is None:
+            found = self._info(self.filesystem.info(path)).version
+        else:
+            entry = os.fstat(handle)
+            found = _version(entry.st_size, entry.st_mtime, entry.st_ino)
+        if found != version and not _is_same_elsewhere(found, version):
+            raise StorageError(f"{path} was replaced or changed after it was listed", path=path)
 
     def open_output(self, path: str) -> pa.NativeFile:
         """Open a new file to stream into, with its directories; once closed it is durable, and visible in memory."""
@@ -223,6 +256,16 @@ class FsspecStorage(Storage):
             self.bounds.check_entry(path)
 
 
+def _version(size: int, modified: float, inode: int) -> str:
+    return f"{size}:{modified!r}:{inode}@{os.uname().nodename}"
+
+
+def _is_same_elsewhere(found: str, listed: str) -> bool:
+    """Whether a version that another machine listed has this size and time: its numbers of inodes may differ."""
+    (one, one_place), (other, other_place) = (text.rsplit("@", 1) for text in (found, listed))
+    return one_place != other_place and one.rsplit(":", 1)[0] == other.rsplit(":", 1)[0]
+
+
 def confined(storage: Storage, root: str, others: tuple[str, ...] = ()) -> Storage:
     """Return the storage for files below ``root`` and ``others``; on the local disk it follows no symbolic link there.
 
@@ -239,6 +282,16 @@ def forget_directories(storage: Storage) -> None:
     """Make a confined storage check all directories for links again; called at the start of an operation."""
     if isinstance(storage, FsspecStorage) and storage.bounds is not None:
         storage.bounds.forget()
+
+
+class _Handle(pa.PythonFile):  # type: ignore[misc]
+    """A file that Python opened."""
+
+    def __init__(self, file: BinaryIO, mode: str) -> None:
+        self._file = file
+
+    def fileno(self) -> int:
+        return self._file.fileno()
 
 
 class _MemoryOutput(pa.BufferOutputStream):  # type: ignore[misc]

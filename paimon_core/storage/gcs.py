@@ -58,27 +58,31 @@ class GcsStore:
         """Return the object's size and time, with one request."""
         return _stored(self._json("GET", _OBJECT, key))
 
-    def read(self, key: str, start: int = 0, end: int | None = None) -> bytes:
-        """Read a range or the whole object with one GET."""
+    def read(self, key: str, start: int = 0, end: int | None = None, version: str = "") -> bytes:
+        """Read a range or the whole object with one GET; a version is its generation."""
         if end is not None and end <= start:
             return b""
         if end is None and not start:
-            return self._read(key, None, None)[0]
-        return self._read(key, f"bytes={start}-{'' if end is None else end - 1}", start)[0]
+            return self._read(key, None, None, version)[0]
+        return self._read(key, f"bytes={start}-{'' if end is None else end - 1}", start, version)[0]
 
-    def read_tail(self, key: str, count: int) -> tuple[bytes, int]:
+    def read_tail(self, key: str, count: int, version: str = "") -> tuple[bytes, int]:
         """Read the last bytes with one GET."""
-        return self._read(key, f"bytes=-{count}", None)
+        return self._read(key, f"bytes=-{count}", None, version)
 
-    def _read(self, key: str, wanted: str | None, start: int | None) -> tuple[bytes, int]:
+    def _read(self, key: str, wanted: str | None, start: int | None, version: str) -> tuple[bytes, int]:
         path = f"{self.client._location}/download/storage/v1/{_OBJECT}"
         try:
             head = {} if wanted is None else {"Range": wanted}
-            headers, data = self._run(self.client._call("GET", path, self.bucket, key, alt="media", headers=head))
+            more = {"ifGenerationMatch": version} if version else {}
+            get = self.client._call("GET", path, self.bucket, key, alt="media", headers=head, **more)
+            headers, data = self._run(get)
         except Exception as error:
             if _status(error) != 416:
                 raise
         else:
+            if version and headers.get("X-Goog-Generation", version) != version:  # emulators ignore the condition
+                raise FileExistsError(f"{key} has another generation than {version}")
             if "Content-Range" not in headers:
                 size = int(headers.get("X-Goog-Stored-Content-Length", len(data)))
                 if size != len(data):
@@ -128,7 +132,7 @@ class GcsStore:
             delimiter=None if is_flat else "/",
             pageToken=token,
             maxResults=limit or 1000,
-            fields="items(name,size,updated),prefixes,nextPageToken",
+            fields="items(name,size,updated,generation,md5Hash),prefixes,nextPageToken",
         )
         return Page(
             tuple(_stored(o) for o in found.get("items", ())),
@@ -246,4 +250,6 @@ def _stored(found: Mapping[str, Any]) -> StoredObject:
         int(found.get("size", 0)),
         int(updated.timestamp() * 1000) if updated else 0,
         found["name"].endswith("/"),
+        str(found.get("generation", "")),
+        found.get("md5Hash", ""),
     )

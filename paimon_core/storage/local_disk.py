@@ -150,8 +150,8 @@ def make_directory(directory: str) -> None:
 def delete_directory(directory: str) -> None:
     """Delete a directory and everything below it; of a symbolic link, here or below, only the link is deleted.
 
-    Entries that other processes delete at the same time are no error. Raises FileNotFoundError when ``directory`` is
-    missing.
+    Entries that other processes add or delete at the same time are no error, up to ``TRIES`` times. Raises
+    FileNotFoundError when ``directory`` is missing.
     """
     if os.path.islink(directory):
         os.unlink(directory)
@@ -161,6 +161,9 @@ def delete_directory(directory: str) -> None:
             shutil.rmtree(directory)
         except FileNotFoundError:
             if not os.path.lexists(directory):
+                raise
+        except OSError as error:
+            if error.errno != errno.ENOTEMPTY:
                 raise
         else:
             return

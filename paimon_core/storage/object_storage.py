@@ -7,6 +7,7 @@ refers to another writer's file.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import posixpath
 from collections.abc import Callable, Iterable, Iterator
@@ -91,13 +92,22 @@ class ObjectStorage(Storage):
 
     def open_input(self, path: str) -> pa.NativeFile:
         """Open the file for random access; raises FileNotFoundError when it is missing."""
+        return self._open(path, "")
+
+    @contextlib.contextmanager
+    def open_version(self, path: str, version: str) -> Iterator[pa.NativeFile]:
+        """Open a file; each request is conditional, so that no byte of another version is read."""
+        with self._open(path, version) as stream:
+            yield stream
+
+    def _open(self, path: str, version: str) -> pa.NativeFile:
         key = self._key(path)
-        tail, size = self._request("open", path, lambda: self._store.read_tail(key, TAIL_BYTES))
+        tail, size = self._request("open", path, lambda: self._store.read_tail(key, TAIL_BYTES, version))
         if len(tail) == size:
             return pa.BufferReader(tail)
 
         def fetch(start: int, end: int) -> bytes:
-            return self._request("read", path, lambda: self._store.read(key, start, end))
+            return self._request("read", path, lambda: self._store.read(key, start, end, version))
 
         return pa.PythonFile(RemoteReader(fetch, tail, size), mode="r")
 
@@ -198,7 +208,8 @@ class ObjectStorage(Storage):
         return f"{scheme}://{self.bucket}/{key}"
 
     def _info(self, stored: StoredObject) -> FileInfo:
-        return FileInfo(self._path(stored.key), False, stored.size, stored.modified_millis)
+        path = self._path(stored.key)
+        return FileInfo(path, False, stored.size, stored.modified_millis, False, stored.version, stored.checksum)
 
     # -- requests to the store
 
@@ -238,6 +249,8 @@ class ObjectStorage(Storage):
             failed = self._failure(error)
         if failed.meaning is Meaning.MISSING and verb in ("read", "open", "check", "move", "list"):
             raise FileNotFoundError(path)
+        if failed.meaning is Meaning.EXISTS and verb in ("read", "open"):
+            raise StorageError(f"{path} was replaced or changed after it was listed", path=path, status=failed.status)
         raise self._error(verb, path, failed)
 
     def _failure(self, error: Exception) -> Failure:

@@ -60,6 +60,10 @@ class StoredObject:
     size: int
     modified_millis: int
     is_directory: bool = False
+    version: str = ""
+    """The ETag or generation of the object."""
+    checksum: str = ""
+    """A checksum of the content; empty where a listing states none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +97,14 @@ class ObjectStore(Protocol):
     def head(self, key: str) -> StoredObject:
         """Return the object's size and modification time."""
 
-    def read(self, key: str, start: int = 0, end: int | None = None) -> bytes:
-        """Return the bytes from ``start`` up to, but not including, ``end``: all of them, or raise an error."""
+    def read(self, key: str, start: int = 0, end: int | None = None, version: str = "") -> bytes:
+        """Return the bytes from ``start`` up to, but not including, ``end``: all of them, or raise an error.
 
-    def read_tail(self, key: str, count: int) -> tuple[bytes, int]:
-        """Return the last ``count`` bytes (or all, if fewer) and the size of the object."""
+        With a ``version`` the request is conditional, and its failure means EXISTS when the object has another one.
+        """
+
+    def read_tail(self, key: str, count: int, version: str = "") -> tuple[bytes, int]:
+        """Return the last ``count`` bytes (or all, if fewer) and the size of the object; ``version`` as in ``read``."""
 
     def put(self, key: str, data: bytes) -> None:
         """Create or replace an object; the request may be sent more than once."""

@@ -93,19 +93,20 @@ class S3Store:
         found = self._call("head_object", Key=key)
         return StoredObject(key, found["ContentLength"], _millis(found["LastModified"]))
 
-    def read(self, key: str, start: int = 0, end: int | None = None) -> bytes:
-        """Read a range with one GET, whose answer also states the length of the range."""
+    def read(self, key: str, start: int = 0, end: int | None = None, version: str = "") -> bytes:
+        """Read a range with one GET, whose answer also states the length of the range; a version is its ETag."""
         if end is not None and end <= start:
             return b""
-        return self._read(key, f"bytes={start}-{'' if end is None else end - 1}", start)[0]
+        return self._read(key, f"bytes={start}-{'' if end is None else end - 1}", start, version)[0]
 
-    def read_tail(self, key: str, count: int) -> tuple[bytes, int]:
+    def read_tail(self, key: str, count: int, version: str = "") -> tuple[bytes, int]:
         """Read the last bytes with one GET."""
-        return self._read(key, f"bytes=-{count}", None)
+        return self._read(key, f"bytes=-{count}", None, version)
 
-    def _read(self, key: str, wanted: str, start: int | None) -> tuple[bytes, int]:
+    def _read(self, key: str, wanted: str, start: int | None, version: str) -> tuple[bytes, int]:
+        condition = {"IfMatch": version} if version else {}
         try:
-            return self._repeated(lambda: self._range(key, wanted))
+            return self._repeated(lambda: self._range(key, wanted, condition))
         except Exception as error:
             if _status(error) != 416:
                 raise
@@ -114,8 +115,8 @@ class S3Store:
             raise EOFError(f"{key} has {size} bytes, but bytes from {start} were requested")
         return b"", size
 
-    async def _range(self, key: str, wanted: str) -> tuple[bytes, int]:
-        answer = await self.client._call_s3("get_object", Bucket=self.bucket, Key=key, Range=wanted)
+    async def _range(self, key: str, wanted: str, condition: Mapping[str, str]) -> tuple[bytes, int]:
+        answer = await self.client._call_s3("get_object", Bucket=self.bucket, Key=key, Range=wanted, **condition)
         async with answer["Body"] as body:
             data = await body.read()
         if "ContentRange" not in answer:
@@ -161,7 +162,13 @@ class S3Store:
         found = self._call("list_objects_v2", **wanted)
         return Page(
             tuple(
-                StoredObject(o["Key"], o["Size"], _millis(o["LastModified"]), o["Key"].endswith("/"))
+                StoredObject(
+                    o["Key"],
+                    o["Size"],
+                    _millis(o["LastModified"]),
+                    o["Key"].endswith("/"),
+                    *2 * [o.get("ETag", "")],
+                )
                 for o in found.get("Contents", ())
             ),
             tuple(p["Prefix"] for p in found.get("CommonPrefixes", ())),

@@ -7,7 +7,8 @@ disk. Paths are absolute strings of the store, built only by ``storage.paths``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import pyarrow as pa
@@ -28,6 +29,10 @@ class FileInfo:
     modified_millis: int = 0
     is_link: bool = False
     """Whether the entry is a symbolic link, to a file or a directory."""
+    version: str = field(default="", compare=False)
+    """A text that changes when the file is replaced or written again, for ``open_version``; empty for a directory."""
+    checksum: str = field(default="", compare=False)
+    """A checksum of the content that the store states in its listing (S3: the ETag); empty where it states none."""
 
     @property
     def name(self) -> str:
@@ -62,6 +67,14 @@ class Storage(Protocol):
 
     def open_input(self, path: str) -> pa.NativeFile:
         """Open the file for random access; raises FileNotFoundError when it is missing."""
+
+    def open_version(self, path: str, version: str) -> AbstractContextManager[pa.NativeFile]:
+        """Open a file for random access, and give only bytes of the version that a listing stated.
+
+        Raises FileNotFoundError when it is missing. Raises StorageError when it has another version: when it is opened
+        or read, or at the latest when the context ends without an error.
+        """
+        raise UnsupportedFeature(f"cannot open a version of {path}: this store does not compare versions", path=path)
 
     def open_output(self, path: str) -> pa.NativeFile:
         """Open a new file to stream into; missing parent directories are created. The file is durable once closed."""

@@ -24,6 +24,7 @@ from paimon_core.metadata.table_identity import table_to_change
 from paimon_core.schema import DataField
 from paimon_core.storage.paths import FileNames
 from paimon_core.table.commit_request import CommitRequest
+from paimon_core.table.scan_options import ALL_ROWS
 from paimon_core.table.view import TableView
 from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, TIMESTAMP_ROOTS, TypeRoot
 
@@ -94,6 +95,7 @@ def statistics_of(table: TableView, snapshot: Snapshot, fields: Sequence[DataFie
     ``size_bytes`` is an estimate: the size of all data files times merged rows divided by rows in the files, which is
     also what Spark computes.
     """
+    table = table.with_options(ALL_ROWS)
     context = table.context
     entries = context.manifests.entries_of(snapshot)
     stored = sum(e.file.file_size for e in entries)

@@ -15,13 +15,14 @@ from paimon_core.commit.overwrite import Overwrite
 from paimon_core.commit.read_set import Reads
 from paimon_core.commit.snapshot_chain import in_chain
 from paimon_core.commit.snapshot_history import newest_first
-from paimon_core.errors import CommitConflict, InvalidRequest, TableNotFound
+from paimon_core.errors import CommitConflict, InvalidRequest, PaimonError, TableNotFound
 from paimon_core.limits import PROPERTIES_BYTES, USER_BYTES, check_limit
 from paimon_core.metadata.abort import abort, abort_changelog
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import BASE, BATCH_IDENTIFIER, Snapshot
 from paimon_core.metadata.table_identity import check_same_table
+from paimon_core.write.staging import written_again
 
 _NOT_IN_A_USER = re.compile(r"[/\\\x00-\x1f\x7f]")
 
@@ -47,9 +48,12 @@ class CommitRequest:
         identifier: int | None,
         properties: Mapping[str, str] | None,
         watermark: int | None = None,
+        *,
+        ends_input: bool = True,
     ) -> CommitRequest:
         """Check the arguments and return the request.
 
+        ``ends_input``: without a ``watermark``, that of option ``end-input.watermark`` counts, as for each batch write.
         Raises InvalidRequest, and UnsupportedFeature for a table that this library cannot write.
         """
         context.options.check_writable(context.name)
@@ -74,6 +78,8 @@ class CommitRequest:
         check_limit("the text of the snapshot properties", _json_bytes(properties or {}), PROPERTIES_BYTES, "bytes")
         if watermark is not None and (not _is_whole(watermark) or not -(2**63) <= watermark < 2**63):
             raise InvalidRequest(f"watermark {watermark!r:.60} is not a whole number of epoch milliseconds")
+        if watermark is None and ends_input:
+            watermark = context.options["end-input.watermark"]
         prefix = context.options["commit.user-prefix"]
         random_user = (f"{prefix}_" if prefix else "") + str(uuid.uuid4())
         _check_user(random_user)
@@ -168,15 +174,48 @@ class CommitRequest:
         When the commit fails, their files are deleted. A successful overwrite deletes their changelog files, because
         an overwrite has no changelog.
         """
-        try:
-            snapshot = self.commit(messages, overwrite, operation, fresh=True, reads=reads)
-        except (CommitConflict, InvalidRequest, TableNotFound) as error:
-            if "committed" not in error.facts:
-                abort(messages, self.context)
-            raise
+        return self.commit_written(messages, overwrite, operation, reads=reads)[0]
+
+    def commit_written(
+        self,
+        messages: Sequence[CommitMessage],
+        overwrite: Overwrite | None = None,
+        operation: str | None = None,
+        *,
+        reads: Reads | None = None,
+    ) -> tuple[Snapshot | None, Sequence[CommitMessage]]:
+        """Do ``commit_own``; return the snapshot and the messages that it contains.
+
+        In a table with ``bucket = -2``, a concurrent commit may give a partition another number of buckets. Then the
+        rows are written again for that number, unless they were computed from rows of the table (``reads``).
+        """
+        for left in reversed(range(1 + self.context.options["commit.max-retries"])):
+            try:
+                snapshot = self.commit(messages, overwrite, operation, fresh=True, reads=reads)
+                break
+            except (CommitConflict, InvalidRequest, TableNotFound) as error:
+                if "committed" in error.facts:
+                    raise
+                again: Sequence[CommitMessage] | None = None
+                try:
+                    if left and reads is None and self._may_place_again(error, messages):
+                        again = written_again(self.context, messages, overwrites=overwrite is not None)
+                finally:
+                    abort(messages, self.context)
+                if again is None:
+                    raise
+                messages = again
         if overwrite is not None:
             abort_changelog(messages, self.context)
-        return snapshot
+        return snapshot, messages
+
+    def _may_place_again(self, error: PaimonError, messages: Sequence[CommitMessage]) -> bool:
+        """Whether only the number of buckets is outdated, and all messages are new rows of a postponed table."""
+        return (
+            "buckets" in error.facts
+            and self.context.is_postponed
+            and not any(m.compact_before or m.compact_after for m in messages)
+        )
 
     def author(self, operation: str | None = None) -> Author:
         """Return what the snapshot records about its commit: user, identifier, properties, watermark, operation."""

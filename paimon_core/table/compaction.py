@@ -17,12 +17,14 @@ from paimon_core.compact.task import CompactionTask
 from paimon_core.errors import CommitConflict, InvalidRequest, PaimonError, TableNotFound
 from paimon_core.lsm.compaction.strategy import stop_trigger
 from paimon_core.lsm.compaction.universal import CompactionUnit
+from paimon_core.metadata import clock
 from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.index_manifest import IndexEntry
 from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.partition_time import is_expired_by_value
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import refreshed
 from paimon_core.predicate import Where
@@ -47,10 +49,13 @@ def plan(
 
     When ``full-compaction.delta-commits`` makes a full compaction due, all buckets that are not one run at the last
     level are compacted fully. Otherwise the strategy picks among all buckets, or among those in ``written`` and those
-    whose level 0 is overdue. ``where`` is on partition columns. Tables with ``clustering.incremental`` are clustered.
+    whose level 0 is overdue. ``where`` is on partition columns. Without ``written``, expired partitions are left out
+    where an option says so. Tables with ``clustering.incremental`` are clustered.
     """
     latest, entries, indexes = read_latest(context.snapshots, partial(_state, context))
     entries = [e for e in entries if e.bucket != POSTPONE_BUCKET]
+    if written is None:
+        entries = _unexpired(context, entries)
     matches = None if where is None else matching_partitions(context, where)
     if is_clustered(context):
         # As in Java, a write to a table without buckets starts no compaction.
@@ -71,6 +76,17 @@ def plan(
         wanted = overdue.union(written)
         entries = [e for e in entries if (e.partition, e.bucket) in wanted]
     return pick_tasks(context, entries, overdue=overdue, indexes=indexes)
+
+
+def _unexpired(context: TableContext, entries: list[ManifestEntry]) -> list[ManifestEntry]:
+    """Return the files of partitions that are not expired, with option ``compaction.skip-expired-partitions``."""
+    if not context.options["compaction.skip-expired-partitions"]:
+        return entries
+    now = clock.now_millis()
+    expired = {p for p in {e.partition for e in entries} if is_expired_by_value(context, p, now)}
+    if expired:
+        _LOG.info("%s: the compaction skips %d expired partitions", context.name, len(expired))
+    return [e for e in entries if e.partition not in expired]
 
 
 def plan_sorted(context: TableContext, order: SortOrder, where: Where | None = None) -> list[CompactionTask]:

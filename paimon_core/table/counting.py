@@ -66,6 +66,8 @@ def counted(scan: Scan) -> tuple[dict[bytes, int], list[Split]]:
     """Return the rows of each partition that are known from metadata, and what must be read to know the others."""
     known: dict[bytes, int] = {}
     unknown: list[Split] = []
+    if scan.damaged is not None:  # only a read tells which rows are there
+        return {}, list(scan.plan.splits)
     test = _AllRows.of(scan)
     for split in scan.plan.splits:
         pushed = pushdown(scan.context, split, (), scan.where)
@@ -118,4 +120,6 @@ def _read_count(scan: Scan, unit: Split, *, threads: bool) -> int:
     # Rows that consist of several files are counted by one of their columns.
     any_column = scan.context.schema.names[:1] if scan.context.evolves else ()
     columns = any_column if scan.where is None else sorted(scan.where.columns)[:1]
-    return sum(len(t) for t in read_split(scan.context, unit, columns, scan.where, threads=threads))
+    return sum(
+        len(t) for t in read_split(scan.context, unit, columns, scan.where, threads=threads, damaged=scan.damaged)
+    )

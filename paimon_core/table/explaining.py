@@ -85,8 +85,12 @@ def _bytes_of(dtype: DataType) -> int:
 def _analysis(scan: Scan) -> Analysis:
     counts = ReadCounts()
     before = time.process_time()
+    if scan.damaged is not None:
+        scan.damaged.found.clear()
     for split in scan.plan.splits:
-        for _ in read_rows(scan.context, split, scan.columns, scan.where, threads=False, counts=counts):
+        for _ in read_rows(
+            scan.context, split, scan.columns, scan.where, threads=False, counts=counts, damaged=scan.damaged
+        ):
             pass
     return Analysis(
         seconds=time.process_time() - before,
@@ -99,4 +103,5 @@ def _analysis(scan: Scan) -> Analysis:
         bytes_decoded=counts.bytes_decoded,
         rows_returned=counts.rows_returned,
         columns=tuple(counts.columns.items()),
+        ignored_files=scan.ignored_files,
     )

@@ -63,7 +63,7 @@ def extreme(scan: Scan, column: str, *, greatest: bool) -> Any:
         if unit.exact or _is_no_better(unit, value, descending=greatest):
             continue
         where = _and(scan.where, _better(field, value, descending=greatest))
-        for table in read_split(scan.context, unit.split, (column,), where):
+        for table in read_split(scan.context, unit.split, (column,), where, damaged=scan.damaged):
             rows = first_rows(table, column, 1, descending=greatest, nulls_first=False)
             (read,) = storage_values(rows[column], field.type)
             if read is not None and (value is None or _comes_before(read, value, descending=greatest)):
@@ -94,7 +94,7 @@ def top(scan: Scan, count: int, column: str, *, descending: bool, nulls: str) ->
                 continue
             more = _better(field, last, descending=descending)
             where = _and(where, more | col(column).is_null() if more is not None and is_first else more)
-        for table in read_split(scan.context, unit.split, wanted, where):
+        for table in read_split(scan.context, unit.split, wanted, where, damaged=scan.damaged):
             joined = pa.concat_tables([best, pa.Table.from_arrays(table.columns, schema=best.schema)])
             best = first_rows(joined, column, count, descending=descending, nulls_first=is_first)
     return best.select(list(scan.columns)).combine_chunks()
@@ -139,7 +139,7 @@ def _units(scan: Scan, field: DataField, *, descending: bool) -> Iterator[_Unit]
                 yield _Unit(unit, None, has_nulls=True, only_nulls=False, exact=False)
                 continue
             best, nulls, only_nulls = _range(pruner, unit, field, descending=descending)
-            is_known = unit.raw and not unit.vectors and pushed.where is None
+            is_known = unit.raw and not unit.vectors and pushed.where is None and scan.damaged is None
             exact = is_known and (only_nulls or (trusted and best is not None))
             yield _Unit(unit, best, nulls, only_nulls, exact)
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from paimon_core.table.view import TableView
 
 PREFIX = "batch-read-"
+SCAN = "scan"
+"""The holder of the tags that scans create for themselves (option scan.plan-auto-tag-for-read.time-retained)."""
 LONGEST = datetime.timedelta(days=7)
 """The most time from the start of a lease to its end, with all renewals."""
 MOST_LEASES = 256
@@ -63,7 +65,9 @@ class Lease(Generic[View]):
             raise InvalidRequest(
                 f"holder must be 1 to 64 letters, digits, '.', '_' and '-', not {holder!r:.80}", holder=holder
             )
-        held = [lease for lease in leases_of(self._context) if not _is_over(lease, self._started)]
+        held = [
+            lease for lease in leases_of(self._context) if not _is_over(lease, self._started) and lease.holder != SCAN
+        ]
         if len(held) >= MOST_LEASES:
             raise InvalidRequest(
                 f"table {self._context.name} has {len(held)} leases, and at most {MOST_LEASES} are allowed: delete "

@@ -5,6 +5,7 @@ Operations that delete something return a plan first; the caller checks it and a
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,14 +13,15 @@ from types import MappingProxyType
 from typing import Any
 
 from paimon_core.commit.manifest_compaction import compact_manifests
-from paimon_core.errors import InvalidRequest
+from paimon_core.errors import InvalidRequest, SnapshotNotFound
 from paimon_core.fsck.check import check
 from paimon_core.fsck.finding import Report
 from paimon_core.maintain.branches import operations as branches
+from paimon_core.maintain.expiry import partitions
 from paimon_core.maintain.orphans import quarantine
 from paimon_core.maintain.orphans import removal as orphans
 from paimon_core.maintain.planning.plan import Plan
-from paimon_core.maintain.repair import hints, missing_files
+from paimon_core.maintain.repair import hints, missing_files, repair
 from paimon_core.maintain.rollback import rollback
 from paimon_core.maintain.tags import operations as tags
 from paimon_core.metadata import clock
@@ -35,6 +37,7 @@ APPLY: Mapping[str, Callable[[TableContext, Plan], Any]] = MappingProxyType(
         orphans.OPERATION: orphans.apply_orphan_removal,
         quarantine.OPERATION: quarantine.apply_purge,
         missing_files.OPERATION: missing_files.apply_missing_removal,
+        repair.OPERATION: repair.apply_repair,
         rollback.OPERATION: rollback.apply_rollback,
         tags.OPERATION: tags.apply_tag_deletion,
         branches.OPERATION: branches.apply_branch_deletion,
@@ -50,6 +53,9 @@ _WEEK = datetime.timedelta(days=7)
 class Maintenance(expiry.Expiry):
     """The maintenance of one table on one branch."""
 
+    settle: Callable[[Snapshot], object] = lambda snapshot: snapshot
+    """Runs what follows a commit: the callbacks of the table's handle."""
+
     def apply(self, plan: Plan) -> Any:
         """Apply a plan and return the report of its operation.
 
@@ -60,7 +66,16 @@ class Maintenance(expiry.Expiry):
         if not isinstance(plan, Plan) or plan.operation not in APPLY:
             known = ", ".join(sorted(APPLY))
             raise InvalidRequest(f"apply takes a plan to {known}, not {plan!r:.80}")
-        return APPLY[plan.operation](self._checked_context(), plan)
+        context = self._checked_context()
+        report = APPLY[plan.operation](context, plan)
+        missing = report.missing if isinstance(report, repair.RepairReport) else report
+        if isinstance(missing, missing_files.MissingReport) and missing.snapshot is not None:
+            self.settle(missing.snapshot)
+        elif isinstance(report, partitions.PartitionReport):
+            with contextlib.suppress(SnapshotNotFound):  # a concurrent expiry
+                for snapshot_id in report.snapshots[-1:]:
+                    self.settle(context.snapshots.read(snapshot_id))
+        return report
 
     # -- files that are not referenced, entries whose file is missing
 
@@ -97,6 +112,10 @@ class Maintenance(expiry.Expiry):
         """Plan to delete the entries of live files that are missing; the rows of those files are lost."""
         return missing_files.plan_missing_removal(self._checked_context())
 
+    def plan_repair(self) -> Plan:
+        """Plan to make a branch with unreadable files usable again; see ``maintain.repair.repair``."""
+        return repair.plan_repair(self._checked_context())
+
     # -- rollback, tags and branches
 
     def plan_rollback(
@@ -131,7 +150,10 @@ class Maintenance(expiry.Expiry):
 
     def compact_manifests(self) -> Snapshot | None:
         """Rewrite the manifests of the latest snapshot as few full ones; None when that changes nothing."""
-        return compact_manifests(self._checked_context())
+        snapshot = compact_manifests(self._checked_context())
+        if snapshot is not None:
+            self.settle(snapshot)
+        return snapshot
 
     def check(self, *, deep: bool = False) -> Report:
         """Check the invariants of the table on all of its branches; ``deep`` also reads all rows.

@@ -1,6 +1,7 @@
 """Merge rows: the commit messages that merge a source into a table, as ``Table.merge`` describes.
 
-Memory: the source, one batch of rows per processor, and 24 bytes for each row of the table that changes.
+Memory: the source, one batch of rows per processor, new rows of ``BATCH_BYTES``, and 24 bytes for each row of the table
+that changes. What a function of an update returns is not known before.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.arrow import gather
+from paimon_core.arrow.byte_budget import BATCH_BYTES, Sizes, ranges, row_sizes
 from paimon_core.deletionvectors.bucket_vectors import index_files_by_bucket
 from paimon_core.errors import InvalidRequest
 from paimon_core.metadata.abort import abort
@@ -20,17 +22,24 @@ from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.parallel_work import run_parallel
-from paimon_core.predicate import Predicate
+from paimon_core.predicate import Column, Predicate
 from paimon_core.read.live_keys import live_keys
 from paimon_core.read.split_reader import read_split
 from paimon_core.scan.index_filter import IndexFilter
 from paimon_core.scan.plan import ScanPlan
 from paimon_core.table.merge_clauses import Clauses, Delete, Update, Values, as_functions, set_of
 from paimon_core.table.merge_source import Flags, MergeSource, Numbers, selected
-from paimon_core.table.row_changes import POSITION, ChangedBucket, assigned, changed_buckets, changed_now, without
+from paimon_core.table.row_changes import (
+    POSITION,
+    ChangedBucket,
+    assigned,
+    changed_buckets,
+    changed_now,
+    literal_bytes,
+    without,
+)
 from paimon_core.write.table_writer import TableWriter
 
-_BATCH_BYTES = 16 << 20
 _PAIRS = 1 << 22
 """The most pairs of rows to hold at once, when the source has several rows with one key."""
 
@@ -135,33 +144,46 @@ class Merge:
         ]
 
     @cached_property
-    def step(self) -> int:
-        """The number of rows to update at once, so that their rows of the source are not much more than a batch."""
-        rows = self.source.rows
-        size: int = rows.nbytes
-        return max(1, min(_PAIRS, _BATCH_BYTES * len(rows) // max(1, size)))
+    def _source_sizes(self) -> Sizes:
+        """The bytes of each row of the source."""
+        return row_sizes(self.source.rows)
 
-    def updated(self, rows: pa.Table, values: Values, source_rows: Numbers) -> pa.Table:
-        """Return some rows of the table with new values from their rows of the source, if they have any."""
-        if len(source_rows) and source_rows[0] < 0:
-            return assigned(rows, as_functions(values, rows, source=None))
-        source = self.source.rows.take(pa.array(source_rows))
-        return assigned(rows, as_functions(values, rows, source, source=source))
+    def updated(self, rows: pa.Table, values: Values, source_rows: Numbers) -> Iterator[pa.Table]:
+        """Yield some rows of the table, in parts, with new values from their rows of the source, if they have any."""
+        if not len(source_rows):
+            return
+        matched = source_rows[0] >= 0
+        sizes = row_sizes(rows) + self._literal_bytes(values)
+        sizes += self._source_sizes[source_rows] if matched else 0
+        for start, end in ranges(sizes, BATCH_BYTES):
+            some = rows.slice(start, end - start)
+            if not matched:
+                yield assigned(some, as_functions(values, some, source=None))
+                continue
+            source = self.source.rows.take(pa.array(source_rows[start:end]))
+            yield assigned(some, as_functions(values, some, source, source=source))
+
+    def _literal_bytes(self, values: Values) -> int:
+        schema = pa.schema([f.arrow for f in self.context.schema.fields])
+        return literal_bytes(schema, {c: v for c, v in values.items() if not isinstance(v, Column)})
 
     def write_inserts(self, writer: TableWriter) -> None:
         """Write the rows of the source that no row of the table has matched."""
         number = self.source.key_of_row
         left = np.ones(len(number), np.bool_)
         left[number >= 0] = ~self._matched[number[number >= 0]]
-        places = []
+        chosen = []
         for clause in self.clauses.not_matched:
-            places.append(left & self.source.selected(clause.source_where))
-            left &= ~places[-1]
-        if places:
-            self._check_new_keys(np.logical_or.reduce(places))
-        for clause, here in zip(self.clauses.not_matched, places, strict=True):
-            rows = self.source.rows.take(pa.array(np.flatnonzero(here)))
-            if len(rows):
+            chosen.append(left & self.source.selected(clause.source_where))
+            left &= ~chosen[-1]
+        if chosen:
+            self._check_new_keys(np.logical_or.reduce(chosen))
+        for clause, here in zip(self.clauses.not_matched, chosen, strict=True):
+            places = np.flatnonzero(here)
+            whole = any(map(callable, (clause.values or {}).values()))  # a function gets all rows
+            sizes = self._source_sizes[places] + self._literal_bytes(clause.values or {})
+            for start, end in [(0, len(places))][: len(places)] if whole else ranges(sizes, BATCH_BYTES):
+                rows = self.source.rows.take(pa.array(places[start:end]))
                 writer.write(self._inserted(rows, clause.values))
 
     def _check_new_keys(self, rows: Flags) -> None:
@@ -239,7 +261,7 @@ def _found(merge: Merge, bucket: ChangedBucket, index: IndexFilter | None) -> di
         if some is not None and not some.any():
             continue
         parts = []
-        for rows in gather(bucket.reader.file(file, fields, rows=some, position=POSITION), _BATCH_BYTES):
+        for rows in gather(bucket.reader.file(file, fields, rows=some, position=POSITION), BATCH_BYTES):
             changes = merge.changes(rows)
             positions = rows[POSITION].to_numpy()[changes.at]
             parts.append(Changes(positions, changes.source, changes.clause))
@@ -259,34 +281,29 @@ def _write_updated(merge: Merge, bucket: ChangedBucket, changed: Mapping[str, Ch
             if not len(changes.at):
                 continue
             for rows in _old_rows(merge, bucket, file, values, changes.at):
-                new = merge.updated(rows, values, changes.source[start : start + len(rows)])
-                writer.write(changed_now(new) if merge.context.tracks_rows else new)
+                for new in merge.updated(rows, values, changes.source[start : start + len(rows)]):
+                    writer.write(changed_now(new) if merge.context.tracks_rows else new)
                 start += len(rows)
 
 
 def _old_rows(
     merge: Merge, bucket: ChangedBucket, file: DataFile, values: Values, positions: Numbers
 ) -> Iterator[pa.Table]:
-    """Yield some rows of a file, in order, at most ``merge.step`` at once.
-
-    Columns that are replaced whatever they contain are null.
-    """
+    """Yield some rows of a file, in order; columns that are replaced whatever they contain are null."""
     schema = merge.context.tracked().schema
     computed = any(callable(value) for value in values.values())
     fields = [f for f in schema.fields if computed or f.name not in values]
     if not fields:
-        for start in range(0, len(positions), merge.step):
-            count = min(merge.step, len(positions) - start)
+        for start in range(0, len(positions), _PAIRS):
+            count = min(_PAIRS, len(positions) - start)
             yield pa.table([pa.nulls(count, f.arrow.type) for f in schema.fields], names=schema.names)
         return
     wanted = np.zeros(file.row_count, np.bool_)
     wanted[positions] = True
     held = {f.name for f in fields}
-    for some in gather(bucket.reader.file(file, fields, rows=wanted), _BATCH_BYTES):
-        for start in range(0, len(some), merge.step):
-            rows = some.slice(start, merge.step)
-            columns = [rows[f.name] if f.name in held else pa.nulls(len(rows), f.arrow.type) for f in schema.fields]
-            yield pa.table(columns, names=schema.names)
+    for rows in gather(bucket.reader.file(file, fields, rows=wanted), BATCH_BYTES):
+        columns = [rows[f.name] if f.name in held else pa.nulls(len(rows), f.arrow.type) for f in schema.fields]
+        yield pa.table(columns, names=schema.names)
 
 
 # -- tables with a primary key -----------------------------------------------------------------------------------------
@@ -305,6 +322,7 @@ def merged_by_key(merge: Merge, plan: ScanPlan, where: Predicate | None) -> list
                 for number, values in merge.updates():
                     of = changes.of(number)
                     if len(of.at):
-                        writer.write(merge.updated(rows.take(pa.array(of.at)), values, of.source))
+                        for new in merge.updated(rows.take(pa.array(of.at)), values, of.source):
+                            writer.write(new)
         merge.write_inserts(writer)
         return writer.flush()

@@ -363,7 +363,7 @@ def _prepare(
             table=context.name,
         )
     draft = Draft(context)
-    assembly = Assembly(context, request.author(), overwrite)
+    assembly = Assembly(context, request.author(), overwrite, upgrades=overwrite is not None)
     numbering = assembly.numbering
     try:
         snapshot = assembly.assemble(changes[0], base, draft)

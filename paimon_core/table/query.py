@@ -22,6 +22,7 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.predicate import Predicate, Where, parse_where
 from paimon_core.read.columns import filter_fields, named_by, result_fields
+from paimon_core.read.damaged_files import DamagedFiles
 from paimon_core.read.parallel_batches import HELD_BYTES, MAX_THREADS, parallel_batches
 from paimon_core.read.row_reader import check_partition, read_rows
 from paimon_core.scan.explain import ScanExplanation
@@ -34,6 +35,7 @@ from paimon_core.table.argument_checks import at_least_one
 from paimon_core.table.counting import count_partitions, count_rows
 from paimon_core.table.explaining import explained
 from paimon_core.table.extremes import extreme, top
+from paimon_core.table.scan_options import check_full_scan, protect
 
 if TYPE_CHECKING:
     import duckdb
@@ -82,9 +84,24 @@ class Scan:
                 raise
         return read_latest(self.context.snapshots, self._plan)
 
+    @cached_property
+    def damaged(self) -> DamagedFiles | None:
+        """The damaged files that reads of this scan have left out; None unless options ``scan.ignore-*`` allow that."""
+        return DamagedFiles.of(self.context.options)
+
+    @property
+    def ignored_files(self) -> tuple[str, ...]:
+        """The paths of the damaged data files that reads of this scan have left out so far in this process, sorted.
+
+        Not empty only under the options ``scan.ignore-lost-files`` and ``scan.ignore-corrupt-files``. The rows that a
+        damaged file gave before the damage are in the result.
+        """
+        return () if self.damaged is None else tuple(sorted(self.damaged.found))
+
     def _plan(self, snapshot: Snapshot | None) -> ScanPlan:
         context = self.context
-        return plan_scan(
+        protect(context, snapshot)
+        plan = plan_scan(
             snapshot=snapshot,
             schema=context.schema,
             options=context.options,
@@ -93,6 +110,8 @@ class Scan:
             where=None if self.where is None else self.where.only(context.schema.by_name),
             created_from=self.created_from,
         )
+        check_full_scan(context, plan)
+        return plan
 
     def splits(self, target_bytes: int | None = None) -> list[Split]:
         """Return the units of reading; together they contain the rows of the scan, without its ``limit``.
@@ -119,11 +138,11 @@ class Scan:
             raise InvalidRequest(f"read takes a split of this scan, not {split!r:.60}")
         check_partition(self.context, split)
         schema = self.schema
-        tables = read_rows(self.context, split, self.columns, self.where)
+        tables = read_rows(self.context, split, self.columns, self.where, damaged=self.damaged)
         return pa.RecordBatchReader.from_batches(schema, (b for t in tables for b in _typed(t, schema).to_batches()))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "plan"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("plan", "damaged")}
 
     def explain(self, *, analyze: bool = False) -> ScanExplanation:
         """Return what the scan leaves out and by which rule, what it reads and what that costs; ``str`` of it is text.
@@ -151,7 +170,7 @@ class Scan:
         decode_threads = min(threads, len(splits)) < (os.cpu_count() or 1)
 
         def read(split: Split) -> Iterator[pa.RecordBatch]:
-            settings = {"threads": decode_threads, "most": self.limit}
+            settings = {"threads": decode_threads, "most": self.limit, "damaged": self.damaged}
             for table in read_rows(self.context, split, self.columns, self.where, **settings):
                 yield from _typed(table, schema).to_batches()
 
@@ -235,6 +254,7 @@ class Scan:
         limits = [n for n in (self.limit, limit) if n is not None]
         names = self.columns if columns is None else named_by(self.context.schema, self.columns, columns)
         new = replace(self, columns=names, where=keep, limit=min(limits, default=None))
+        new.__dict__["damaged"] = self.damaged
         if keep is self.where and "plan" in self.__dict__:
             new.__dict__["plan"] = self.plan
         return new

@@ -12,7 +12,7 @@ not, and readers see the change after the next compaction.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from paimon_core.arrow.byte_budget import BATCH_BYTES, ranges, row_sizes
 from paimon_core.codec.arrays import Positions
 from paimon_core.compact.append import rewrite_files
 from paimon_core.deletionvectors.bucket_vectors import Indexes, index_files_by_bucket, replace_vectors, vectors_in
@@ -162,7 +163,8 @@ def updated_by_key(
     with TableWriter(context, live_keys=live_keys) as writer:
         for split in plan.splits:
             for rows in read_split(context, split, context.schema.names, where):
-                writer.write(assigned(rows, assignments))
+                for new in assigned_in_parts(rows, assignments):
+                    writer.write(new)
         return writer.flush()
 
 
@@ -181,9 +183,8 @@ def _write_updated(
         for batch in bucket.reader.file(file, context.schema.fields):
             rows = pa.Table.from_batches([batch])
             rows = rows.filter(bound.mask(rows))
-            if len(rows):
-                rows = assigned(rows, assignments)
-                writer.write(changed_now(rows) if context.tracks_rows else rows)
+            for new in assigned_in_parts(rows, assignments):
+                writer.write(changed_now(new) if context.tracks_rows else new)
 
 
 def changed_now(rows: pa.Table) -> pa.Table:
@@ -215,6 +216,19 @@ def check_assignments(context: TableContext, assignments: object) -> None:
                 f"table {context.name}: column {column!r} is part of the primary key and cannot be updated",
                 column=column,
             )
+
+
+def assigned_in_parts(rows: pa.Table, assignments: Assignments) -> Iterator[pa.Table]:
+    """Do ``assigned`` for parts of the rows, so that the old and the new rows of each take about BATCH_BYTES."""
+    for start, end in ranges(row_sizes(rows) + literal_bytes(rows.schema, assignments), BATCH_BYTES):
+        yield assigned(rows.slice(start, end - start), assignments)
+
+
+def literal_bytes(schema: pa.Schema, assignments: Assignments) -> int:
+    """Return the bytes that the values, without functions, take in each row."""
+    columns = [pa.nulls(1, schema.field(c).type) for c in assignments]
+    row = pa.Table.from_arrays(columns, names=list(assignments))
+    return int(assigned(row, {c: v for c, v in assignments.items() if not callable(v)}).nbytes)
 
 
 def assigned(rows: pa.Table, assignments: Assignments) -> pa.Table:

@@ -23,6 +23,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.manifest import FileKind
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.options.parsers import list_parts
 from paimon_core.predicate import BoundPredicate, Predicate, col
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.scan.split import Split
@@ -251,7 +252,7 @@ def _rule(context: TableContext, engine: str, name: str) -> str:
     for key, columns in options.items():
         if key.startswith("fields.") and key.endswith(".sequence-group"):
             group = key.removeprefix("fields.").removesuffix(".sequence-group")
-            if name in group.split(",") or name in [c.strip() for c in columns.split(",")]:
+            if name in list_parts(group) or name in list_parts(columns):
                 return f"partial-update: sequence group {group}" + (f", {function}" if function else "")
     return "partial-update: the last value that is not null"
 

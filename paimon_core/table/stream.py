@@ -179,7 +179,9 @@ class TableStream:
         return None
 
     def _next(self) -> Snapshot | None:
-        return next_snapshot(self._context, self._position)
+        """Return the next snapshot; None while it is younger than option ``streaming.read.snapshot.delay``."""
+        found = next_snapshot(self._context, self._position)
+        return None if found is None or is_delayed(self._context, self._position, found) else found
 
     def follow(
         self,
@@ -210,7 +212,9 @@ class TableStream:
                 return
 
     def _is_at_end(self, until: Until | None, now_millis: int) -> bool:
-        return until is not None and until.is_reached(self._position, self._next(), now_millis)
+        return until is not None and until.is_reached(
+            self._position, next_snapshot(self._context, self._position), now_millis
+        )
 
     def _interval(self, interval: datetime.timedelta | None) -> float:
         if interval is None:
@@ -270,6 +274,12 @@ def next_snapshot(context: TableContext, position: Position) -> Snapshot | None:
             snapshot=found.id,
         )
     return found
+
+
+def is_delayed(context: TableContext, position: Position, snapshot: Snapshot) -> bool:
+    """Whether the changes of a snapshot are too young to be read; the full content of one never is, as in Java."""
+    delay = context.options["streaming.read.snapshot.delay"]
+    return delay is not None and not position.full and snapshot.time_millis > clock.now_millis() - delay
 
 
 @dataclass(frozen=True)

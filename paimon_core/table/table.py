@@ -69,7 +69,11 @@ class Table(TableMerges):
         """
         self._check_latest("alter")
         values = [v for c in changes for v in (parse_changes(c) if isinstance(c, str) else [c])]
-        return replace(self, context=alter_table(self.context, values))
+        committed: list[Snapshot] = []
+        altered = replace(self, context=alter_table(self.context, values, committed))
+        for snapshot in committed:
+            altered.settle(snapshot)
+        return altered
 
     # -- streams
 
@@ -142,7 +146,7 @@ class Table(TableMerges):
         """
         self._check_latest("compact")
         request = CommitRequest.of(self.context, user, None, properties)
-        return compaction.compact(self.context, request, full=full, where=where, work=work)
+        return self._settled(compaction.compact(self.context, request, full=full, where=where, work=work))
 
     def sort_compact(
         self,
@@ -170,7 +174,7 @@ class Table(TableMerges):
         self._check_latest("compact")
         request = CommitRequest.of(self.context, user, None, properties)
         tasks = compaction.plan_sorted(self.context, SortOrder.of(self.context, order_by, strategy), where)
-        return compaction.run(self.context, request, tasks, work) if tasks else None
+        return self._settled(compaction.run(self.context, request, tasks, work)) if tasks else None
 
     def rescale(
         self,
@@ -220,7 +224,7 @@ class Table(TableMerges):
         self._check_latest("rewrite file indexes")
         request = CommitRequest.of(self.context, user, None, properties)
         messages = rewrite_indexes(table_to_change(self.context), where, every=every)
-        return compaction.commit_buckets(request, messages) if messages else None
+        return self._settled(compaction.commit_buckets(request, messages)) if messages else None
 
     def expire_snapshots(
         self,
@@ -247,7 +251,7 @@ class Table(TableMerges):
     def maintenance(self) -> Maintenance:
         """Expiry, removal of orphans, repair and checks; what deletes something is planned before it is applied."""
         self._check_latest("maintain")
-        return Maintenance(self.context)
+        return Maintenance(self.context, self.settle)
 
     @property
     def tags(self) -> Tags:

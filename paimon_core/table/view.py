@@ -33,6 +33,7 @@ from paimon_core.table.inspect import Inspect
 from paimon_core.table.leases import Lease, LeaseTag, leases_of
 from paimon_core.table.query import Scan, new_scan
 from paimon_core.table.row_explanation import RowExplanation, explain, key_filter
+from paimon_core.table.system.row_tables import changes_asked
 from paimon_core.table.system.system_table import SystemScan, SystemTable
 from paimon_core.table.system.tables import check_name, is_of_snapshot, system_table
 
@@ -312,10 +313,15 @@ class TableView:
         """Return the system table ``name``, such as "files" or "audit_log" (docs/system-tables.md).
 
         What belongs to a snapshot is that of the pinned snapshot, of the one that options ``scan.*`` select, or of the
-        latest. Raises NotFound, which lists the names, and the errors of ``reading``.
+        latest. Under the options ``incremental-*``, "audit_log" and "binlog" have the changes that they select. Raises
+        NotFound, which lists the names, and the errors of ``reading``.
         """
         kind = check_name(name, self.name)
-        table = self.reading() if is_of_snapshot(kind) else self
+        table: TableView = self
+        if changes_asked(self.context, self.pinned, kind) is not None:
+            refuse_other_branch(self.context)
+        elif is_of_snapshot(kind):
+            table = self.reading()
         return system_table(table.context, table.pinned, kind)
 
     def system(

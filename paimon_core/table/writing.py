@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -10,7 +9,7 @@ from typing import Any, Self
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.commit.read_set import Reads
 from paimon_core.commit.retry import tries
-from paimon_core.errors import AfterCommitFailed, CommitConflict, InvalidRequest, ReadOutdated, SnapshotNotFound
+from paimon_core.errors import CommitConflict, InvalidRequest, ReadOutdated, SnapshotNotFound
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.rules.engine_rules import check_deletes
@@ -19,7 +18,7 @@ from paimon_core.metadata.table_identity import refreshed
 from paimon_core.predicate import Predicate, Where, parse_where, required_where
 from paimon_core.scan.partitions import partitions_with_matches
 from paimon_core.scan.plan import ScanPlan
-from paimon_core.table.after_commit import maintain
+from paimon_core.table.after_commit import failed_callbacks, maintain, raise_first
 from paimon_core.table.analysis import analyze
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.merged_write import MergeSchema, open_writer
@@ -37,8 +36,6 @@ from paimon_core.table.row_changes import (
 )
 from paimon_core.table.view import TableView
 from paimon_core.write.table_writer import TableWriter
-
-_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, repr=False)
@@ -270,7 +267,7 @@ class TableWrites(TableView):
         For writers outside of this class, such as Spark's; messages of other processes belong to ``commit``. An error
         of the maintenance after the commit is logged and not raised, because the rows are committed.
         """
-        snapshot = request.commit_own(messages, overwrite, operation, reads=reads)
+        snapshot, messages = request.commit_written(messages, overwrite, operation, reads=reads)
         return None if snapshot is None else self.settle(snapshot, {(m.partition, m.bucket) for m in messages})
 
     # -- write, audit, publish
@@ -344,16 +341,19 @@ class TableWrites(TableView):
         """
         self._check_latest("analyze")
         snapshot = analyze(CommitRequest.of(self.context, None, None, None), columns)
-        return None if snapshot is None else self.settle(snapshot)
+        return self._settled(snapshot)
 
     # -- after a commit
 
     def with_callbacks(self, *callbacks: Callable[[TableWrites, Snapshot], object]) -> Self:
-        """Return this handle with functions that are called after every commit, with the handle and the last snapshot.
+        """Return this handle with functions that are called after every commit, with the handle and the snapshot.
 
-        They are also called when a repeated commit finds that it succeeded before: if a failed call is repeated until
-        it succeeds, each callback runs at least once. All callbacks run even when one fails; then AfterCommitFailed is
-        raised, and the commit is kept. They are not called for automatic compaction and expiry after a write.
+        Each call of the handle that commits calls them once, with its last snapshot: writes, changes of rows,
+        compactions, rewrites of indexes and manifests, statistics, repairs, alterations that add a snapshot. An
+        automatic compaction, and an automatic expiry of partitions, after a write call them again. They are also called
+        when a repeated commit finds that it succeeded before: if a failed call is repeated until it succeeds, each
+        callback runs at least once. All callbacks run even when one fails; then AfterCommitFailed is raised, and the
+        commit is kept. A call that fails after a part was committed (``facts["committed"]``) does not call them.
         """
         if bad := [c for c in callbacks if not callable(c)]:
             raise InvalidRequest(f"a callback must be callable with the table and a snapshot, not {bad[0]!r:.60}")
@@ -361,27 +361,15 @@ class TableWrites(TableView):
 
     def settle(self, snapshot: Snapshot, written: Collection[tuple[bytes, int]] | None = None) -> Snapshot:
         """Run the callbacks and the maintenance that follow a commit, then raise AfterCommitFailed if one failed."""
-        failed: list[Exception] = []
-        for callback in self.callbacks:
-            try:
-                callback(self, snapshot)
-            except Exception as error:
-                _LOG.warning(
-                    "table %s: snapshot %d is committed, a callback failed", self.name, snapshot.id, exc_info=error
-                )
-                failed.append(error)
-        maintain(self.context, snapshot, written)
-        if failed:
-            raise AfterCommitFailed(
-                f"table {self.name}: snapshot {snapshot.id} of user {snapshot.commit_user} is committed, but a "
-                f"callback after it failed: {failed[0]!r:.200}. Do not write the rows again; with a user and an "
-                "identifier, repeating the call runs the callbacks again",
-                table=self.name,
-                snapshot=snapshot.id,
-                user=snapshot.commit_user,
-                identifier=snapshot.commit_identifier,
-            ) from failed[0]
+        failed = failed_callbacks(self, self.callbacks, snapshot)
+        for automatic in maintain(self.context, snapshot, written):
+            failed += failed_callbacks(self, self.callbacks, automatic)
+        raise_first(self.name, failed)
         return snapshot
+
+    def _settled(self, snapshot: Snapshot | None) -> Snapshot | None:
+        """Run ``settle`` when there was something to commit."""
+        return None if snapshot is None else self.settle(snapshot)
 
     def _settle_on(self, context: TableContext, snapshot: Snapshot) -> Snapshot:
         """Run ``settle`` for the table as ``context`` has it."""

@@ -137,6 +137,7 @@ class KeyedBucketWriter:
                 changelog.write(rows.raw)
             data = data or self._rolling_writer()
             data.write(rows.merged)
+            del rows  # the next ones are made without them
         done = self._files
         self._files = BucketFiles(
             (*done.data, *(data.close() if data else ())), (*done.changelog, *(changelog.close() if changelog else ()))

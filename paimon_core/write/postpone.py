@@ -18,7 +18,7 @@ import pyarrow as pa
 from paimon_core.datafile.reader import read_batches
 from paimon_core.datafile.rolling_writer import RollingWriter
 from paimon_core.datafile.table_files import rolling_writer
-from paimon_core.errors import CorruptTable
+from paimon_core.errors import CommitConflict, CorruptTable
 from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
@@ -155,11 +155,20 @@ def to_fixed_buckets(
     """Return messages of the same rows in fixed buckets, and delete the ``staged`` files of the postpone bucket.
 
     ``counts``: the numbers of buckets that earlier calls for the same commit chose; those of new partitions are added.
+    When a concurrent commit gives a partition another number meanwhile, the rows are spread again. Raises
+    CommitConflict when that happened in every try.
     """
     try:
         files = {m.partition: m.new_files for m in staged}
         counts |= bucket_counts(context, files, limited=True) | counts
-        return spread(context, files, counts, writer_of)
+        for left in reversed(range(1 + context.options["commit.max-retries"])):
+            try:
+                return spread(context, files, counts, writer_of)
+            except CommitConflict as error:
+                if not left or "buckets" not in error.facts:
+                    raise
+            counts |= bucket_counts(context, files, limited=True)
+        raise AssertionError
     finally:
         abort(staged, context)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from functools import partial
 
-from paimon_core.errors import InvalidRequest
+from paimon_core.errors import CommitConflict, InvalidRequest, PaimonError
 from paimon_core.metadata.commit_message import Position, position_of
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.manifest import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.storage.paths import POSTPONE_BUCKET
 
 LANE_ROWS = 1 << 32
 """The number of sequence numbers reserved for each lane."""
@@ -34,20 +35,33 @@ class SequenceNumbers:
     def first(self, partition: bytes, bucket: int) -> int:
         """Return the bucket's first free sequence number in the writer's lane; 0 in lane 0 without fixed buckets.
 
-        Raises InvalidRequest when the partition was written with another number of buckets.
+        Raises InvalidRequest when the partition was written with another number of buckets than the option says,
+        CommitConflict (fact ``buckets``) when it got another number since this write has chosen one.
         """
         key, context = (partition, bucket), self.context
         if not self._follow_existing:
             return max(self._lane_start, self._next.get(key, 0)) if self._ignore_existing else self._lane_start
         self.read({partition})
         if 0 < self._bucket_counts.get(partition, 0) != context.options["bucket"]:
-            raise InvalidRequest(
-                f"table {context.name} has bucket = {context.options['bucket']}, but its partition "
-                f"{context.partition_path(partition)!r} was written with {self._bucket_counts[partition]} "
-                "buckets: rescale or overwrite that partition first",
-                table=context.name,
-            )
+            raise self._other_count(partition)
         return max(self._existing.get(key, -1) + 1 + self._lane_start, self._next.get(key, 0))
+
+    def _other_count(self, partition: bytes) -> PaimonError:
+        """Return the error for a partition with another number of buckets than the rows are written for."""
+        context, count = self.context, self._bucket_counts[partition]
+        name = context.partition_path(partition)
+        if context.schema.options.get("bucket") == str(POSTPONE_BUCKET):  # this write has chosen the number
+            return CommitConflict(
+                f"table {context.name}: partition {name!r} has {count} buckets since a concurrent commit, but the rows "
+                f"are written for {context.options['bucket']}: write them again",
+                table=context.name,
+                buckets=count,
+            )
+        return InvalidRequest(
+            f"table {context.name} has bucket = {context.options['bucket']}, but its partition {name!r} was written "
+            f"with {count} buckets: rescale or overwrite that partition first",
+            table=context.name,
+        )
 
     def read(self, partitions: Collection[bytes]) -> None:
         """Read the largest sequence number of each bucket, for partitions that were not read yet."""

@@ -126,7 +126,8 @@ def written_again(context: TableContext, messages: Sequence[CommitMessage], *, o
     """
     with TableWriter(context, ignore_existing=overwrites) as writer:
         for message in messages:
-            for file in message.new_files:
+            # Changelog files have every row, data files only the last one of each key.
+            for file in message.changelog_files or message.new_files:
                 for rows in file_rows(context, message.partition, file, message.bucket):
                     writer.write_conformed(rows)
         return writer.flush()

@@ -16,7 +16,8 @@ from typing import Any, Self, TypeVar, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.arrow import GATHER_BYTES, Convert, one_nan, read_tables
+from paimon_core.arrow import Convert, one_nan, read_tables
+from paimon_core.arrow.byte_budget import cut
 from paimon_core.errors import InvalidRequest, SchemaMismatch, StorageError
 from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.metadata.commit_message import CommitMessage
@@ -36,14 +37,16 @@ from paimon_core.write.sequence_numbers import SequenceNumbers
 from paimon_core.write.spill import SpillSpace
 
 _Item = TypeVar("_Item")
-_LEAST_GATHERED = 1 << 20
+_LEAST_BYTES = 1 << 20
 """The least bytes of batches to combine into one, however small the buffer is."""
+_LEAST_PIECE = 1 << 14
+"""The least bytes of rows to buffer at once, however small the buffer is."""
+_MOST_BYTES = 32 << 20
+"""The most bytes of batches to combine into one, however large the buffer is."""
 _SHARED_PART = 8
 """Buckets may hold slices of shared tables up to the memory divided by this; other rows are copied."""
 _TOGETHER = 64
 """The largest number of small buckets that one merge combines."""
-_LEAST_ROWS = 1000
-"""The least rows to buffer at once, however small the buffer is."""
 
 
 class TableWriter:
@@ -71,6 +74,7 @@ class TableWriter:
         self._use(context)
         self._ignore_existing = ignore_existing
         self._memory_bytes: int = context.options["write-buffer-size"]
+        self._part_bytes = min(_MOST_BYTES, max(_LEAST_BYTES, self._memory_bytes // 4))
         self._space = SpillSpace.of(context.options)
         self._buckets: dict[tuple[bytes, int], BucketWriter] = {}
         self._shared_bytes = 0
@@ -115,7 +119,7 @@ class TableWriter:
                 self._write(table, codes.slice(first_row, len(table)), first_row)
                 first_row += len(table)
             return
-        for batch in read_tables(data, dicts, min(GATHER_BYTES, max(_LEAST_GATHERED, self._memory_bytes // 4))):
+        for batch in read_tables(data, dicts, self._part_bytes):
             if kinds is None:
                 self._write(batch, None, first_row)
             elif kinds not in batch.column_names:
@@ -186,12 +190,10 @@ class TableWriter:
 
     def _buffer(self, rows: pa.Table) -> None:
         """Add conformed rows, in pieces small enough that most of the memory can keep earlier rows."""
-        size = rows.nbytes
-        step = max(_LEAST_ROWS, len(rows) * self._memory_bytes // max(1, 2 * size))
-        for start in range(0, len(rows), step):
-            piece = rows.slice(start, step)
-            self._make_room(size * len(piece) // len(rows))
-            shares = self._shares(size * len(piece) // len(rows))
+        for piece in cut(rows, max(_LEAST_PIECE, min(4 * _MOST_BYTES, self._memory_bytes // 2))):
+            size = piece.nbytes
+            self._make_room(size)
+            shares = self._shares(size)
             parts = list(
                 split_by_bucket(
                     piece, self._context, shares=shares, assigner=self._assigner, keys=self._partition_assigner

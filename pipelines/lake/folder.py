@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from pipelines.lake.agreement import early_disagreements
+from pipelines.lake.catalog import REST, kind_of
 from pipelines.lake.definition import check_definition
 from pipelines.lake.errors import Key, SettingsError, sentence
 from pipelines.lake.model import Model
@@ -32,7 +33,7 @@ _M = TypeVar("_M", bound=Model)
 
 def configs_folder(given: str | Path | None = None) -> Path:
     """Return the folder of the declarations as an absolute path; raises SettingsError when it does not exist."""
-    folder = Path(given or os.environ.get(FOLDER) or CONFIGS).expanduser().absolute()
+    folder = _plain(Path(given or os.environ.get(FOLDER) or CONFIGS).expanduser().absolute())
     if not folder.is_dir():
         raise SettingsError(f"{folder} is not a directory: a lake is a folder with base.yaml and tables/")
     return folder
@@ -61,7 +62,7 @@ def load_settings(
     common = _common([read_yaml(folder / "base.yaml"), read_yaml(folder / f"{name}.yaml")])
     own = common.model_copy(
         update={
-            "warehouse": _absolute(warehouse, common.warehouse, folder),
+            "warehouse": _absolute(warehouse, common, folder),
             "storage": {key: value for key, value in common.storage.items() if value},
         }
     )
@@ -138,14 +139,19 @@ def _overlay(
             _overlay(base[name], value, origin, file, key)
 
 
-def _absolute(given: str | None, configured: str, folder: Path) -> str:
-    """Return a warehouse as an absolute path.
+def _absolute(given: str | None, common: EnvironmentSettings, folder: Path) -> str:
+    """Return a warehouse as an absolute path; a URL, and the name of a warehouse of a REST server, stay as they are.
 
     An argument is relative to the working directory. A setting is relative to the parent of the folder when that is
     the project itself, and otherwise to the folder: a lake elsewhere keeps its tables beside its declarations.
     """
-    chosen = given if given is not None else configured
-    if "://" in chosen:
+    chosen = given if given is not None else common.warehouse
+    if "://" in chosen or kind_of(common.catalog) == REST:
         return chosen
     base = Path.cwd() if given is not None else ROOT if folder == CONFIGS else folder
-    return str(base / Path(chosen).expanduser())
+    return str(_plain(base / Path(chosen).expanduser()))
+
+
+def _plain(path: Path) -> Path:
+    """Return an absolute path without ``..``, as the operating system resolves it."""
+    return path.resolve() if ".." in path.parts else path

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from pipelines.lake.errors import SettingsError, nearest
+from pipelines.lake.catalog import REST, check_catalog, kind_of
+from pipelines.lake.errors import Mistake, SettingsError, nearest
 from pipelines.lake.model import Cron, Model, Texts, TimeZone
 from pipelines.lake.table import TableSpec
 from pipelines.lake.yaml_file import shown
@@ -58,11 +59,20 @@ class EnvironmentSettings(Model):
     ``***`` instead. Without credentials here, each machine uses its own."""
     allowed_roots: tuple[str, ...] = ()
     """Directories or URLs in which tables may have data files outside of the lake (``data-file.external-paths``)."""
-    catalog: Texts = Field(default={})
-    """Options of the catalog (docs/catalogs.md), such as ``local-cache.dir``."""
+    catalog: Texts = Field(default={}, repr=False)
+    """The catalog (docs/catalogs.md): ``type``, which is ``filesystem`` (default), ``sql`` or ``rest``; the ``uri`` of
+    the last two; and options such as ``local-cache.dir``. With ``rest``, ``warehouse`` is the name that the server
+    knows. Passwords, tokens and headers are written as variables."""
     landing_directory: str = ""
     """The directory of the files that ``source.fetch`` brings, which all workers can read; default:
     ``<warehouse>/landing`` on local disk."""
+
+    @model_validator(mode="after")
+    def _known_catalog(self) -> EnvironmentSettings:
+        check_catalog(self.catalog)
+        if kind_of(self.catalog) == REST and self.allowed_roots:
+            raise Mistake("a catalog of type rest takes no allowed_roots", "allowed_roots")
+        return self
 
 
 class Settings(EnvironmentSettings):
@@ -87,13 +97,18 @@ class Settings(EnvironmentSettings):
 
     @property
     def is_remote(self) -> bool:
-        """Whether the warehouse is not a directory of this machine."""
-        return "://" in self.warehouse and not self.warehouse.startswith("file://")
+        """Whether the warehouse is not a directory of this machine; with ``rest`` it is a name that a server knows."""
+        is_url = "://" in self.warehouse and not self.warehouse.startswith("file://")
+        return is_url or kind_of(self.catalog) == REST
 
     def storage_for(self, path: str) -> Mapping[str, str]:
-        """Return the options of the object store for a path: those of the warehouse when it is on the same kind."""
+        """Return the options of the object store for a path: those of the warehouse when it is on the same kind.
+
+        With ``rest``, where the warehouse is a name, they are those of every object store.
+        """
         scheme = path.partition("://")[0] if "://" in path else ""
-        return self.storage if scheme and scheme == self.warehouse.partition("://")[0] else {}
+        is_same = scheme == self.warehouse.partition("://")[0] or kind_of(self.catalog) == REST
+        return self.storage if scheme and is_same else {}
 
     def table(self, name: str) -> TableSpec:
         """Return the declaration of ``database.table``; raises SettingsError, which lists the declared tables."""

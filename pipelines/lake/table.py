@@ -147,6 +147,14 @@ class TableSpec(Model):
             return "overwrite"
         return "upsert" if self.primary_key else "append"
 
+    @property
+    def adds_up(self) -> bool:
+        """Whether a row that is loaded twice counts twice: in a table of appends, and where rows are aggregated."""
+        if self.write_mode not in ("upsert", "changes"):
+            return self.write_mode == "append"
+        is_aggregate = self.options.get("merge-engine") == "aggregation"
+        return is_aggregate or any("aggregate-function" in name for name in self.options)
+
     @model_validator(mode="after")
     def _database_mode(self) -> TableSpec:
         if not isinstance(self.source, DatabaseSource):
@@ -235,7 +243,12 @@ class TableSpec(Model):
                 "partitions",
             )
         if isinstance(self.source, FilesSource) and self.source.changed == "load" and mode == "append":
-            raise Mistake("load would append the rows of a changed file again: set another mode", "source", "changed")
+            raise Mistake(
+                "load would append the rows of a changed file again: `mode: overwrite-partitions` or a primary key "
+                "replaces them",
+                "source",
+                "changed",
+            )
         if self.options.get("write-only", "true").strip().lower() != "true":
             raise Mistake(
                 "must be true for a table with a source: a job compacts and expires it", "options", "write-only"

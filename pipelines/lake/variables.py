@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 from paimon_core.storage.open import OPTIONS
+from pipelines.lake.catalog import is_secret
 from pipelines.lake.errors import Key, SettingsError, nearest, text_of
 from pipelines.lake.sources import password_in
 from pipelines.lake.yaml_file import YamlFile
@@ -34,6 +35,16 @@ def refuse_secrets(file: YamlFile) -> None:
         if _STORAGE[key] and not (isinstance(value, str) and _ONLY_A_VARIABLE.fullmatch(value)):
             raise SettingsError(
                 f"{place}: storage.{key} is a secret: write the name of its variable, ${{NAME}} or ${{NAME:-}}"
+            )
+    catalog = file.values.get("catalog")
+    for key, value in catalog.items() if isinstance(catalog, dict) else ():
+        place = file.place(("catalog", key))
+        if is_secret(key) and not (isinstance(value, str) and _ONLY_A_VARIABLE.fullmatch(value)):
+            raise SettingsError(f"{place}: catalog.{key} is a secret: write the name of its variable, ${{NAME}}")
+        if isinstance(value, str) and password_in(value):
+            raise SettingsError(
+                f"{place}: catalog.{key} contains a password: write the name of its variable, such as "
+                "postgresql+psycopg://user:${PASSWORD}@host/database"
             )
     for key, value in source.items() if isinstance(source, dict) else ():
         if isinstance(value, str) and password_in(value):

@@ -18,7 +18,7 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.table import Table
 from pipelines.audited import Audit, audit_and_publish, refuse
-from pipelines.load.ledger import ATTEMPT, loads_of
+from pipelines.load.load_snapshot import ATTEMPT, loads_of
 from pipelines.load.replacement import Replace
 from pipelines.load_properties import load_user
 from pipelines.protocol import PipelineError

@@ -11,14 +11,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pipelines.lake.sources import DatabaseSource
-from pipelines.load.ledger import KEY, WATERMARK
+from pipelines.load.load_snapshot import KEY, WATERMARK
 from pipelines.load.replacement import replacement
 from pipelines.load.row_shape import RowShape, shape_of
-from pipelines.load.step import LoadStep, PlannedLoad
+from pipelines.load.step import LoadStep, NothingToLoad, PlannedLoad
 from pipelines.load.write_tasks import ReadPart, Written, write_parts
 from pipelines.protocol import PipelineError
 from pipelines.sources.database import Connection, Database, open_database
@@ -61,22 +61,23 @@ class DatabaseLoads:
     def __init__(self, source: DatabaseSource) -> None:
         self._source = source
 
-    def plan(self, step: LoadStep) -> PlannedLoad | Sequence[str]:
+    def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
         """Return the load, unless no row has a greater watermark, or the run was loaded before."""
         with _naming(step):
             return self._plan(step)
 
-    def _plan(self, step: LoadStep) -> PlannedLoad | Sequence[str]:
+    def _plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
         source = self._source
         database = open_database(source.url, table=source.table, query=source.query, folder=step.settings.folder)
         key = hashlib.sha256(json.dumps([database.name, source.query, step.run_key]).encode()).hexdigest()[:24]
         if step.run_key and key in step.ledger.keys and not step.reload:
-            return [f"loaded before, in snapshot {step.ledger.keys[key]}"]
+            return NothingToLoad([f"loaded before, in snapshot {step.ledger.keys[key]}"])
         entries = {KEY: key} if step.run_key else {}
         with database.connected() as connection:
             read = self._read(step, database, connection)
             if not source.watermark:
-                return PlannedLoad(lambda: self._write(step, read), entries, {}, replacement(step, None))
+                everything = replacement(step, None)
+                return PlannedLoad(lambda: self._write(step, read), entries, {}, everything, rejects_of=[database.name])
             column = found_column(database.name, connection.schema().names, source.watermark)
             low = self._loaded(step, column, database)
             high, nulls = _bounds(connection, column, low, source.lag)
@@ -84,11 +85,12 @@ class DatabaseLoads:
         if high is None:
             above = f" above {low.value}" if low is not None else ""
             left_out = f"; {nulls:,} rows have none and are never loaded" if nulls else ""
-            return [f"no row of {database.name} has a watermark {column!r}{above}{left_out}"]
+            return NothingToLoad([f"no row of {database.name} has a watermark {column!r}{above}{left_out}"])
         read = _Read(read.database, read.shape, read.rows, tuple(window(column, low, high)), read.split)
         told["watermark"] = high.value
         entries[WATERMARK] = json.dumps({**high.to_json(), **self._origin(database)})
-        return PlannedLoad(lambda: self._write(step, read), entries, told, replacement(step, None))
+        again = [database.name] if step.reload else ()
+        return PlannedLoad(lambda: self._write(step, read), entries, told, replacement(step, None), rejects_of=again)
 
     def _read(self, step: LoadStep, database: Database, connection: Connection) -> _Read:
         shape, found = shape_of(step.spec, self._source, step.table), connection.schema()
@@ -148,6 +150,7 @@ class DatabaseLoads:
                 _reader(read.database, read.rows, read.shape, snapshot),
                 step.table,
                 step.rejects,
+                step.stamp,
                 kinds=read.shape.kinds_column,
                 overwrites=step.replaces,
             )

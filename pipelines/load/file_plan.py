@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from pipelines.lake import TableSpec
 from pipelines.lake.sources import FilesSource
-from pipelines.load.ledger import LoadedFiles
+from pipelines.load.loaded_files import LoadedFiles
 from pipelines.load.partition_keys import is_later, is_outside
 from pipelines.protocol import PipelineError, some
 from pipelines.sources.files.listing import SourceFile
+
+
+def advice(spec: TableSpec) -> str:
+    """Return what to do about changed files."""
+    if spec.write_mode == "append":
+        return "a load of the whole table with `--reload` replaces its rows"
+    return "`source.changed: load` loads files that change, and a load with `--reload` reads files again"
 
 
 @dataclass(frozen=True)
@@ -29,17 +36,26 @@ class FilePlan:
     """Files that are left out because the declaration does not have their partition."""
     early: tuple[SourceFile, ...] = ()
     """Files that are left out because their partition does not exist yet, such as that of the current day."""
+    again: tuple[SourceFile, ...] = ()
+    """Files among those to load that were loaded before, and whose rows are lost or were followed by lost ones."""
+    same: tuple[SourceFile, ...] = ()
+    """Files among the loaded ones that were written again with the same content."""
 
     @property
     def details(self) -> dict[str, str | int | float]:
         """What the result of the load tells about its files."""
         told: dict[str, str | int | float] = {"files_read": len(self.files), "files_loaded_before": self.loaded}
-        for name, files in (("late_files", self.late), ("changed_files", self.changed)):
-            if files:
-                told[name] = some([file.path for file in files])
-        for name, files in (("files_outside_of_partitions", self.outside), ("files_of_later_partitions", self.early)):
+        for name, files in (
+            ("late_files", self.late),
+            ("changed_files", self.changed),
+            ("files_loaded_again", self.again),
+            ("files_outside_of_partitions", self.outside),
+            ("files_of_later_partitions", self.early),
+        ):
             if files:
                 told[name] = f"{len(files)}: {some([file.path for file in files])}"
+        if self.same:
+            told["files_with_the_same_content"] = len(self.same)
         return told
 
 
@@ -65,31 +81,43 @@ def split_files(
 
 
 def plan_files(
-    spec: TableSpec, source: FilesSource, found: Sequence[SourceFile], loaded: LoadedFiles, *, reload: bool = False
+    spec: TableSpec,
+    source: FilesSource,
+    found: Sequence[SourceFile],
+    loaded: LoadedFiles,
+    *,
+    reload: bool = False,
+    again: Collection[SourceFile] = (),
+    same: Collection[SourceFile] = (),
 ) -> FilePlan:
-    """Return the files that a load of the table reads; ``reload``: all that were found.
+    """Return the files that a load of the table reads; ``reload``: all that were found; ``again``: at least these.
+
+    The files in ``same`` have another version than that which was loaded, and the same content.
 
     Where the rows of a load replace partitions, or everything, all files of these partitions are read as soon as one of
     them is. Raises PipelineError for a changed file when the declaration says ``changed: fail``.
     """
-    states = {file: loaded.state(file.ledger_name, file.version) for file in found}
+    states = {file: "loaded" if file in same else loaded.state(file.ledger_name, file.version) for file in found}
     known = {file.partition for file, state in states.items() if state != "new" and file.partition is not None}
     late = tuple(f for f, state in states.items() if state == "new" and f.partition in known)
     changed = tuple(f for f, state in states.items() if state == "changed")
-    if changed and source.changed == "fail":
+    if changed and source.changed == "fail" and not reload:
         raise PipelineError(
-            f"{spec.name}: {changed[0].path} changed after it was loaded, and the declaration says changed: fail"
+            f"{spec.name}: the declaration says changed: fail, and {len(changed)} changed after it was loaded: "
+            f"{some([file.path for file in changed])}; {advice(spec)}"
         )
     chosen = {f for f, state in states.items() if reload or state == "new"}
     if source.late == "tell" and not reload:
         chosen -= set(late)
     if source.changed == "load":
         chosen |= set(changed)
+    chosen |= set(again)
     if chosen and spec.write_mode == "overwrite":
         chosen = set(found)
     elif chosen and spec.write_mode == "overwrite-partitions":
         partitions = {file.partition for file in chosen}
         chosen = {file for file in found if file.partition in partitions}
-    unchanged = sum(state == "loaded" for state in states.values())
+    unchanged = sum(state == "loaded" for file, state in states.items() if file not in again)
     files = sorted(chosen, key=lambda file: file.path)
-    return FilePlan(tuple(files), late, changed, unchanged)
+    in_order = tuple(sorted(again, key=lambda file: file.path))
+    return FilePlan(tuple(files), late, changed, unchanged, same=tuple(same), again=in_order)

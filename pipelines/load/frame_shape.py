@@ -16,6 +16,7 @@ from paimon_core.errors import SchemaMismatch
 from paimon_core.schema import DataField
 from paimon_core.types import parse_type
 from pipelines.lake.kinds import Kinds
+from pipelines.load.reject_partitions import RejectPartitions
 from pipelines.load.row_shape import kind_texts
 from pipelines.protocol import KIND, PipelineError
 from pipelines.sources.files.columnar import reason_of, row_text
@@ -33,6 +34,8 @@ class FrameShape:
     """The ``file`` of rejects: the function, or the file of the query."""
     fields: tuple[DataField, ...]
     kinds: Kinds | None
+    partitions: RejectPartitions | None = None
+    """What names the partitions of rejects in ``file``; None: nothing does."""
 
     def parsed(self, rows: pa.Table) -> Parsed:
         """Return the rows that fit, with the column ``KIND`` where there are kinds, and the others as rejects.
@@ -68,14 +71,20 @@ class FrameShape:
             required.append(KIND)
         batch = _batch(rows)
         builder = RowBuilder(schema, required, len(batch))
+        partitions: pa.Array | None = None
         for field in schema:
             kind, values = exact_type(field), batch[field.name]
             column, bad = convert_typed(values, kind, field.name)
+            if self.partitions is not None and field.name == self.partitions.field.name:
+                partitions = column
             builder.add(column, bad, functools.partial(reason_of, values, str(kind)))
         rejected = sorted(builder.rejects, key=lambda reject: reject.row)
+        files = [self.name] * len(rejected)
+        if partitions is not None and self.partitions is not None:
+            files = self.partitions.files(self.name, partitions.take([reject.row for reject in rejected]))
         kinds_column = "" if self.kinds is None else self.kinds.column
         found = {
-            "file": [self.name] * len(rejected),
+            "file": files,
             "line": [None] * len(rejected),
             "column": [kinds_column if reject.column == KIND else reject.column for reject in rejected],
             "reason": [reject.reason for reject in rejected],

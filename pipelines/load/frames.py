@@ -23,22 +23,28 @@ from paimon_core.metadata.commit_message import position_of
 from paimon_core.spark import read_spark
 from paimon_core.spark.writer import routed_rows
 from paimon_core.table.table import Table
-from pipelines.lake import SettingsError
+from pipelines.lake import SettingsError, TableSpec
 from pipelines.lake.functions import function_of
 from pipelines.lake.sources import PythonSource, SqlSource
 from pipelines.load.changes import changed_rows
 from pipelines.load.content_version import content_version
 from pipelines.load.frame_shape import FrameShape
-from pipelines.load.ledger import INPUTS, KEY
+from pipelines.load.input_loads import STALE
+from pipelines.load.load_snapshot import INPUTS, KEY
 from pipelines.load.partition_keys import rows_of
+from pipelines.load.reject_partitions import ReadAgain, RejectPartitions
 from pipelines.load.replacement import replacement
-from pipelines.load.step import LoadStep, PlannedLoad
+from pipelines.load.restore import lost_inputs
+from pipelines.load.stale import by_partition, stale_partitions
+from pipelines.load.step import LoadStep, NothingToLoad, PlannedLoad
 from pipelines.load.write_tasks import Written, write_frame
 from pipelines.protocol import KIND, PipelineError
+from pipelines.query_text import query_place, query_text
 from pipelines.sources.column_lineage import InputView, column_lineage
 from pipelines.sources.files.rejects import Parsed
 from pipelines.sources.user_step import UserStep
 from pipelines.sources.views import QueryResult, query_result
+from pipelines.stale_text import by_reason
 from pipelines.tables import open_table
 
 
@@ -48,10 +54,10 @@ class SqlLoads:
     def __init__(self, source: SqlSource) -> None:
         self._source = source
 
-    def plan(self, step: LoadStep) -> PlannedLoad | Sequence[str]:
+    def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
         """Return the load, unless a load of the same inputs was committed before."""
         inputs = pinned_inputs(step, self._source.inputs)
-        query = self._query(step)
+        query = query_text(step.settings, step.spec)
         return _plan(step, inputs, query, lambda: self._write(step, inputs, query))
 
     def _write(self, step: LoadStep, inputs: Mapping[str, Table], query: str) -> Written:
@@ -61,16 +67,14 @@ class SqlLoads:
         }
         return replace(_write(step, result.frame), lineage=column_lineage(result.frame, views))
 
-    def _query(self, step: LoadStep) -> str:
-        if not self._source.file:
-            return self._source.query
-        path = step.settings.folder / self._source.file
-        try:
-            return path.read_text(encoding="utf-8")
-        except OSError as error:
-            raise PipelineError(f"{step.spec.name}: the query {path} cannot be read: {error.strerror}") from None
-
     def _result(self, step: LoadStep, inputs: Mapping[str, Table], query: str) -> QueryResult:
+        """Return the result of the query; raises PipelineError, which names the table and the place of the query."""
+        try:
+            return self._analysed(step, inputs, query)
+        except PipelineError as error:
+            raise PipelineError(f"{step.spec.name}: {query_place(step.settings, step.spec)}: {error}") from None
+
+    def _analysed(self, step: LoadStep, inputs: Mapping[str, Table], query: str) -> QueryResult:
         if self._source.read == "changes":
             seen, deletes = step.ledger.inputs if not step.reload else {}, step.spec.kinds is not None
             return query_result(
@@ -93,7 +97,7 @@ class PythonLoads:
     def __init__(self, source: PythonSource) -> None:
         self._source = source
 
-    def plan(self, step: LoadStep) -> PlannedLoad | Sequence[str]:
+    def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
         """Return the load; a run is repeated only when it has another key, or inputs that changed."""
         inputs = pinned_inputs(step, self._source.inputs)
         function = self._function(step)
@@ -146,21 +150,39 @@ def _rows(step: LoadStep, table: Table, by_partition: bool) -> DataFrame:
 
 def _plan(
     step: LoadStep, inputs: Mapping[str, Table], what: str, write: Callable[[], Written]
-) -> PlannedLoad | Sequence[str]:
+) -> PlannedLoad | NothingToLoad:
     versions = {name: content_version(table) for name, table in inputs.items()}
     content, part = _digest([what, versions]), _digest(step.partitions)
     key = f"{content}:{part}"
     knows_repeats = bool(inputs) or bool(step.run_key)
-    if knows_repeats and not step.reload and _is_loaded(step, key, content):
-        return [f"loaded before, in snapshot {step.ledger.keys[key]}"]
+    if step.reload and inputs and key in step.meanwhile.keys:
+        return NothingToLoad([f"loaded by another load since this one began, in snapshot {step.meanwhile.keys[key]}"])
+    stale = stale_partitions(step.settings, step.spec, step.ledger.input_loads, inputs)
+    asked = step.partitions if by_partition(step.spec) else None
+    left = {} if asked is None else {name: why for name, why in stale.items() if name not in asked}
+    is_fresh = len(left) == len(stale)
+    if knows_repeats and is_fresh and not step.reload and _is_loaded(step, key, content):
+        return NothingToLoad([f"loaded before, in snapshot {step.ledger.keys[key]}"])
     positions = {name: position_of(table.latest_snapshot()) for name, table in inputs.items()}
     return PlannedLoad(
         write,
-        {KEY: key, INPUTS: json.dumps(positions)},
+        {KEY: key, INPUTS: json.dumps(positions), STALE: json.dumps(by_reason(left))},
         {f"input_{name}": f"snapshot {number}" for name, (number, _) in positions.items()},
         replacement(step, step.partitions),
         inputs,
+        left_out=lost_inputs(inputs),
+        rejects_of=_rejects_of(step),
+        stale=left,
     )
+
+
+def _rejects_of(step: LoadStep) -> ReadAgain | tuple[()]:
+    """Return the rejects of what is read again: of its partitions, and of all in a reload and in a whole query."""
+    source = step.spec.source
+    is_query = isinstance(source, SqlSource)
+    only_changes = isinstance(source, SqlSource) and source.read == "changes"
+    again = step.reload or (not only_changes and (is_query or step.partitions is not None))
+    return ReadAgain(_source_name(step.spec), step.partitions) if again else ()
 
 
 def _is_loaded(step: LoadStep, key: str, content: str) -> bool:
@@ -178,18 +200,27 @@ def _digest(value: object) -> str:
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:16]
 
 
+def _source_name(spec: TableSpec) -> str:
+    """Return the ``file`` of rejects: the function, or the file of the query."""
+    source = spec.source
+    assert isinstance(source, SqlSource | PythonSource)
+    return source.function if isinstance(source, PythonSource) else source.file or f"query of {spec.name}"
+
+
 def _write(step: LoadStep, frame: DataFrame) -> Written:
     """Write the rows of a DataFrame that fit, and the others as rejects."""
-    spec, source = step.spec, step.spec.source
-    assert isinstance(source, SqlSource | PythonSource)
+    spec = step.spec
     kinds = None if spec.kinds is None else spec.kinds.column
     if kinds is not None and kinds not in frame.columns:
         raise PipelineError(f"{spec.name}: kinds.column {kinds!r} is not a column of the rows")
-    name = source.function if isinstance(source, PythonSource) else source.file or f"query of {spec.name}"
-    shape = FrameShape(name, tuple(step.table.schema.fields), spec.kinds)
+    fields = tuple(step.table.schema.fields)
+    partitions = RejectPartitions.of(spec, fields, step.partitions)
+    shape = FrameShape(_source_name(spec), fields, spec.kinds, partitions)
     rows, dropped = routed_rows(frame, step.table, kinds=kinds, order_by=spec.order_by)
 
     def parse(found: pa.Table) -> Parsed:
         return shape.parsed(found.drop_columns(dropped))
 
-    return write_frame(rows, parse, step.table, step.rejects, kinds=kinds and KIND, overwrites=step.replaces)
+    return write_frame(
+        rows, parse, step.table, step.rejects, step.stamp, kinds=kinds and KIND, overwrites=step.replaces
+    )

@@ -9,73 +9,49 @@ which can be tagged.
 The ledger has a gap when ``files-total``, which counts all entries, is greater than their number, or when the table has
 rows, its snapshots do not begin with 1, and none of them is a load or carried on. Then it is unknown what was loaded:
 nothing is, until a load of the whole table with ``reload`` accepts the gap; its snapshot makes the ledger complete.
+
+A removal of missing data files takes rows of loads from the table. Its snapshot says so, and the ledger has what is
+lost until it is loaded again, see ``pipelines.load.lost``.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from paimon_core.errors import CommitConflict, InvalidRequest
 from paimon_core.metadata.commit_message import Position
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table.table import Table
+from pipelines.load.input_loads import LOADED, InputLoad, LoadedPartitions
+from pipelines.load.load_snapshot import (
+    ALL,
+    CARRIED,
+    CONTENTS,
+    INPUTS,
+    KEYS,
+    LOST,
+    STEP,
+    TOTAL,
+    WATERMARK,
+    Event,
+    LoadSnapshot,
+    events_in,
+    loads_in,
+    loads_of,
+    only_loads,
+)
+from pipelines.load.loaded_files import VERSION_BYTES, LoadedFiles
+from pipelines.load.lost import NOTHING, Lost
 from pipelines.load_properties import load_user
 from pipelines.protocol import PipelineError
 
-FILES, TOTAL, ALL = "pipeline.files", "pipeline.files-total", "pipeline.files-all"
-KEY, INPUTS, WATERMARK, ATTEMPT = "pipeline.key", "pipeline.inputs", "pipeline.watermark", "pipeline.attempt"
-KEYS = "pipeline.keys-all"
-STEP = "pipeline.step"
-CARRIED = "carry-on"
-"""The step of a snapshot that carries entries on."""
-MOST_FILES = 500_000
-"""The largest number of files of one table: the digests of all are carried on in one snapshot, 16 bytes each."""
 MOST_KEYS = 10_000
 """The largest number of keys that one snapshot carries on, the newest."""
 _TRIES = 5
-_PATH, _VERSION = 8, 4
-"""The bytes of the two digests of a file."""
-_MOST_DIGITS = 19
-
-
-@dataclass(frozen=True)
-class LoadedFiles:
-    """The files that loads have loaded: digest of the path to digest of the version."""
-
-    versions: Mapping[bytes, bytes] = field(default_factory=dict)
-
-    def state(self, path: str, version: str) -> str:
-        """Return ``new``, ``loaded``, or ``changed`` for a file that was loaded with another version."""
-        found = self.versions.get(digest(path, _PATH))
-        if found is None:
-            return "new"
-        return "loaded" if found == digest(version, _VERSION) else "changed"
-
-    def with_files(self, files: Iterable[tuple[str, str]]) -> LoadedFiles:
-        """Return these and other files, given as (path, version)."""
-        return LoadedFiles({**self.versions, **{digest(p, _PATH): digest(v, _VERSION) for p, v in files}})
-
-    def to_text(self) -> str:
-        """Return the text of a snapshot property."""
-        return base64.b64encode(b"".join(p + v for p, v in sorted(self.versions.items()))).decode()
-
-    @staticmethod
-    def from_text(text: str) -> LoadedFiles:
-        """Return the files of a snapshot property; raises ValueError for another text."""
-        data = base64.b64decode(text, validate=True)
-        size = _PATH + _VERSION
-        if len(data) % size:
-            raise ValueError(f"{len(data)} bytes are no whole number of entries")
-        entries = (data[at : at + size] for at in range(0, len(data), size))
-        return LoadedFiles({entry[:_PATH]: entry[_PATH:] for entry in entries})
 
 
 @dataclass(frozen=True)
@@ -84,76 +60,27 @@ class Ledger:
 
     number: int = 0
     """The identifier of the newest load; 0 before the first one."""
-    files: LoadedFiles = LoadedFiles()
+    files: LoadedFiles = field(default_factory=LoadedFiles)
     keys: Mapping[str, int] = field(default_factory=dict)
     """The key of each load of inputs or of a run, with the snapshot that it committed."""
     inputs: Mapping[str, Position] = field(default_factory=dict)
     """The snapshots of the inputs that the newest load of changes had read to."""
+    input_loads: Sequence[InputLoad] = ()
+    """The loads from inputs, the oldest first: what each has read, loaded and left stale."""
     watermark: object = None
     """The greatest value of the watermark column that was loaded."""
     total: int = 0
     """The number of files that the newest load says were loaded."""
     gap: str = ""
     """One sentence that says which entries are missing; empty when the ledger is complete."""
+    lost: Lost = NOTHING
+    """What was loaded, was removed because data files were missing, and was not loaded again."""
 
     def repair(self, entries: Mapping[str, str]) -> dict[str, str]:
         """Return the properties that make the ledger complete, for a load with ``entries``; {} for one without gap."""
         if not self.gap:
             return {}
         return {ALL: self.files.to_text(), TOTAL: entries.get(TOTAL, str(len(self.files.versions)))}
-
-
-def digest(text: str, size: int) -> bytes:
-    """Return the first bytes of the SHA-256 of a text."""
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()[:size]
-
-
-@dataclass(frozen=True)
-class LoadSnapshot:
-    """A snapshot that a load committed: its id, the number of the load, and its properties."""
-
-    id: int
-    number: int
-    properties: Mapping[str, str]
-
-    def json(self, name: str, table: str) -> Any:
-        """Return a property that is JSON, None when it is missing; raises PipelineError for another text."""
-        text = self.properties.get(name)
-        try:
-            return None if text is None else json.loads(text)
-        except ValueError:
-            raise _damaged(table, self, name) from None
-
-    def files(self, table: str) -> LoadedFiles:
-        """Return the files that this snapshot names; raises PipelineError when the property is damaged."""
-        loaded: dict[bytes, bytes] = {}
-        for name in (ALL, FILES):
-            try:
-                loaded.update(LoadedFiles.from_text(self.properties.get(name, "")).versions)
-            except ValueError:
-                raise _damaged(table, self, name) from None
-        return LoadedFiles(loaded)
-
-    def total(self, table: str) -> int | None:
-        """Return the number of files that were loaded, None without; raises PipelineError when it is damaged."""
-        text = self.properties.get(TOTAL)
-        if text is not None and not (text.isascii() and text.isdigit() and len(text) < _MOST_DIGITS):
-            raise _damaged(table, self, TOTAL)
-        return None if text is None else int(text)
-
-    def keys(self, table: str) -> Mapping[str, int]:
-        """Return the keys of loads that this snapshot names; raises PipelineError when a property is damaged."""
-        carried = self.json(KEYS, table)
-        if carried is None:
-            carried = {}
-        if not isinstance(carried, dict) or any(type(number) is not int for number in carried.values()):
-            raise _damaged(table, self, KEYS)
-        return carried | ({self.properties[KEY]: self.id} if KEY in self.properties else {})
-
-
-def loads_of(table: Table, loaded: str = "") -> list[LoadSnapshot]:
-    """Return the snapshots of loads of the table ``loaded`` (default: this one) that have not expired, oldest first."""
-    return loads_in(table.inspect.snapshots(), loaded or table.name)
 
 
 def read_ledger(table: Table, *, accept_gaps: bool = False, found: pa.Table | None = None) -> Ledger:
@@ -175,6 +102,12 @@ def read_ledger(table: Table, *, accept_gaps: bool = False, found: pa.Table | No
     return ledger
 
 
+def loads_after(number: int, table: Table, found: pa.Table) -> Ledger:
+    """Return the ledger of the loads that have a greater number, among the snapshots ``found``."""
+    later = [load for load in loads_in(found, table.name) if load.number > number]
+    return _ledger(table.name, later, 1)
+
+
 def carry_on(table: Table, expiring: Collection[int], *, begin: bool = False) -> Snapshot | None:
     """Commit an empty snapshot with all entries, if the snapshots in ``expiring`` have entries that no other has.
 
@@ -194,30 +127,34 @@ def carry_to(table: Table, snapshot_id: int, *, begin: bool = False) -> Snapshot
 def _carry(table: Table, stays: Callable[[int], bool], begin: bool) -> Snapshot | None:
     for _ in range(_TRIES):
         found = table.inspect.snapshots()
-        loads = loads_in(found, table.name)
-        if not loads:
+        events = events_in(found, table.name)
+        if not only_loads(events):
             begins = begin and _first(found) == 1 and not stays(1)
             if not begins or not table.options["commit.force-create-snapshot"]:
                 return None
-        kept = [load for load in loads if stays(load.id)]
-        ledger = _ledger(table.name, loads)
-        if kept and _same_entries(ledger, _ledger(table.name, kept)):
+        kept = [event for event in events if stays(event.id)]
+        ledger = _ledger(table.name, events, _first(found) or 1)
+        if only_loads(kept) and _same_entries(ledger, _ledger(table.name, kept, kept[0].id)):
             return None
-        if (snapshot := _commit_entries(table, ledger)) is not None:
+        if (snapshot := commit_entries(table, ledger)) is not None:
             return snapshot
     raise CommitConflict(f"{table.name}: loads took the number {_TRIES} times before the entries could be carried on")
 
 
-def _commit_entries(table: Table, ledger: Ledger) -> Snapshot | None:
+def commit_entries(table: Table, ledger: Ledger) -> Snapshot | None:
     """Commit all entries of a ledger under the next number; returns None when a load took the number."""
     properties = {
         STEP: CARRIED,
         ALL: ledger.files.to_text(),
+        CONTENTS: ledger.files.contents_text(),
         TOTAL: str(max(ledger.total, len(ledger.files.versions))),
         KEYS: json.dumps(_newest_keys(ledger)),
         INPUTS: json.dumps(ledger.inputs),
         WATERMARK: json.dumps(ledger.watermark),
+        **({LOST: ledger.lost.to_text()} if ledger.lost.seen else {}),
     }
+    if ledger.input_loads:
+        properties[LOADED] = json.dumps(LoadedPartitions.of(ledger.input_loads).to_json())
     try:
         snapshot = table.commit([], user=load_user(table.name), identifier=ledger.number + 1, properties=properties)
     except InvalidRequest:
@@ -232,21 +169,14 @@ def _commit_entries(table: Table, ledger: Ledger) -> Snapshot | None:
     return snapshot if (snapshot.properties or {}).get(STEP) == CARRIED else None
 
 
-def loads_in(found: pa.Table, loaded: str) -> list[LoadSnapshot]:
-    """Return the snapshots of loads of a table among ``inspect.snapshots()``, oldest first."""
-    found = found.filter(pc.equal(found["commit_user"], load_user(loaded)))
-    columns = [found[name].to_pylist() for name in ("snapshot_id", "commit_identifier", "properties")]
-    return [LoadSnapshot(number, load, dict(said or ())) for number, load, said in zip(*columns, strict=True)]
-
-
 def _first(found: pa.Table) -> int | None:
     return found["snapshot_id"][0].as_py() if found.num_rows else None
 
 
 def _read(table: Table, found: pa.Table) -> Ledger:
-    loads = loads_in(found, table.name)
-    ledger = _ledger(table.name, loads)
-    known, first = len(ledger.files.versions), _first(found)
+    events, first = events_in(found, table.name), _first(found)
+    loads, ledger = only_loads(events), _ledger(table.name, events, first or 1)
+    known = len(ledger.files.versions)
     if known < ledger.total:
         named = f"its snapshots name {known:,} of {ledger.total:,} loaded files"
         gap = f"{named}: another program expired snapshots of loads"
@@ -257,22 +187,44 @@ def _read(table: Table, found: pa.Table) -> Ledger:
     return replace(ledger, gap=f"{table.name}: {gap}")
 
 
-def _ledger(table: str, loads: Sequence[LoadSnapshot]) -> Ledger:
+def _ledger(table: str, events: Sequence[Event], oldest: int) -> Ledger:
+    """Return the ledger of these snapshots; ``oldest``: the first snapshot of the table that has not expired."""
+    loads = only_loads(events)
     versions: dict[bytes, bytes] = {}
+    contents: dict[bytes, bytes] = {}
     keys: dict[str, int] = {}
     inputs: Mapping[str, Position] = {}
     watermark: object = None
+    input_loads: list[InputLoad] = []
     total = 0
     for load in loads:
-        versions.update(load.files(table).versions)
+        files = load.files(table)
+        versions.update(files.versions)
+        contents.update(files.contents)
         for key, number in load.keys(table).items():
             keys.pop(key, None)  # the order is that of the newest load with the key
             keys[key] = number
-        inputs = {name: (at[0], at[1]) for name, at in (load.json(INPUTS, table) or {}).items()} or inputs
+        inputs = load.inputs(table) or inputs
+        input_loads += [one] if (one := load.input_load(table)) is not None else []
         watermark = load.json(WATERMARK, table) if WATERMARK in load.properties else watermark
         said = load.total(table)
         total = total if said is None else said
-    return Ledger(loads[-1].number if loads else 0, LoadedFiles(versions), keys, inputs, watermark, total)
+    # a later load by an older program names a version without its content
+    known = {path: found for path, found in contents.items() if found[:VERSION_BYTES] == versions.get(path)}
+    files, lost = LoadedFiles(versions, known), _lost(table, events, oldest)
+    number = loads[-1].number if loads else 0
+    return Ledger(number, files, keys, inputs, tuple(input_loads), watermark, total, lost=lost)
+
+
+def _lost(table: str, events: Sequence[Event], oldest: int) -> Lost:
+    lost = NOTHING
+    for at, event in enumerate(events):
+        if isinstance(event, LoadSnapshot):
+            lost = event.lost(lost, table)
+        else:
+            before = {load.id: load.own_files(table) for load in only_loads(events[:at])}
+            lost = lost.with_removal(event.id, event.loss(table), before, oldest)
+    return lost
 
 
 def _newest_keys(ledger: Ledger) -> dict[str, int]:
@@ -281,10 +233,8 @@ def _newest_keys(ledger: Ledger) -> dict[str, int]:
 
 def _same_entries(one: Ledger, other: Ledger) -> bool:
     def entries(ledger: Ledger) -> tuple[object, ...]:
-        return ledger.files, ledger.inputs, ledger.watermark, ledger.total, _newest_keys(ledger)
+        loaded = LoadedPartitions.of(ledger.input_loads).to_json()
+        of_files = ledger.files, ledger.total, ledger.lost
+        return *of_files, ledger.inputs, loaded, ledger.watermark, _newest_keys(ledger)
 
     return entries(one) == entries(other)
-
-
-def _damaged(table: str, load: LoadSnapshot, name: str) -> PipelineError:
-    return PipelineError(f"{table}: the property {name} of snapshot {load.id} is damaged: it is no entry of a load")

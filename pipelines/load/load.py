@@ -1,7 +1,7 @@
 """Load: one load of a declared table, from reading its ledger to its snapshot.
 
 A load that commits at the same time as another takes the same number; the second reads the ledger again and loads what
-is left.
+is left. Of two reloads of the same files, or of the same query over the same inputs, nothing is left for the second.
 """
 
 from __future__ import annotations
@@ -31,12 +31,30 @@ from pipelines.load.database import DatabaseLoads
 from pipelines.load.done import mark_loaded
 from pipelines.load.files import FileLoads
 from pipelines.load.frames import PythonLoads, SqlLoads
-from pipelines.load.ledger import STEP, loads_in, read_ledger
+from pipelines.load.ledger import Ledger, loads_after, read_ledger
+from pipelines.load.load_snapshot import RESTORES, STEP, loads_in
 from pipelines.load.partition_keys import check_key, rows_of
-from pipelines.load.rejects import MESSAGES, check_share, entry, newest_number, open_rejects, publish_rejects
-from pipelines.load.step import LoadStep, PlannedLoad, TableSource
+from pipelines.load.rejects import (
+    changes_rejects,
+    check_share,
+    entry,
+    newest_number,
+    open_rejects,
+    publish_rejects,
+    replaced_files,
+)
+from pipelines.load.restore import check_lost, makes_up_for_all
+from pipelines.load.stale import stale_now
+from pipelines.load.step import LoadStep, NothingToLoad, PlannedLoad, TableSource
 from pipelines.load.write_tasks import Written
-from pipelines.load_properties import PARTITION_COUNT, PARTITIONS, ROWS_READ, ROWS_REJECTED, ROWS_WRITTEN
+from pipelines.load_properties import (
+    PARTITION_COUNT,
+    PARTITIONS,
+    ROWS_MERGED,
+    ROWS_READ,
+    ROWS_REJECTED,
+    ROWS_WRITTEN,
+)
 from pipelines.protocol import AuditFailed, PipelineError, StepResult, plain, some
 from pipelines.session import Spark
 from pipelines.sources.table_names import named_tables
@@ -57,8 +75,9 @@ def load_table(
 ) -> StepResult:
     """Load a declared table, or some of its partitions, from its source in one commit.
 
-    What was loaded before is left out. With ``reload`` everything is read again, and a table that is appended to is
-    replaced by it. ``run_key`` identifies a run whose repetitions must load once
+    What was loaded before is left out, except rows that a removal of missing data files took, see
+    ``pipelines.load.restore``. With ``reload`` everything is read again, and a table that is appended to, or that
+    aggregates, is replaced by it. ``run_key`` identifies a run whose repetitions must load once
     only. Promises under concurrency: of two loads at the same time, the second loads what the first left; a load sees
     its source at one moment, and other writers of the table never make it lose or repeat rows. A load that assigned
     keys to dynamic buckets while another commit did so is written again, at most 3 times in all, then CommitConflict.
@@ -69,42 +88,80 @@ def load_table(
     spec = settings.table(name)
     source = source_of(spec)
     keys = _checked_partitions(spec, partitions)
-    if reload and keys is not None and spec.write_mode == "append":
-        raise PipelineError(f"{name}: reload of some partitions would append their rows again; reload the whole table")
+    if reload and keys is not None and spec.adds_up:
+        adds = "append" if spec.write_mode == "append" else "aggregate"
+        raise PipelineError(f"{name}: reload of some partitions would {adds} their rows again; reload the whole table")
     table = open_table(settings, name, create=True)
     _check_columns(spec, table)
     before = state_of(table)
     refused: BaseException | None = None
+    began: int | None = None
     for _ in range(_TRIES):
-        rejects = open_rejects(settings, spec)
-        snapshots = table.inspect.snapshots()
-        if any(MESSAGES in load.properties for load in loads_in(snapshots, name)):
-            publish_rejects(table, rejects)
-        ledger = read_ledger(table, accept_gaps=reload and keys is None, found=snapshots)
-        number = 1 + max(ledger.number, newest_number(rejects, name))
-        step = LoadStep(spark, settings, spec, table, rejects, ledger, number, keys, run_key, reload)
+        step = _step(spark, settings, spec, table, keys, run_key, reload=reload, began=began)
         plan = source.plan(step)
-        if not isinstance(plan, PlannedLoad):
+        if isinstance(plan, NothingToLoad):
             _mark(step, again=False)
-            return result_of("load", table, before, started, skipped=tuple(plan))
+            return replace(_nothing_loaded(table, plan, started), stale=stale_now(settings, name))
+        began = step.ledger.number if began is None else began
         try:
             snapshot, written, findings = _load(step, plan, properties)
         except NumberTaken as taken:
             refused = taken.__cause__
             continue
-        if written.rejects:
-            publish_rejects(table, rejects)
+        if changes_rejects(snapshot.properties or {}):
+            publish_rejects(table, step.rejects)
         _mark(step, again=True)
-        counts: dict[str, str | int | float] = {
-            "rows_read": written.rows_read,
-            "rows_rejected": written.rows_rejected,
-        }
-        if written.ignored_columns:
-            counts["ignored_columns"] = some(written.ignored_columns)
-        result = result_of("load", table, before, started, commits=[snapshot.id], details={**plan.details, **counts})
-        return replace(result, findings=findings, column_lineage=written.lineage, skipped=tuple(plan.left_out))
+        told, rows = {**plan.details, **_counts(written)}, written.rows_written
+        result = result_of("load", table, before, started, commits=[snapshot.id], details=told, rows_written=rows)
+        result = replace(result, findings=findings, column_lineage=written.lineage)
+        return replace(result, skipped=tuple(plan.left_out), stale=plan.stale)
     why = "" if refused is None else f": {refused}"
     raise CommitConflict(f"{name}: {_TRIES} tries lost against other writers of this table: load it again later{why}")
+
+
+def _nothing_loaded(table: Table, plan: NothingToLoad, started: float) -> StepResult:
+    now = state_of(table)  # read again, because the concurrent load that loaded everything may have committed since
+    commits = [] if plan.snapshot is None else [plan.snapshot]
+    return result_of(
+        "load", table, now, started, commits=commits, skipped=plan.reasons, details=plan.details, note=plan.note
+    )
+
+
+def _step(
+    spark: Spark,
+    settings: Settings,
+    spec: TableSpec,
+    table: Table,
+    keys: tuple[str, ...] | None,
+    run_key: str,
+    *,
+    reload: bool,
+    began: int | None,
+) -> LoadStep:
+    """Return the next attempt, on the ledger as it is now; ``began``: the newest load when the first attempt began.
+
+    Raises PipelineError when the ledger does not allow this load.
+    """
+    rejects = open_rejects(settings, spec)
+    snapshots = table.inspect.snapshots()
+    if any(changes_rejects(load.properties) for load in loads_in(snapshots, spec.name)):
+        publish_rejects(table, rejects)
+    ledger = read_ledger(table, accept_gaps=reload and keys is None, found=snapshots)
+    number = 1 + max(ledger.number, newest_number(rejects, spec.name))
+    again = reload or (bool(ledger.lost) and spec.write_mode == "overwrite" and keys is None)
+    meanwhile = Ledger() if began is None else loads_after(began, table, snapshots)
+    step = LoadStep(spark, settings, spec, table, rejects, ledger, number, keys, run_key, again, meanwhile)
+    check_lost(step)
+    return step
+
+
+def _counts(written: Written) -> dict[str, str | int | float]:
+    counts: dict[str, str | int | float] = {
+        "rows_read": written.rows_read,
+        "rows_rejected": written.rows_rejected,
+        "rows_merged": written.rows_merged,
+    }
+    return counts | ({"ignored_columns": some(written.ignored_columns)} if written.ignored_columns else {})
 
 
 def _check_columns(spec: TableSpec, table: Table) -> None:
@@ -144,10 +201,13 @@ def _load(
         ROWS_READ: str(written.rows_read),
         ROWS_WRITTEN: str(written.rows_written),
         ROWS_REJECTED: str(written.rows_rejected),
+        ROWS_MERGED: str(written.rows_merged),
         **_partitions(step),
         **plan.entries,
+        **written.entries,
         **step.ledger.repair(plan.entries),
-        **entry(written.rejects, step.rejects),
+        **({RESTORES: str(step.ledger.lost.seen)} if step.ledger.lost and makes_up_for_all(step) else {}),
+        **entry(written.rejects, replaced_files(step.rejects, plan), step.rejects),
         **plain(properties),
     }
     findings: list[Finding] = []

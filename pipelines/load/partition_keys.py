@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from paimon_core import col
 from paimon_core.predicate import Predicate
@@ -97,6 +101,57 @@ def rows_of(spec: TableSpec, view: TableView, keys: Sequence[str], of: Partition
         found = part if found is None else found | part
     assert found is not None
     return found
+
+
+def keys_of_values(
+    values: pa.Array, root: TypeRoot, given: TableSpec, wanted: Partitions, among: Sequence[str] | None
+) -> set[str]:
+    """Return the keys of ``wanted`` to which rows of a table belong that have these values in ``partitions.column``.
+
+    Only the keys ``among`` count; None: all. A value that belongs to no partition, such as null, has no key.
+    """
+    said = given.partitions
+    assert said is not None
+    if not wanted.by_time or not said.by_time:
+        names = {str(value) for value in values.to_pylist() if value is not None}
+        if among is None:
+            return names
+        return {key for key in among if str(typed_key(root, key, given.name, said.column)) in names}
+    found = {_key_of(moment, wanted.by) for moment in _moments(values, said)} - {""}
+    return found if among is None else found & set(among)
+
+
+def _moments(values: pa.Array, partitions: Partitions) -> Iterator[datetime]:
+    """Yield the times for which values stand, at most one for each hour, in the zone of the partitions."""
+    values = pc.drop_null(values)
+    if pa.types.is_string(values.type):
+        form = KEY_FORMATS[partitions.by]
+        size = len(datetime(2024, 1, 7, 5).strftime(form))
+        for text in values.to_pylist():
+            with contextlib.suppress(ValueError):  # a text that is no key is in no partition
+                yield datetime.strptime(text[:size], form)
+        return
+    if pa.types.is_timestamp(values.type):
+        zone = partitions.timezone if values.type.tz is not None else None
+        values = pc.floor_temporal(values.cast(pa.timestamp("us", zone), safe=False), unit="hour")
+    years = pc.year(values)
+    values = values.filter(pc.and_(pc.greater_equal(years, 1), pc.less_equal(years, 9999)))
+    for value in pc.unique(values).to_pylist():
+        yield datetime(value.year, value.month, value.day, getattr(value, "hour", 0))
+
+
+def _key_of(moment: datetime, by: str) -> str:
+    """Return the key of the partition that contains a time; an empty text for a week that begins before year 1."""
+    try:
+        begin = {
+            "hour": lambda: moment.replace(minute=0),
+            "day": lambda: moment,
+            "week": lambda: moment - timedelta(days=moment.isoweekday() % 7),
+            "month": lambda: moment.replace(day=1),
+        }[by]()
+    except OverflowError:
+        return ""
+    return begin.strftime(KEY_FORMATS[by])
 
 
 def _between(

@@ -4,6 +4,11 @@ The tasks of a load write them to files. The snapshot of the load names these fi
 ``publish_rejects`` commits them to the table of rejects under the number of the load: right after the load, and before
 the next one or an expiry in case the first was interrupted. So a rejected row is neither lost nor repeated. The
 snapshot also says which table of rejects has the files: when that was dropped, they are gone and are skipped.
+
+Rejects of older loads are deleted when their file is read again. The snapshot of the load names these files too, and
+``publish_rejects`` deletes first: a process that dies between the two commits leaves the deletion to be repeated, which
+finds nothing. Between the two, a reader sees neither the old nor the new rejects of these files. Loads are published in
+the order of their numbers, and a deletion concerns only rejects of older loads, so two processes may do it at once.
 """
 
 from __future__ import annotations
@@ -11,21 +16,33 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
+from paimon_core import col
+from paimon_core.alter import AddColumn
 from paimon_core.errors import InvalidRequest
 from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.predicate import Predicate
 from paimon_core.table.table import Table
+from paimon_core.types import from_arrow
 from pipelines.lake import Settings, TableSpec
-from pipelines.load.ledger import loads_of
+from pipelines.load.load_snapshot import LoadSnapshot, loads_of
+from pipelines.load.loaded_files import digest
+from pipelines.load.reject_rows import ADDED, REJECT_ROWS
 from pipelines.load.write_tasks import Written
 from pipelines.load_properties import load_user
 from pipelines.protocol import AuditFailed, PipelineError
 from pipelines.sources.files.rejects import REJECTS
 from pipelines.tables import open_lake
 
-MESSAGES, OF_TABLE = "pipeline.rejects", "pipeline.rejects-table"
+if TYPE_CHECKING:
+    from pipelines.load.step import PlannedLoad
+
+MESSAGES, OF_TABLE, REPLACED = "pipeline.rejects", "pipeline.rejects-table", "pipeline.rejects-replaced"
+_FILE = 8
+"""The bytes of the digest of a file in ``REPLACED``."""
 _OPTIONS = {"write-only": "true", "compaction.min.file-num": "5"}
 
 
@@ -35,22 +52,55 @@ def open_rejects(settings: Settings, spec: TableSpec) -> Table:
     name = spec.rejects_table
     if catalog.table_exists(name):
         table = catalog.table(name)
-        if table.arrow_schema.names != REJECTS.names:
+        if table.arrow_schema.names == REJECTS.names:
+            table = _with_added_columns(table)
+        if table.arrow_schema.names != REJECT_ROWS.names:
             raise PipelineError(
-                f"{name} is no table of rejects: its columns are {', '.join(table.arrow_schema.names)}, "
-                f"not {', '.join(REJECTS.names)}; name another one with rejects.table in the declaration of {spec.name}"
+                f"{name} is no table of rejects: its columns are {', '.join(table.arrow_schema.names)}, not "
+                f"{', '.join(REJECT_ROWS.names)}; name another one with rejects.table in the declaration of {spec.name}"
             )
         return table
     catalog.create_database(name.split(".")[0], ignore_if_exists=True)
     return catalog.create_table(
-        name, REJECTS, options=_OPTIONS, comment=f"rows that did not fit {spec.name}", ignore_if_exists=True
+        name, REJECT_ROWS, options=_OPTIONS, comment=f"rows that did not fit {spec.name}", ignore_if_exists=True
     )
 
 
-def entry(messages: Sequence[CommitMessage], rejects: Table) -> dict[str, str]:
-    """Return the properties of a load's snapshot that name its files of rejects and their table; {} without rejects."""
+def _with_added_columns(table: Table) -> Table:
+    """Add the columns that tables of rejects of earlier versions do not have; their rows have nulls there."""
+    try:
+        return table.alter(*[AddColumn(f.name, from_arrow(f.type)) for f in ADDED])
+    except InvalidRequest:  # another process has added them
+        return table.refresh()
+
+
+def entry(messages: Sequence[CommitMessage], replaced: Sequence[str], rejects: Table) -> dict[str, str]:
+    """Return the properties of a load's snapshot that name its files of rejects, the files whose older rejects they
+    replace, and the table of both; {} without any.
+    """
     texts = [base64.b64encode(message.to_bytes()).decode() for message in messages]
-    return {MESSAGES: json.dumps(texts), OF_TABLE: _identity(rejects)} if texts else {}
+    digests = base64.b64encode(b"".join(digest(file, _FILE) for file in replaced)).decode()
+    found = {**({MESSAGES: json.dumps(texts)} if texts else {}), **({REPLACED: digests} if digests else {})}
+    return {**found, OF_TABLE: _identity(rejects)} if found else {}
+
+
+def changes_rejects(properties: Mapping[str, str]) -> bool:
+    """Whether the snapshot of a load has rejects to publish, or to replace."""
+    return MESSAGES in properties or REPLACED in properties
+
+
+def replaced_files(rejects: Table, plan: PlannedLoad) -> list[str]:
+    """Return the files with rejects that a load reads again; all of them where it replaces the whole table."""
+    found = _files_of(rejects, None)
+    return found if plan.replace is not None and plan.replace.everything else [f for f in found if f in plan.rejects_of]
+
+
+def _files_of(rejects: Table, where: Predicate | None) -> list[str]:
+    """Return the different values of the column ``file``; memory: these values and one batch."""
+    found: dict[str, None] = {}
+    for batch in rejects.scan(["file"], where=where).to_batches():
+        found |= dict.fromkeys(batch["file"].unique().to_pylist())
+    return list(found)
 
 
 def publish_rejects(table: Table, rejects: Table) -> None:
@@ -59,11 +109,13 @@ def publish_rejects(table: Table, rejects: Table) -> None:
     Several processes may do this at the same time: each load's rejects are committed once. Raises PipelineError when a
     property is damaged.
     """
-    waiting = [load for load in loads_of(table) if MESSAGES in load.properties]
+    waiting = [load for load in loads_of(table) if changes_rejects(load.properties)]
     missing = set(rejects.filter_committed(load_user(table.name), [load.number for load in waiting]))
     for load in waiting:
         if load.number in missing and load.properties.get(OF_TABLE) in (None, _identity(rejects)):
-            _publish(table, rejects, load.number, load.properties[MESSAGES])
+            _delete_replaced(table, rejects, load)
+            if MESSAGES in load.properties:
+                _publish(table, rejects, load.number, load.properties[MESSAGES])
 
 
 def publish_before_expiry(settings: Settings, spec: TableSpec, table: Table) -> None:
@@ -90,6 +142,20 @@ def check_share(table: Table, spec: TableSpec, written: Written) -> None:
             f"{spec.name} was not changed: {written.rows_rejected:,} of {written.rows_read:,} rows do not fit "
             f"({share:.1%}), and rejects.max_share is {spec.rejects.max_share:.1%}; {'; '.join(written.examples)}"
         )
+
+
+def _delete_replaced(table: Table, rejects: Table, load: LoadSnapshot) -> None:
+    """Delete the rejects of older loads of the files that a load has read again."""
+    try:
+        data = base64.b64decode(load.properties.get(REPLACED, ""), validate=True)
+    except ValueError:
+        raise PipelineError(f"{table.name}: the property {REPLACED} of load {load.number} is damaged") from None
+    digests = {data[at : at + _FILE] for at in range(0, len(data), _FILE)}
+    older = (col("load") < load.number) | col("load").is_null()
+    files = [file for file in _files_of(rejects, older) if digest(file, _FILE) in digests] if digests else []
+    if files:
+        said = {"pipeline.step": f"rejects of {table.name} that load {load.number} replaces"}
+        rejects.delete(older & col("file").is_in(files), properties=said)
 
 
 def _publish(table: Table, rejects: Table, number: int, text: str) -> None:

@@ -38,7 +38,7 @@ def replacement(step: LoadStep, keys: Sequence[str] | None) -> Replace | None:
     """
     if not step.replaces:
         return None
-    if step.spec.write_mode in ("overwrite", "append") or (not keys and step.spec.partitions is not None):
+    if step.spec.write_mode != "overwrite-partitions" or (not keys and step.spec.partitions is not None):
         return Replace(everything=True)
     if not keys or step.spec.partitions is None:
         return Replace()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ from pipelines.protocol import PipelineError
 from pipelines.sources.fetch_step import FetchStep
 from pipelines.sources.files.formats import FileFormat, file_format
 from pipelines.sources.files.listing import SourceFile, list_files, partition_files
+from pipelines.sources.files.pattern import parse_pattern
 
 
 def source_files(settings: Settings, source: FilesSource, partitions: Sequence[str] | None) -> list[SourceFile]:
@@ -19,23 +21,19 @@ def source_files(settings: Settings, source: FilesSource, partitions: Sequence[s
 
     Where ``source.path`` is relative, ledgers name the files by it, so that the folder can be moved.
     """
-    pattern = source.path
-    root = settings.landing if source.fetch else settings.folder
-    is_relative = "://" not in pattern and not pattern.startswith("/")
+    pattern = parse_pattern(source.path)
+    root = os.path.abspath(settings.landing if source.fetch else settings.folder)
+    is_relative = not pattern.root and not pattern.is_absolute
     if is_relative:
-        pattern = _escaped(f"{root}/") + pattern
-    options = settings.storage_for(pattern)
+        pattern = pattern.below(root)
+    options = settings.storage_for(source.path)
     if partitions is not None and "{" in source.path:
         found = partition_files(pattern, partitions, options)
     else:
         found = list_files(pattern, options)
-    start = f"{root}/"
-    return [replace(file, name=file.path.removeprefix(start)) for file in found] if is_relative else found
-
-
-def _escaped(path: str) -> str:
-    """Return the text of a path as a pattern that matches only this path."""
-    return path.replace("{", "{{").replace("}", "}}")
+    if not is_relative:
+        return found
+    return [replace(file, name=os.path.relpath(file.ledger_name, root)) for file in found]
 
 
 def fetch_files(settings: Settings, spec: TableSpec, source: FilesSource, partitions: Sequence[str] | None) -> None:

@@ -29,6 +29,7 @@ from paimon_core.table.table import Table
 from paimon_core.write.postpone import writer_name
 from paimon_core.write.staging import Staged, StagingWriter, is_staged
 from paimon_core.write.table_writer import TableWriter
+from pipelines.load.reject_rows import Stamp
 from pipelines.protocol import PipelineError
 from pipelines.sources.files.rejects import Parsed
 
@@ -44,8 +45,8 @@ EXAMPLES = 3
 class Written:
     """What the tasks of a load wrote, not committed yet; the counts are rows.
 
-    Rows are counted as read where the source delivers them, and as written in the new files; in a table with a key,
-    where rows with the same key are merged, when the writer has put them into buckets.
+    Rows are counted as read where the source delivers them, and as written when the writer has received them: in a
+    table without a key in the new files, in one with a key, where rows are merged, before that.
     """
 
     messages: tuple[CommitMessage, ...] = ()
@@ -58,11 +59,20 @@ class Written:
     """The columns of the source that the table does not have, and that the declaration ignores."""
     lineage: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
     """The columns of inputs (table, column) from which each column is computed, where that is known."""
+    reports: tuple[bytes, ...] = ()
+    """What tasks say about the splits that they have read."""
+    entries: Mapping[str, str] = field(default_factory=dict)
+    """Properties of the snapshot that are known only when all is read."""
 
     @property
     def rows_rejected(self) -> int:
         """The rows in the new files of rejects."""
         return row_count(self.rejects)
+
+    @property
+    def rows_merged(self) -> int:
+        """The written rows that are not in the new files, because the load has a newer row with the same key."""
+        return self.rows_written - row_count(self.messages)
 
 
 def row_count(messages: Sequence[CommitMessage]) -> int:
@@ -81,6 +91,7 @@ class _Answer:
     rows_written: int = 0
     examples: list[str] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
+    reports: list[bytes] = field(default_factory=list)
     error: str | None = None
 
     def to_bytes(self) -> bytes:
@@ -104,6 +115,7 @@ def write_parts(
     read: ReadPart,
     table: Table,
     rejects: Table,
+    stamp: Stamp,
     *,
     kinds: str | None,
     overwrites: bool,
@@ -112,7 +124,7 @@ def write_parts(
 
     Raises PipelineError when ``read`` raises one in a task; what the other tasks wrote is deleted then.
     """
-    write = _Writing.of(table, rejects, kinds, overwrites)
+    write = _Writing.of(table, rejects, stamp, kinds, overwrites)
 
     def work(payload: bytes) -> bytes:
         return write(int.from_bytes(payload[:4], "big"), read(payload[4:])).to_bytes()
@@ -126,12 +138,13 @@ def write_frame(
     parse: Callable[[pa.Table], Parsed],
     table: Table,
     rejects: Table,
+    stamp: Stamp,
     *,
     kinds: str | None,
     overwrites: bool,
 ) -> Written:
     """Write the rows of a DataFrame, each of whose partitions has all rows of its buckets, as ``write_parts`` does."""
-    write = _Writing.of(table, rejects, kinds, overwrites)
+    write = _Writing.of(table, rejects, stamp, kinds, overwrites)
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         answer = write(0, (parse(rows) for rows in gather(batches)))
@@ -149,18 +162,20 @@ class _Writing:
     target: TableReference
     reject_target: TableReference
     is_keyed: bool
+    stamp: Stamp
     kinds: str | None
     overwrites: bool
     staging: str | None = None
     """The name of the writer in the names of staged files; None where tasks write to buckets."""
 
     @staticmethod
-    def of(table: Table, rejects: Table, kinds: str | None, overwrites: bool) -> _Writing:
+    def of(table: Table, rejects: Table, stamp: Stamp, kinds: str | None, overwrites: bool) -> _Writing:
         context = table.context
         return _Writing(
             TableReference.of(context),
             TableReference.of(rejects.context),
             context.is_keyed,
+            stamp,
             kinds,
             overwrites,
             writer_name() if is_staged(context) else None,
@@ -181,19 +196,21 @@ class _Writing:
             rows_read = 0
             ignored: dict[str, None] = {}
             examples: list[str] = []
+            reports: list[bytes] = []
             for parsed in found:
                 rows, rejected = parsed.rows, parsed.rejects
                 rows_read += parsed.read
                 ignored |= dict.fromkeys(parsed.extra)
+                reports += [parsed.report] if parsed.report else []
                 if len(rows):
                     writer.write(rows, self.kinds)
                 if len(rejected):
-                    reject_writer.write(rejected)
+                    reject_writer.write(self.stamp.rows(rejected, parsed.version))
                     examples += [_sentence(row) for row in rejected.slice(0, EXAMPLES - len(examples)).to_pylist()]
             written = writer.finish() if isinstance(writer, StagingWriter) else Staged(tuple(writer.flush()))
             rejects = [m.to_bytes() for m in reject_writer.flush()]
             rows_written = writer.rows_received if self.is_keyed else row_count(written.messages)
-            return _Answer(written.to_bytes(), rejects, rows_read, rows_written, examples, list(ignored))
+            return _Answer(written.to_bytes(), rejects, rows_read, rows_written, examples, list(ignored), reports)
 
     def _writer(self, lane: int) -> TableWriter:
         context = self.target.open()
@@ -228,6 +245,7 @@ def _collected(encoded: Sequence[bytes], table: Table, rejects: Table) -> tuple[
         sum(answer.rows_written for answer in answers),
         tuple(example for answer in answers for example in answer.examples)[:EXAMPLES],
         tuple(dict.fromkeys(column for answer in answers for column in answer.ignored)),
+        reports=tuple(report for answer in answers for report in answer.reports),
     )
     for answer in answers:
         if answer.error is not None:
@@ -251,6 +269,7 @@ _ANSWER = pa.schema(
         ("rows_written", pa.int64()),
         ("examples", pa.list_(pa.string())),
         ("ignored", pa.list_(pa.string())),
+        ("reports", pa.list_(pa.binary())),
         ("error", pa.string()),
     ]
 )

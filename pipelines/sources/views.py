@@ -5,6 +5,9 @@ The names are replaced by temporary views with unique names, which are dropped a
 
 from __future__ import annotations
 
+import bisect
+import re
+import sys
 import uuid
 from collections import Counter
 from collections.abc import Mapping
@@ -21,6 +24,8 @@ from paimon_core.table.table import Table
 from paimon_core.table.view import TableView
 from pipelines.protocol import PipelineError
 from pipelines.sources.table_names import NamedTable, is_query, named_tables
+
+_LINE_AND_COLUMN = re.compile(r"line (\d+),? pos (\d+)")
 
 
 @dataclass(frozen=True)
@@ -51,14 +56,15 @@ def query_result(spark: SparkSession, query: str, tables: Mapping[str, TableView
     used = list(dict.fromkeys(name for one, name in named if name is not None and one.is_table))
     views = {name: f"paimon_{uuid.uuid4().hex}" for name in used}
     created = []
+    replaced = _replaced(query, named, views)
     try:
         for name, view in views.items():
             _frame(spark, tables[name]).createTempView(view)
             created.append(view)
-        frame = spark.sql(_replaced(query, named, views))
+        frame = spark.sql(replaced.text)
         return QueryResult(frame, {view: name for name, view in views.items()})
     except PySparkException as error:
-        raise _refused(error, views, tables) from None
+        raise _refused(error, query, replaced, views, tables) from None
     finally:
         for view in created:
             spark.catalog.dropTempView(view)
@@ -99,34 +105,69 @@ def _given(named: NamedTable, tables: Mapping[str, TableView | DataFrame]) -> st
     return None
 
 
-def _replaced(query: str, named: list[tuple[NamedTable, str | None]], views: Mapping[str, str]) -> str:
+@dataclass(frozen=True)
+class _Replaced:
+    """A query with the names of views; ``pieces``: where each piece begins in it and in the query as it was given."""
+
+    text: str
+    pieces: tuple[tuple[int, int], ...]
+
+    def original(self, position: int) -> int:
+        """Return the place in the given query of a place in the text; within a name, that of the name."""
+        at = bisect.bisect_right(self.pieces, (position, sys.maxsize)) - 1
+        begin, given = self.pieces[max(at, 0)]
+        end = self.pieces[at + 1][1] if at + 1 < len(self.pieces) else sys.maxsize
+        return min(given + position - begin, end)
+
+
+def _replaced(query: str, named: list[tuple[NamedTable, str | None]], views: Mapping[str, str]) -> _Replaced:
     """Return the query with the names of views, and an alias where a table had none."""
     last = Counter(name.split(".")[-1].lower() for name in views)
-    out, position = [], 0
+    text, position, pieces = "", 0, [(0, 0)]
     for one, name in named:
         if name is None or name not in views:
             continue
         short = name.split(".")[-1]
         alias = f"`{short if last[short.lower()] == 1 else name}`"
-        text = f"`{views[name]}`" + (f" AS {alias}" if one.takes_alias else "") if one.is_table else alias
-        out += [query[position : one.start], text]
-        position = one.end
-    return "".join([*out, query[position:]])
+        view = f"`{views[name]}`" + (f" AS {alias}" if one.takes_alias else "") if one.is_table else alias
+        text += query[position : one.start]
+        pieces.append((len(text), one.start))
+        text, position = text + view, one.end
+        pieces.append((len(text), position))
+    return _Replaced(text + query[position:], tuple(pieces))
 
 
-def _refused(error: PySparkException, views: Mapping[str, str], tables: Mapping[str, object]) -> PipelineError:
+def _refused(
+    error: PySparkException,
+    query: str,
+    replaced: _Replaced,
+    views: Mapping[str, str],
+    tables: Mapping[str, object],
+) -> PipelineError:
+    place = _place(error, query, replaced)
     if error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND":
         relation = str((error.getMessageParameters() or {}).get("relationName", ""))
-        return _undeclared(relation.replace("`", ""), tables)
-    text = _first_line(error)
+        return _undeclared(relation.replace("`", ""), tables, place)
+    text = re.sub(r";? ?\(?line \d+,? pos \d+\)?;?$", "", _first_line(error))
     for name, view in views.items():
         text = text.replace(view, name)
-    return PipelineError(f"the query cannot be run: {text}")
+    return PipelineError(f"the query cannot be run{place}: {text}")
 
 
-def _undeclared(name: str, tables: Mapping[str, object]) -> PipelineError:
+def _place(error: PySparkException, query: str, replaced: _Replaced) -> str:
+    """Return ``, at line 2, column 5`` of the given query; an empty text where Spark does not say the place."""
+    found = _LINE_AND_COLUMN.search(str(error))
+    if found is None:
+        return ""
+    lines = replaced.text.splitlines(keepends=True)
+    position = sum(map(len, lines[: int(found[1]) - 1])) + int(found[2])
+    before = query[: replaced.original(position)]
+    return f", at line {before.count(chr(10)) + 1}, column {len(before) - before.rfind(chr(10))}"
+
+
+def _undeclared(name: str, tables: Mapping[str, object], place: str = "") -> PipelineError:
     return PipelineError(
-        f"the query names {name}, which is not one of its tables: {', '.join(sorted(tables)) or 'it has none'}"
+        f"the query names {name}{place}, which is not one of its tables: {', '.join(sorted(tables)) or 'it has none'}"
     )
 
 

@@ -39,6 +39,7 @@ def test_every_table_is_an_asset_with_checks_and_a_compaction_job(definitions: d
     assert checks == {
         *((key, audit) for key in keys for audit in ("rows", "keys", "files", "fsck")),
         ("shop/orders", "unique"),
+        ("dws/revenue", "stale"),
     }
     jobs = {job.name for job in definitions.resolve_all_job_defs()}
     assert {f"compact__{name.replace('.', '_')}" for name in TABLES} | {"nightly", "sweep", "audit"} <= jobs

@@ -13,7 +13,8 @@ import pytest
 
 from assets.demo_loads import load_tables
 from assets.demo_runs import Demo
-from pipelines.load.ledger import FILES, TOTAL, LoadedFiles
+from pipelines.load.load_snapshot import FILES, TOTAL
+from pipelines.load.loaded_files import LoadedFiles
 from pipelines.load.source_files import source_files
 from pipelines.load_properties import load_user
 from pipelines.tables import open_table

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import pyarrow as pa
 import pytest
 
 from assets import file_sensor
@@ -16,7 +17,9 @@ from assets.file_requests import Look, decide, listed
 from assets.lake import build_definitions
 from assets.loads import RANGE_END, RANGE_START
 from pipelines.lake import Settings
-from pipelines.load.ledger import FILES, TOTAL, Ledger, LoadedFiles
+from pipelines.load.ledger import Ledger
+from pipelines.load.load_snapshot import FILES, TOTAL
+from pipelines.load.loaded_files import LoadedFiles
 from pipelines.load_properties import load_user
 from pipelines.tables import open_table
 from tests.support.declared_lakes import declared_lake
@@ -212,6 +215,22 @@ def test_the_ledger_is_read_only_when_something_changed(
     monkeypatch.undo()
     os.utime(path, (1, 1))
     assert "changed files" in (tick(settings, cursor).skip_message or "")
+
+
+def test_lost_rows_are_told_and_nothing_is_requested(tmp_path: Path, tick: Tick) -> None:
+    settings = declared_lake(tmp_path, {"d.t": files_of("data/{date}.csv") + DAYS})
+    put(settings, "2024-01-01.csv")
+    load(settings, "d.t")
+    table = open_table(settings, "d.t")
+    loaded = LoadedFiles({b"12345678": b"1234"}).to_text()
+    table.write(pa.table({"id": [1]}), user=load_user("d.t"), identifier=2, properties={FILES: loaded, TOTAL: "2"})
+    for file in Path(table.location).rglob("data-*.parquet"):
+        file.unlink()
+    table.maintenance.apply(table.maintenance.plan_missing_removal())
+    put(settings, "2024-01-02.csv")
+    data = tick(settings, None)
+    assert data.run_requests == []
+    assert "d.t: 1 row lost: snapshot 3 removed missing data files" in (data.skip_message or "")
 
 
 def test_files_are_requested_again_after_a_rollback(tmp_path: Path, tick: Tick) -> None:

@@ -55,7 +55,7 @@ TABLES: dict[str, Case] = {
     "a bucket key that is no column": option("bucket-key", "zz", "'zz'", "no column"),
     "a bucket key that is no key": option("bucket-key", "v", "'v'", "primary key column"),
     "a bucket key twice": option("bucket-key", "k,k", "twice"),
-    "a bucket key of nothing": option("bucket-key", "k,,", "bucket-key"),
+    "a bucket key of nothing": option("bucket-key", "k,,k", "bucket-key"),
     "a bucket key without buckets": append_option("bucket-key", "k", "bucket-key", "bucket = N"),
     "buckets without a bucket key": append_option("bucket", "4", "bucket-key"),
     "a bucket key of a partition": case(

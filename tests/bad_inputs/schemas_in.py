@@ -163,7 +163,7 @@ KEYS: dict[str, Case] = {
         InvalidRequest, PAIR, "'v'", "two partitions", primary_key=["k"], partition_by=["v"], options={"bucket": "1"}
     ),
     "a primary key of the partition keys": created(
-        InvalidRequest, PAIR, "not a partition key", primary_key=["v"], partition_by=["v"], options={"bucket": "1"}
+        InvalidRequest, PAIR, "has only partition keys", primary_key=["v"], partition_by=["v"], options={"bucket": "1"}
     ),
     "a partition key of a long name": created(
         InvalidRequest, {"k": "INT", "p" * 250: "STRING"}, "directory|bytes", partition_by=["p" * 250]

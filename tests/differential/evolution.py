@@ -236,12 +236,11 @@ def _type_change(draw: random.Random, of: Evolution, schema: TableSchema, path: 
     number = _id_at(schema.fields, path)
     held = of.types[number] if number is not None else of.types[_id_at(schema.fields, path[:-1]) or 0]
     if kind.children:
-        return (
-            UpdateType(list(path), "STRING") if number is not None and len(path) == 1 and draw.random() < 0.2 else None
-        )
+        becomes_text = number is not None and len(path) == 1 and draw.random() < 0.2
+        return UpdateType(list(path), "STRING", lossy=True) if becomes_text else None
     if number is None:  # an element or a value
         wider = {"INT": "BIGINT", "BIGINT": "DOUBLE"}.get(kind.with_nullable(True).sql)
-        return None if wider is None else UpdateType(list(path), wider)
+        return None if wider is None else UpdateType(list(path), wider, lossy=True)
     new = parse_type(draw.choice(_scalars(of.seed, schema.options)))
     default = next((f.default for f in schema.fields if f.id == number), None)
     if default is not None or not all(_is_safe(old, new) for old in held):
@@ -249,7 +248,7 @@ def _type_change(draw: random.Random, of: Evolution, schema: TableSchema, path: 
     padded = len(held) > 1 and any(old.root is TypeRoot.CHAR for old in held)
     if padded and new.root in (*INTEGERS, TypeRoot.DECIMAL):
         return None  # a 7 that a compaction cast to CHAR(4) has blanks after it, and is no number on either side
-    return None if new == kind.with_nullable(True) else UpdateType(list(path), new.sql)
+    return None if new == kind.with_nullable(True) else UpdateType(list(path), new.sql, lossy=True)
 
 
 def _is_safe(old: DataType, new: DataType) -> bool:

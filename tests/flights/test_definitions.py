@@ -43,16 +43,16 @@ def test_the_tables_their_checks_and_their_jobs(definitions: dg.Definitions) -> 
         checks[".".join(key.asset_key.path)].add(key.name)
     audits = {"rows", "keys", "files", "fsck", "unique"}
     own = {
-        "dws.carrier_day": {"counts_every_flight"},
+        "dws.carrier_day": {"counts_every_flight", "stale"},
         "ods.flights": {"not_null_dep_time", "accepted_values_origin"},
         "ods.weather": {"range_humid"},
     }
     assert checks == {name: audits | own.get(name, set()) for name in TABLES}
     jobs = {job.name for job in definitions.resolve_all_job_defs() if not job.name.startswith("_")}
     compactions = {f"compact__{name.replace('.', '_')}" for name in TABLES}
-    assert jobs == compactions | {"nightly", "sweep", "audit"}
+    assert jobs == compactions | {"nightly", "sweep", "audit", "load__dws_carrier_day"}
     sensors = {sensor.name for sensor in definitions.get_repository_def().sensor_defs}
-    assert sensors == {"compaction", "inputs"}
+    assert sensors == {"compaction", "inputs", "stale_partitions"}
 
 
 def test_partitions_and_backfill_policies(definitions: dg.Definitions) -> None:

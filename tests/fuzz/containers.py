@@ -12,12 +12,14 @@ from typing import Any
 
 from paimon_core.codec.avro_codecs import CODECS, zstd
 from paimon_core.codec.avro_file import AvroReader
+from paimon_core.codec.parquet.footer_checksum import sealed
+from paimon_core.codec.parquet.thrift import BINARY, I32, I64, LIST, STRUCT, Struct, parse_struct, serialize_struct
 from paimon_core.datafile.orc.file_checksum import ChecksumSink
 from paimon_core.datafile.parquet.footer import file_end, footer_of
-from paimon_core.datafile.parquet.footer_checksum import sealed
-from paimon_core.datafile.parquet.thrift import BINARY, I32, I64, LIST, STRUCT, Struct, parse_struct, serialize_struct
 from tests.fuzz.mutators import MOST_BYTES, of_bytes, of_json
 
+_LONG_BYTES = 32 << 20
+"""About the most bytes of a block before it is packed."""
 _SYNC = b"0123456789abcdef"
 _BOMB_BYTES = {"zstandard": 300 << 20, "deflate": 100 << 20, "snappy": 300 << 20}
 _EDGES = (0, 1, -1, 2, 63, 64, 127, 2**31 - 1, -(2**31), 2**31, 2**40, 2**62, 2**63 - 1, -(2**63))
@@ -89,7 +91,8 @@ def of_avro(data: bytes, chance: Random, pool: Sequence[bytes]) -> bytes:
             where = chance.randrange(len(block) + 1)
             blocks[at] = (count, block[:where] + avro_long(chance.choice(_EDGES)) + block[where + 1 :])
         case 9:
-            blocks[at] = (count * 40, block * 40)
+            times = min(40, max(1, _LONG_BYTES // max(1, len(block))))
+            blocks[at] = (count * times, block * times)
         case 10:
             size = chance.choice((1 << 8, 1 << 10, 1 << 12, 1 << 14, 1 << 20, 15 << 20))
             filled = bytes([chance.choice((0, 2, 0x20))]) * size

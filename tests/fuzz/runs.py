@@ -15,14 +15,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.fuzz.worker import CPU_SECONDS, Finding, shortened
+from tests.fuzz.worker import ADDRESS_SPACE_MB, CPU_SECONDS, Finding, shortened
 
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = Path(__file__).with_name("corpus")
 _UNLIMITED = 10**12
 _CRASH_TRIES = 12
 _MOST_CRASHES = 6
-_STUCK_SECONDS = 120
+_STUCK_SECONDS = 600
+_ENVIRONMENT = {"PYTHONPATH": str(ROOT), "ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
+"""Other allocators, and an arena for each thread, reserve more address space than they use."""
 
 
 @dataclass
@@ -47,14 +49,20 @@ def kept(name: str, finding: Finding) -> Path:
     return path
 
 
-def replay(inputs: Sequence[tuple[str, Path]]) -> list[tuple[str, Path, Finding]]:
+def replay(
+    inputs: Sequence[tuple[str, Path]], address_space_mb: int = ADDRESS_SPACE_MB
+) -> list[tuple[str, Path, Finding]]:
     """Run these inputs of targets, and return the findings; a crash does not stop the rest."""
     found = []
     start = 0
     while start < len(inputs):
         part = inputs[start:]
         with tempfile.TemporaryDirectory() as folder:
-            task = {"inputs": [(name, str(path)) for name, path in part], "current": f"{folder}/current"}
+            task = {
+                "inputs": [(name, str(path)) for name, path in part],
+                "current": f"{folder}/current",
+                "address_space_mb": address_space_mb,
+            }
             lines, died = _work(task)
             found += [(*part[line["input"]], _finding(line)) for line in lines if "input" in line]
             if died is None:
@@ -66,7 +74,9 @@ def replay(inputs: Sequence[tuple[str, Path]]) -> list[tuple[str, Path, Finding]
     return found
 
 
-def explore(name: str, seconds: float, seed: int, most: int = _UNLIMITED) -> Report:
+def explore(
+    name: str, seconds: float, seed: int, most: int = _UNLIMITED, *, address_space_mb: int = ADDRESS_SPACE_MB
+) -> Report:
     """Fuzz one target; a worker that ends is started again for the rest of the time."""
     report = Report()
     left, crashes = seconds, 0
@@ -79,6 +89,7 @@ def explore(name: str, seconds: float, seed: int, most: int = _UNLIMITED) -> Rep
                 "seed": seed + 1000 * crashes,
                 "seconds": left,
                 "most": most - report.count,
+                "address_space_mb": address_space_mb,
             }
             started = os.times().elapsed
             lines, died = _work(task, left + _STUCK_SECONDS)
@@ -90,25 +101,30 @@ def explore(name: str, seconds: float, seed: int, most: int = _UNLIMITED) -> Rep
             if died is None:
                 break
             crashes += 1
-            if (finding := _confirmed(name, _current(folder))) is not None:
+            if (finding := _confirmed(name, _current(folder), address_space_mb)) is not None:
                 report.findings.append(finding)
     return report
 
 
-def _confirmed(name: str, data: bytes) -> Finding | None:
+def _confirmed(name: str, data: bytes, address_space_mb: int) -> Finding | None:
     """Run the input that a worker ended with again, without tracing, and return a short one with the same outcome."""
-    first = _alone(name, data)
+    first = _alone(name, data, address_space_mb)
     if first is None:
         return None
-    small = shortened(data, lambda other: (f := _alone(name, other)) is not None and f.kind == first.kind, _CRASH_TRIES)
+
+    def same(other: bytes) -> bool:
+        found = _alone(name, other, address_space_mb)
+        return found is not None and found.kind == first.kind
+
+    small = shortened(data, same, _CRASH_TRIES)
     return Finding(first.kind, first.place, small, first.detail)
 
 
-def _alone(name: str, data: bytes) -> Finding | None:
+def _alone(name: str, data: bytes, address_space_mb: int) -> Finding | None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "input"
         path.write_bytes(data)
-        return next((finding for _, _, finding in replay([(name, path)])), None)
+        return next((finding for _, _, finding in replay([(name, path)], address_space_mb)), None)
 
 
 def _current(folder: str) -> bytes:
@@ -129,7 +145,7 @@ def _work(task: dict[str, Any], timeout: float | None = None) -> tuple[list[dict
         text=True,
         check=False,
         cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ | _ENVIRONMENT,
         timeout=timeout,
     )
     lines = list(_lines(done.stdout))

@@ -1,8 +1,9 @@
 """Worker: runs inputs in this process and reports findings, one JSON line each; the parent process sees its end.
 
-A finding is an error that is not one of the target's, more than ``MEMORY_BYTES`` of memory or ``CPU_SECONDS`` of
-processor time for one input. Too much time ends the process by a signal; so does damage that crashes it. The input is
-in the file ``current`` then, which every run writes first.
+A finding is an error that is not one of the target's, an allocation that fails within the address space of the
+process, more than ``MEMORY_BYTES`` of memory or ``CPU_SECONDS`` of processor time for one input. Too much time ends the
+process by a signal; so does damage that crashes it. The input is in the file ``current`` then, which every run writes
+first.
 
 Inputs that execute new lines of the project's code are kept and changed again.
 """
@@ -30,11 +31,12 @@ from typing import Any
 from tests.fuzz.target import Target
 
 CPU_SECONDS = 2.0
-CLOCK_SECONDS = 60.0
+CLOCK_SECONDS = 300.0
 """How long an input may wait; the processor may be shared with many processes."""
 MEMORY_BYTES = 256 << 20
 CURRENT_BYTES = 4 << 20
-_ADDRESSES = 4 << 30
+ADDRESS_SPACE_MB = 1024
+"""The default address space of a worker; the modules of all targets take about 370 MB of it."""
 _MOST_EVENTS = 20_000
 """Executed lines per input that are looked at."""
 _SLOW_SECONDS = 0.1
@@ -83,8 +85,8 @@ class Probe:
             if traced:
                 sys.settrace(self._trace)
             self.target.run(data)
-        except self.target.errors:
-            pass
+        except self.target.errors as error:
+            found = _failed_allocation(error)
         except (Exception, RecursionError, MemoryError) as error:
             found = error
         finally:
@@ -112,6 +114,13 @@ class Probe:
             self.lines.add(place)
             self._new = True
         return self._line
+
+
+def _failed_allocation(error: BaseException | None) -> BaseException | None:
+    """Return the MemoryError that an error of the library was raised for, if any."""
+    while error is not None and not isinstance(error, MemoryError):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def _start_measuring() -> int:
@@ -142,7 +151,10 @@ def fuzz(
         base = chance.choice(pool[-200:] if chance.randrange(2) else pool)
         if base in slow and chance.randrange(_SLOW_SHARE):
             continue
-        data = probe.target.mutate(base, chance, pool[:50])
+        try:
+            data = probe.target.mutate(base, chance, pool[:50])
+        except MemoryError:  # the change needs more memory than the process may take: no finding
+            continue
         start = time.process_time()
         finding, new = probe.run(data, traced=count % 4 == 0)
         if time.process_time() - start > _SLOW_SECONDS:
@@ -216,8 +228,8 @@ def main() -> None:
     task = json.load(sys.stdin)
     warnings.simplefilter("ignore")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    vm = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (vm + _ADDRESSES, vm + _ADDRESSES))
+    most = task["address_space_mb"] << 20
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for number, (name, path) in enumerate(task.get("inputs", ())):
         finding, _ = Probe(_target(name), Path(task["current"])).run(Path(path).read_bytes())

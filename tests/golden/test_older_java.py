@@ -107,12 +107,11 @@ def test_our_write_and_compaction_and_what_java_reads_then(tmp_path, oracle, ver
     ]
 
 
-def test_manifests_in_orc_are_read_and_not_written(tmp_path):
+def test_manifests_in_orc_are_read_and_written(tmp_path):
     table = opened(tmp_path, "0.8.2", "manifests_orc")
-    with pytest.raises(
-        paimon.UnsupportedFeature, match=r"d\.manifests_orc can be read but not written.*manifest\.format"
-    ):
-        table.write(pa.table({"id": pa.array([3], pa.int32()), "name": ["three"]}, schema=table.schema.arrow))
+    before = table.scan().count()
+    table.write(pa.table({"id": pa.array([3], pa.int32()), "name": ["three"]}, schema=table.schema.arrow))
+    assert table.scan().count() == before + 1
 
 
 def test_an_older_name_of_an_option_counts(tmp_path):

@@ -131,3 +131,26 @@ def test_java_sees_a_draft_only_once_it_is_published(oracle, warehouse, table):
         late.publish()
     assert late.again().publish().commit_kind == "APPEND"
     assert len(oracle.dump(str(warehouse), T)) == 9 == table.scan().count()
+
+
+@pytest.mark.parametrize("upgrade", ["true", "false"])
+def test_overwrites_reach_the_same_level_as_in_java(oracle, warehouse, upgrade):
+    fields = [{"name": "k", "type": "BIGINT NOT NULL"}, {"name": "v", "type": "STRING"}]
+    options = {"bucket": "1", "write-only": "true", "overwrite-upgrade": upgrade}
+    create = {"op": "create", "fields": fields, "primaryKeys": ["k"], "options": options}
+    rows = [["+I", 1, "a"], ["+I", 2, "b"]]
+    steps = [
+        {**create, "table": "db.ours"},
+        {**create, "table": "db.java"},
+        {"op": "write", "table": "db.java", "rows": rows},
+        {"op": "write", "table": "db.java", "rows": rows, "overwrite": {}},
+    ]
+    oracle.run(str(warehouse), steps)
+    catalog = paimon.open_catalog(str(warehouse))
+    ours = catalog.table("db.ours")
+    ours.write([{"k": 1, "v": "a"}])
+    ours.overwrite([{"k": 1, "v": "a"}, {"k": 2, "v": "b"}])
+    levels = [catalog.table(name).inspect.files()["level"].to_pylist() for name in ("db.ours", "db.java")]
+    assert levels == [[5 if upgrade == "true" else 0]] * 2
+    (dump,) = oracle.run(str(warehouse), [{"op": "dump", "table": "db.ours"}])
+    assert dump["rows"] == rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -10,11 +11,12 @@ import pytest
 from pyarrow import orc
 
 import paimon_core as paimon
-from paimon_core.datafile.orc.metadata_checks import check_metadata
+from paimon_core.codec.orc.metadata_checks import check_metadata
 from paimon_core.errors import UnsupportedFeature
 from paimon_core.types import parse_type
 from tests.interop.test_java_both_ways import agree
 from tests.support.java_rows import arrow_rows, json_rows
+from tests.support.oracle import Oracle
 
 SCHEMA = pa.schema([("k", pa.int32()), ("v", pa.string())])
 FORMATS = ["orc", "avro"]
@@ -174,3 +176,28 @@ def test_a_filter_of_java_finds_values_that_repeat_in_our_files(oracle, warehous
     steps = [{"op": "dump", "table": "db.t", "projection": [n], "filter": [[n, "=", v]]} for n, v in filters]
     found = [(*f, r["count"]) for f, r in zip(filters, oracle.run(warehouse, steps), strict=True)]
     assert found == [(n, v, 30 // len(REPEATED[types[n]])) for n, v in filters]
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Kolkata", "GMT+05:30"])
+def test_timestamps_around_1970_of_a_java_in_another_time_zone(oracle, warehouse, zone):
+    """Java subtracts a second for a fraction before 1970 in UTC, Arrow before 1970 in the zone of the writer."""
+    times = [
+        hour * 3600 * 10**9 + nanos
+        for hour in (-9000, -24, -6, -5, -4, -1, 0, 1, 5, 6, 24)
+        for nanos in (-(10**9) + 10**6, -1, 0, 999_999, 10**6, 123_456_789, 10**9 + 5)
+    ]
+    column = pa.array([None, *times], pa.timestamp("ns"))
+    nested = pa.array([None if n is None else [n] for n in column.cast(pa.int64()).to_pylist()])
+    rows = pa.table({"t": column, "n": nested.cast(pa.list_(pa.timestamp("ns")))})
+    table = new_catalog(warehouse).create_table("db.t", rows.schema, options={"file.format": "orc"})
+    with contextlib.closing(Oracle(f"-Duser.timezone={zone}")) as elsewhere:
+        elsewhere.run(warehouse, [{"op": "write", "table": "db.t", "rows": json_rows(rows, table.schema.fields)}])
+    read = table.scan()
+    if zone.startswith("GMT"):
+        with pytest.raises(UnsupportedFeature, match=r"time zone of its writer.*GMT\+05:30"):
+            read.to_arrow()
+        return
+    found = sorted(json_rows(read.to_arrow(), table.schema.fields), key=json.dumps)
+    assert found == sorted(oracle.dump(warehouse, "db.t"), key=json.dumps)
+    given = json_rows(rows, table.schema.fields)
+    assert sum(row not in given for row in found) <= 1, "Java itself misreads the last second before 1970 in UTC"

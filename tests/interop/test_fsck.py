@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import paimon_core as paimon
 from paimon_core.fsck.check import check_root
 from paimon_core.storage.fsspec_storage import FsspecStorage
 
@@ -47,3 +48,26 @@ def test_a_table_of_java_is_clean(oracle, warehouse, kind):
     assert report.checked["I7"] >= 5
     assert report.checked["I19"] >= 6
     assert report.checked.get("I20", 0) == (kind in ("lookup", "full-compaction")), report.text()
+
+
+@pytest.mark.parametrize("damage", ["snapshot", "all snapshots", "data file"])
+def test_java_reads_and_writes_a_repaired_table(oracle, warehouse, damage):
+    keys, options = KINDS["keyed"]
+    create = {"op": "create", "table": T, "fields": FIELDS, **keys, "options": options | {"write-only": "true"}}
+    oracle.run(warehouse, [create, *({"op": "write", "table": T, "rows": rows(number)} for number in (1, 2, 30))])
+    table = paimon.open_catalog(warehouse).table(T)
+    table.tags.create("two", 2)
+    context = table.context
+    if damage == "data file":
+        entry = context.manifests.entries_of(context.snapshots.read(3))[-1]
+        context.storage.delete([context.file_path(entry.partition, entry.bucket, entry.file)])
+    for number in {"snapshot": [3], "all snapshots": [1, 2, 3]}.get(damage, []):
+        path = context.paths.snapshot(number)
+        context.storage.overwrite(path, context.storage.read(path)[:200])
+    report = table.maintenance.apply(table.maintenance.plan_repair())
+    ours = sorted(map(tuple, oracle.dump(warehouse, T)))
+    assert len(ours) == table.scan().count() == (82 - report.missing.rows if report.missing else 42)
+    oracle.run(warehouse, [{"op": "write", "table": T, "rows": rows(50)}])
+    assert table.scan().count() == len(ours) + 40
+    if damage != "data file":
+        assert not table.maintenance.check(deep=True).errors

@@ -10,6 +10,7 @@ import pytest
 from paimon_core.table.table import Table
 from pipelines.audit import audit, audits_of
 from pipelines.finding import Finding
+from pipelines.load.rejects import open_rejects
 from tests.support.lakes import SmallLake
 
 NAME = "log.events"
@@ -40,6 +41,19 @@ def test_a_load_that_lost_a_row(dry_lake: SmallLake, table: Table) -> None:
     lost = COUNTS | {"pipeline.rows-read": "3"}
     table.write(pa.table({"id": [3, 4], "text": ["c", "d"]}), user=f"load {NAME}", identifier=2, properties=lost)
     assert [name for name, finding in found(dry_lake).items() if not finding.passed] == ["rows"]
+
+
+def test_lost_rejects_are_told(dry_lake: SmallLake, table: Table) -> None:
+    assert "reject" not in found(dry_lake)["rows"].sentence.replace("rejected", "")
+    rejects = open_rejects(dry_lake.settings, dry_lake.settings.table(NAME))
+    rejects.write([{"file": "in/a.csv", "line": 3}] * 2, user=f"load {NAME}", identifier=1)
+    rejects.write([{"file": "in/b.csv", "line": 4}], user=f"load {NAME}", identifier=2)
+    for file in Path(rejects.location).glob("bucket-0/*.parquet"):
+        file.unlink()
+    rejects.maintenance.apply(rejects.maintenance.plan_missing_removal())
+    told = found(dry_lake)["rows"]
+    assert told.passed
+    assert f"; 3 rejects lost: snapshot 3 of {NAME}__rejects removed missing data files; a load" in told.sentence
 
 
 def test_rows_that_occur_twice(dry_lake: SmallLake, table: Table) -> None:

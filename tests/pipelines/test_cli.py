@@ -35,7 +35,7 @@ ORDERS = ["--table", "shop.orders"]
         (["tag", *ORDERS, "--name", "x"], "shop.orders is not in the lake"),
         (["rollback", *ORDERS], "one of the arguments --snapshot --tag is required"),
         (["audit", *ORDERS], "shop.orders is not in the lake"),
-        (["show"], "there is no table in"),
+        (["show"], "yet: `apply` creates those that are declared"),
         (["show", "--configs", "nowhere"], "nowhere is not a directory: a lake is a folder with base.yaml and tables/"),
         (["polish"], "invalid choice: 'polish'"),
     ],
@@ -91,7 +91,8 @@ def test_loads_audits_and_shows(
     assert main(["audit", *here]) == 0
     audits = [line.split()[:3] for line in capsys.readouterr().out.splitlines()]
     assert audits == [
-        ["ok", f"shop.{t}", f"{a}:"] for t in ("orders", "revenue") for a in ("rows", "keys", "files", "fsck")
+        *(["ok", f"shop.{t}", f"{a}:"] for t in ("orders", "revenue") for a in ("rows", "keys", "files", "fsck")),
+        ["ok", "shop.revenue", "stale:"],
     ]
     assert main(["show", *here]) == 0
     shown = capsys.readouterr().out.splitlines()
@@ -101,6 +102,25 @@ def test_loads_audits_and_shows(
     file.unlink()
     assert main(["audit", "--table", "shop.revenue", *here]) == 1
     assert "WRONG shop.revenue files:" in capsys.readouterr().out
+    # A table that cannot be read hides no other one.
+    (snapshot,) = Path(open_lake(lake.settings).table("shop.revenue").location).glob("snapshot/snapshot-*")
+    snapshot.write_bytes(snapshot.read_bytes()[:100])
+    assert main(["show", *here]) == 1
+    printed, told = capsys.readouterr()
+    lines = [line.split()[:5] for line in printed.splitlines()[2:]]
+    assert [line[:2] for line in lines[:2]] == expected[:2]
+    assert lines[2] == ["shop.revenue", "-", "cannot", "be", "read"]
+    assert "shop.revenue: corrupt-table:" in told
+    assert "`paimon-core repair TABLE`" in told
+    assert main(["check", *here]) == 1
+    assert "shop.revenue: whether partitions are stale is not known: " in capsys.readouterr().out
+    schema = Path(open_lake(lake.settings).table("shop.revenue").location, "schema", "schema-0")
+    schema.write_bytes(b"{")
+    assert main(["check", *here]) == 1
+    assert "shop.revenue cannot be opened: corrupt-table:" in capsys.readouterr().out
+    assert main(["audit", *here]) == 1
+    audits = [line.split()[:2] for line in capsys.readouterr().out.splitlines()]
+    assert audits == [["ok", "shop.orders"]] * 4 + [["WRONG", "shop.revenue"]] * 5
 
 
 @pytest.mark.parametrize("command", ["check", "apply", "show", "audit"])

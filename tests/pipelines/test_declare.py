@@ -1,8 +1,13 @@
 """Declared tables and the tables of the lake: what differs, what is created, and columns written down from files."""
 
+import datetime
+from decimal import Decimal
+from pathlib import Path
+
 import pytest
 
-from pipelines.apply import apply
+from paimon_core.errors import StorageError
+from pipelines.apply import PartlyApplied, apply
 from pipelines.cli import main
 from pipelines.declare import _write_columns, infer
 from pipelines.differences import differences
@@ -104,6 +109,56 @@ def test_a_change_that_is_not_allowed_changes_no_table(folder, old, new, why):
     with pytest.raises(PipelineError, match=why):
         apply(settings)
     assert not open_lake(settings).table_exists("shop.more")
+
+
+@pytest.mark.parametrize("damage", ["schema", "storage"])
+def test_a_damaged_table_does_not_hinder_the_others(folder, capsys, monkeypatch, damage):
+    settings = load_settings("local", configs=folder)
+    apply(settings)
+    if damage == "schema":
+        context = open_table(settings, "shop.revenue").context
+        Path(context.paths.schema(0)).write_text("{")
+    else:
+        catalog = type(open_lake(settings))
+        opened = catalog.table
+        monkeypatch.setattr(catalog, "table", lambda c, name: fails() if "revenue" in name else opened(c, name))
+    change(folder, "  status: STRING", "  status: STRING\n  note: STRING")
+    (folder / "tables" / "shop.more.yaml").write_text("columns: {id: INT}\nprimary_key: id\n")
+    assert main(["apply", "--configs", str(folder)]) == 1
+    out = capsys.readouterr().out.splitlines()
+    assert [line.partition(" ")[2][:16] for line in out] == ["cannot be opened", "shop.more", "shop.orders, whi"]
+    assert out[0].startswith("shop.revenue ")
+    assert "note" in open_table(settings, "shop.orders").schema.names
+    with pytest.raises(PartlyApplied, match=r"shop\.revenue cannot be opened") as partly:
+        apply(load_settings("local", configs=folder))
+    assert partly.value.done == ()
+    change(folder, "amount: DECIMAL(10, 2)", "amount: BINARY(4)")
+    with pytest.raises(PipelineError, match=r"shop\.orders cannot be altered"):
+        apply(load_settings("local", configs=folder))
+
+
+def fails():
+    raise StorageError("no answer")
+
+
+def test_a_type_that_loses_values_is_applied_only_by_name(folder, capsys):
+    settings = load_settings("local", configs=folder)
+    apply(settings)
+    order = {"order_id": 1, "amount": Decimal("1.50"), "reported_on": datetime.date(2024, 1, 1)}
+    open_lake(settings).table("shop.orders").write([order])
+    change(folder, "amount: DECIMAL(10, 2)", "amount: INT")
+    (folder / "tables" / "shop.more.yaml").write_text("columns: {id: INT}\nprimary_key: id\n")
+    at = ["apply", "--configs", str(folder)]
+    assert main(at) == 2
+    told = capsys.readouterr()
+    assert "1.50" in told.err + told.out
+    assert "apply --lossy shop.orders.amount" in told.err + told.out
+    assert not open_lake(settings).table_exists("shop.more")
+    assert main([*at, "--lossy", "shop.orders.amounts"]) == 2
+    assert main([*at, "--lossy", "shop.orders.status"]) == 2
+    assert open_lake(settings).table("shop.orders").schema.by_name["amount"].type.sql == "DECIMAL(10, 2)"
+    assert main([*at, "--lossy", "shop.orders.amount"]) == 0
+    assert open_lake(settings).table("shop.orders").scan(["amount"]).to_arrow()["amount"].to_pylist() == [1]
 
 
 def test_apply_drops_columns_when_it_is_told_to(folder):

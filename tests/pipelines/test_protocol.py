@@ -24,7 +24,7 @@ def test_a_result_is_json() -> None:
 
 
 def test_a_result_is_a_sentence() -> None:
-    assert RESULT.sentence() == "load shop.orders: 25 rows written; 10 rows, snapshot 3, 3 files, 1.5 s"
+    assert RESULT.sentence() == "load shop.orders: 25 rows written; 10 rows visible, snapshot 3, 3 files, 1.5 s"
     rejected = dataclasses.replace(RESULT, details={"rows_rejected": 1200})
     assert rejected.sentence().startswith("load shop.orders: 25 rows written, 1,200 rejected; ")
     skipped = dataclasses.replace(RESULT, commits=(), skipped=("2 files loaded before",))

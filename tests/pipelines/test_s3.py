@@ -56,7 +56,9 @@ BRING = """
         (step.landing / "orders").mkdir(parents=True, exist_ok=True)
         for day in step.partitions:
             text = f"month,id\\n{day[:7]},1\\n{day[:7]},{day[-2:]}\\n"
-            (step.landing / "orders" / f"{day}.csv").write_text(text + "x,none\\n")
+            target = step.landing / "orders" / f"{day}.csv"
+            if not target.exists():
+                target.write_text(text + "x,none\\n")
 """
 
 
@@ -101,7 +103,9 @@ def test_a_lake_on_s3(settings: Settings, lake: SmallLake) -> None:
     assert counts == [{"month": "2024-01", "orders": 3}, {"month": "2024-02", "orders": 1}]
     assert open_table(settings, "shop.stored").scan().to_arrow()["id"].to_pylist() == [7]
     for name in existing(settings):
-        assert all(finding.passed for finding in audit(settings, name)), audit(settings, name)
+        wrong = [finding.sentence for finding in audit(settings, name) if not finding.passed]
+        stale = ["partition 2024-02 (shop.orders changed after snapshot 1); load them again"] if name == MONTHS else []
+        assert wrong == stale
     said = "".join(result.to_json() + result.sentence() for result in results) + repr(settings)
     assert SECRET not in said
     assert SECRET not in repr(open_table(settings, ORDERS).context)

@@ -92,7 +92,9 @@ class History:
     def overwrite(self) -> None:
         new = fake_file(self.table, of="b")
         self.land(message(self.table, new, of="b"), overwrite=Overwrite())
-        self.files = {name: f for name, f in self.files.items() if f[0] != "b"} | {new.file_name: ("b", 0, new)}
+        entries = self.table.manifests.entries_of(self.table.snapshots.latest())
+        (file,) = (e.file for e in entries if e.file.file_name == new.file_name)  # at the level of an overwrite
+        self.files = {name: f for name, f in self.files.items() if f[0] != "b"} | {new.file_name: ("b", 0, file)}
 
     def expire(self) -> None:
         keep = self.chance.randrange(1, 4)

@@ -1,5 +1,6 @@
 """The behaviour that every Storage must have, on all stores."""
 
+import contextlib
 import pickle
 import threading
 import uuid
@@ -104,6 +105,23 @@ def test_parquet_files_are_written_and_read_as_streams(place):
         assert file.read_row_group(3, columns=["a"]) == table.slice(30_000, 10_000).select(["a"])
         assert file.read() == table
     assert storage.list(f"{root}/p=1/bucket-0")[0].size == len(storage.read(path))
+
+
+@pytest.mark.parametrize("place", ["local", "memory", *REMOTE], indirect=True)
+def test_only_the_version_that_was_listed_is_read(place):
+    storage, root = place
+    storage.write(f"{root}/a.bin", b"x" * 2_000_000)
+    (listed,) = storage.list(root)
+    with storage.open_version(listed.path, listed.version) as stream:
+        assert stream.read(3) == b"xxx"
+    with contextlib.suppress(StorageError), storage.open_version(listed.path, listed.version) as stream:
+        storage.overwrite(listed.path, b"y" * 2_000_000)
+        stream.seek(1_000_000)
+        assert stream.read(3) == b"xxx"  # a local file that is open keeps its bytes, other stores raise the error
+    with pytest.raises(StorageError, match="was replaced or changed after it was listed"):
+        storage.open_version(listed.path, listed.version).__enter__()
+    with pytest.raises(FileNotFoundError):
+        storage.open_version(f"{root}/none", listed.version).__enter__()
 
 
 def test_an_exclusive_creation_leaves_the_first_bytes(place):

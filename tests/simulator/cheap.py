@@ -22,7 +22,7 @@ BYTES_PER_ENTRY = 80
 _kept: dict[bytes, Sequence[Any]] = {}
 
 
-def _encode(items: Iterable[Any], compression: str) -> bytes:
+def _encode(items: Iterable[Any], compression: str, form: str = "avro") -> bytes:
     kept = tuple(items)
     token = b"%012d" % len(_kept)
     data = token.ljust(40 + BYTES_PER_ENTRY * len(kept), b".")

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pipelines.lake import ROOT, load_settings
-from pipelines.load.ledger import loads_of
+from pipelines.load.load_snapshot import loads_of
 from pipelines.load_properties import ROWS_READ, ROWS_REJECTED, ROWS_WRITTEN
 from pipelines.new_lake import new_lake
 from pipelines.tables import open_lake
@@ -71,7 +71,8 @@ def content(folder: Path) -> list[Counter[str]]:
     for name in TABLES:
         rows = catalog.table(name).scan().to_arrow()
         rows = rows.drop_columns(["file"]) if "file" in rows.column_names else rows
-        found.append(Counter(json.dumps(row, default=str) for row in rows.to_pylist()))
+        kept = rows.drop_columns([name for name in ("load", "loaded_at") if name in rows.column_names])
+        found.append(Counter(json.dumps(row, default=str) for row in kept.to_pylist()))
     return found
 
 

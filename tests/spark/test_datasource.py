@@ -1,11 +1,13 @@
 """``format("paimon")``, and the bug of Spark 4.3.0 because of which it does not push filters down."""
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 from pyspark.sql.datasource import DataSource, DataSourceReader, EqualTo, InputPartition
 
 import paimon_core as paimon
-from paimon_core.spark import PaimonDataSource
+from paimon_core.spark import PaimonDataSource, read_spark, write_spark
 
 
 @pytest.fixture
@@ -134,6 +136,48 @@ def test_system_tables(spark, warehouse, table):
     writer = spark.createDataFrame([(1,)], "k bigint").write.format("paimon").option("warehouse", warehouse)
     with pytest.raises(Exception, match="can only be read"):
         writer.mode("append").save("db.t$files")
+
+
+def test_changes_between_versions(spark, warehouse, table):
+    table.write([{"k": k, "v": "a"} for k in range(3)])
+    table.write(pa.table({"k": [1, 2], "v": ["b", None]}, schema=table.arrow_schema), kinds=pa.array(["+I", "-D"]))
+
+    def rows(path="db.t", **options):
+        reader = spark.read.format("paimon").option("warehouse", warehouse).options(**options)
+        return sorted(tuple(row) for row in reader.load(path).collect())
+
+    logged, range_ = {"read.changelog": "true"}, {"incremental-between": "1,2"}
+    written = [("+I", 1, "b"), ("-D", 2, None)]
+    assert rows(**logged, **range_) == rows("db.t$audit_log", **range_) == written
+    difference = [("+U", 1, "b"), ("-D", 2, "a"), ("-U", 1, "a")]
+    assert rows(**logged, **range_, **{"incremental-between-scan-mode": "diff"}) == difference
+    assert rows("db.t$binlog", **range_, **{"incremental-between-scan-mode": "diff"}) == [
+        ("+U", [1, 1], ["a", "b"]),
+        ("-D", [2], ["a"]),
+    ]
+    assert rows(**logged) == [("+I", 0, "a"), *written]
+    assert rows(**logged, columns="k") == [("+I", 0), ("+I", 1), ("-D", 2)]
+    with pytest.raises(Exception, match=r"options incremental-\* need read\.changelog = true"):
+        rows(**range_)
+
+
+def test_options_of_the_table_count_in_spark(spark, warehouse, table):
+    spark.dataSource.register(PaimonDataSource)
+    schema = {"p": "STRING", "k": "BIGINT"}
+    options = {"scan.ignore-lost-files": "true", "end-input.watermark": "77", "read.allow.fullScan": "false"}
+    parted = paimon.open_catalog(warehouse).create_table("db.o", schema, partition_by=["p"], options=options)
+    write_spark(spark.createDataFrame([("a", 1), ("b", 2), ("b", 3)], "p string, k bigint"), parted)
+    assert parted.latest_snapshot().watermark == 77
+    with pytest.raises(paimon.InvalidRequest, match=r"read\.allow\.fullScan = false"):
+        read_spark(spark, parted)
+    assert sorted(row.k for row in read_spark(spark, parted, where=paimon.col("p") == "b").collect()) == [2, 3]
+    everything = parted.with_options({"read.allow.fullScan": True})
+    for file in Path(parted.context.paths.root, "p=a").rglob("data-*"):
+        file.unlink()
+    assert sorted(row.k for row in read_spark(spark, everything).collect()) == [2, 3]
+    parted.alter("RESET ('read.allow.fullScan')")
+    found = spark.read.format("paimon").option("warehouse", warehouse).load("db.o").collect()
+    assert sorted(row.k for row in found) == [2, 3]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -85,13 +85,19 @@ class Bucket:
         STORAGE.overwrite(self.path(file), data)
         return file
 
+    def batches(
+        self, file: DataFile, fields: Sequence[DataField] | None = None, **settings: Any
+    ) -> Iterator[pa.RecordBatch]:
+        """Read a file in batches as these fields, by default those of the file."""
+        wanted = self.schema.file_fields if fields is None else fields
+        return read_batches(
+            STORAGE, self.path(file), file=file, file_schema=self.schema, read_fields=wanted, **settings
+        )
+
     def read(self, file: DataFile, fields: Sequence[DataField] | None = None, **settings: Any) -> pa.Table:
         """Read all rows of a file as these fields, by default those of the file."""
         wanted = self.schema.file_fields if fields is None else fields
-        batches = read_batches(
-            STORAGE, self.path(file), file=file, file_schema=self.schema, read_fields=wanted, **settings
-        )
-        return pa.Table.from_batches(list(batches), pa.schema([f.arrow for f in wanted]))
+        return pa.Table.from_batches(list(self.batches(file, wanted, **settings)), pa.schema([f.arrow for f in wanted]))
 
 
 def retyped(schema: TableSchema, **types: str) -> tuple[DataField, ...]:

@@ -10,7 +10,7 @@ from paimon_core.lsm.compaction.schedule import EarlyFull, Moment, OffPeak
 from paimon_core.lsm.compaction.strategy import Level0, Strategy
 from paimon_core.lsm.compaction.universal import UniversalCompaction, full_unit
 from paimon_core.lsm.levels import Levels
-from tests.support.lsm_files import byte_order, data_file
+from tests.support.lsm_files import byte_order, data_file, is_clean
 from tests.support.oracle import java_command
 
 CASES = Path(__file__).resolve().parents[1] / "golden" / "java-picks" / "picks.json"
@@ -64,7 +64,9 @@ def strategy(options):
 def show(name, steps, unit, options, force):
     if unit is None:
         return {}
-    planned = plan_rewrite(unit, key_order=byte_order, small_file_bytes=options["smallFile"], force_rewrite=force)
+    planned = plan_rewrite(
+        unit, key_order=byte_order, small_file_bytes=options["smallFile"], is_clean=is_clean, force_rewrite=force
+    )
     return {
         name: [unit.output_level, int(unit.drop_delete), *numbers(unit.files)],
         steps: [

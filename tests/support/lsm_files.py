@@ -43,3 +43,8 @@ def bucket(*runs: tuple[int, int], num_levels: int = 6) -> Levels:
 def byte_order(key: bytes) -> SortKey:
     """Return the key order of these files."""
     return ((1, key[0]),)
+
+
+def is_clean(file: DataFile) -> bool:
+    """Return whether the record of a file says that it contains no delete."""
+    return file.delete_row_count == 0

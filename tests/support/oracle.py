@@ -168,8 +168,8 @@ class JavaServer:
 class Oracle:
     """Runs scripts with Apache Paimon in Java, in one JVM, one after the other; nothing is kept between scripts."""
 
-    def __init__(self) -> None:
-        self._server = JavaServer("PaimonOracle", QUICK_START)
+    def __init__(self, *java_options: str) -> None:
+        self._server = JavaServer("PaimonOracle", (*QUICK_START, *java_options))
         self._turn = threading.Lock()
 
     def run(

@@ -93,7 +93,7 @@ def test_a_nested_column_is_no_key():
         ([" "], {}, "blank"),
         (["a"], {"primary_key": ["b"]}, "'b'"),
         (["a"], {"partition_by": ["c"]}, "'c'"),
-        (["a"], {"primary_key": ["a"], "partition_by": ["a"]}, "not a partition key"),
+        (["a"], {"primary_key": ["a"], "partition_by": ["a"]}, "add a column to the primary key"),
         (["a"], {"primary_key": ["a", "a"]}, "twice"),
         (["a"], {"types": {"z": "INT"}}, "'z'"),
         ([], {}, "at least one"),

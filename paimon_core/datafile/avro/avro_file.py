@@ -8,7 +8,7 @@ have. Memory is that of the dicts for ``_STEP_BYTES`` bytes of rows.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -24,7 +24,7 @@ from paimon_core.datafile.avro.avro_schema import (
     to_plain,
 )
 from paimon_core.datafile.column_bounds import ColumnBounds
-from paimon_core.datafile.file_format import LEAST_BATCH_ROWS, Arrays, ColumnRange
+from paimon_core.datafile.file_format import Arrays, ColumnRange
 from paimon_core.datafile.statistics import Bounds
 from paimon_core.limits import AVRO_BLOCK_BYTES, AVRO_RATIO, AVRO_RECORDS
 from paimon_core.schema import DataField
@@ -32,6 +32,8 @@ from paimon_core.types import DataType
 
 _STEP_BYTES = 1 << 20
 """Bytes of rows that are converted to dicts at a time; the dicts use about ten times as much memory."""
+_STEP_ROWS = 1 << 12
+"""The most dicts that are converted to columns at a time."""
 _BLOCK_BYTES = 64_000
 
 
@@ -99,10 +101,6 @@ class AvroInput:
         """(): ``batches`` reads the whole file."""
         return ()
 
-    def rows_of(self, size: int, columns: Collection[str]) -> int:
-        """Return LEAST_BATCH_ROWS: rows are always decoded in steps of ``_STEP_BYTES``, whatever the batch size."""
-        return LEAST_BATCH_ROWS
-
     def bounds(self, column: str, dtype: DataType) -> Sequence[ColumnRange]:
         """Return (): Avro files have no statistics."""
         return ()
@@ -113,19 +111,24 @@ class AvroInput:
         row_groups: list[int] | None,
         *,
         batch_rows: int,
+        batch_bytes: int,
         use_threads: bool,
         verify_checksums: bool,
     ) -> Iterator[tuple[int, Arrays]]:
-        """Yield all rows; zstd frames that have a checksum are always verified."""
+        """Yield all rows, in batches of one step at most, whatever ``batch_bytes`` is.
+
+        zstd frames that have a checksum are always verified.
+        """
         with decoding(self._path):
             if not wanted:
                 while (count := self._reader.skip_block()) is not None:
                     yield count, {}
                 return
             types = pa.struct([self.schema.field(name) for name in wanted])
+            step = min(batch_rows, _STEP_ROWS)
             for records in self._steps():
-                for start in range(0, len(records), batch_rows):
-                    yield _columns(records[start : start + batch_rows], types)
+                for start in range(0, len(records), step):
+                    yield _columns(records[start : start + step], types)
 
     def _steps(self) -> Iterator[list[dict[str, Any]]]:
         held: list[dict[str, Any]] = []

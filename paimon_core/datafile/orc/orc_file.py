@@ -5,7 +5,7 @@ Timestamps that Arrow reads or writes wrongly are refused by ``timestamps``; yea
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -13,13 +13,19 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.orc as orc
 
+from paimon_core.arrow.byte_budget import rows_for
+from paimon_core.codec.orc.length_checks import CHECKED_BYTES, rows_within
+from paimon_core.codec.orc.metadata_checks import check_metadata
+from paimon_core.codec.orc.writer_zone import writer_zones
 from paimon_core.datafile.column_bounds import ColumnBounds
 from paimon_core.datafile.field_ids import numbered_schema
-from paimon_core.datafile.file_format import LEAST_BATCH_ROWS, Arrays, ColumnRange, counted_batches
+from paimon_core.datafile.file_format import UNPACKED_BYTES, Arrays, ColumnRange, counted_batches
 from paimon_core.datafile.nested_arrays import assembled, parts, whole, with_inherited_nulls
+from paimon_core.datafile.orc.decoded_sizes import row_bytes
 from paimon_core.datafile.orc.file_checksum import ChecksumSink, verified
-from paimon_core.datafile.orc.metadata_checks import check_metadata
-from paimon_core.datafile.orc.timestamps import check_columns, check_values, leaves
+from paimon_core.datafile.orc.timestamps import as_java_reads, check_columns, check_values, leaves, offset_of
+from paimon_core.datafile.readable_rows import TEXT_BYTES
+from paimon_core.datafile.readable_rows import check_values as check_readable
 from paimon_core.datafile.statistics import Bounds
 from paimon_core.errors import UnsupportedFeature
 from paimon_core.schema import DataField
@@ -32,11 +38,14 @@ STRIPE_BYTES = 16 << 20
 _MAGIC = b"ORC"
 _PACKING_RATIO = 3
 """The approximate ratio of bytes in memory to bytes in a file."""
+_VALUE_BYTES = 8
+"""The approximate minimum size of a value in memory."""
 _BUFFER_BYTES = 1 << 20
 """Bytes that are buffered before they are written to the sink; the encoder writes many small pieces."""
 _BOUND_BYTES = 1024
 """The largest size in bytes of a text that ORC records as a minimum or maximum."""
 _OUT_OF_RANGE = "out of range for nanosecond"
+_NO_ZONE = "Time zone file "
 
 
 class OrcOutput:
@@ -54,6 +63,7 @@ class OrcOutput:
         check_columns(fields, legacy_ltz=legacy_ltz)
         self._sink = sink
         self._fields = tuple(fields)
+        self._compression = compression
         # ORC has no time type: a TIME is stored as an integer.
         self._schema = numbered_schema(
             fields, FIELD_ID, lambda t: pa.int32() if t.root is TypeRoot.TIME else t.to_arrow()
@@ -78,7 +88,8 @@ class OrcOutput:
         return int(self._sink.tell() if self._is_sealed else self._buffer.tell()) + self._unflushed // _PACKING_RATIO
 
     def write(self, rows: pa.Table) -> None:
-        """Add rows; raises InvalidRequest, which names the column, for a timestamp that cannot be read back."""
+        """Add rows; raises InvalidRequest, which names the column, for a value that cannot be read back."""
+        check_readable(rows, self._compression, TEXT_BYTES)
         for field, column in zip(self._fields, rows.columns, strict=True):
             for chunk in column.chunks:
                 check_values(chunk, field.name)
@@ -112,32 +123,28 @@ class OrcOutput:
 class OrcInput:
     """The FileInput for ORC; it reads stripes in parts and supports one pass.
 
-    When the file is opened, its checksum is verified or, for a file without one, its metadata is checked.
+    When the file is opened, its checksum is verified. The metadata of a short file, and of one without a checksum, is
+    checked; it bounds the rows of a batch.
     """
 
     reads_members = False
 
     def __init__(self, source: pa.NativeFile, path: str, *, legacy_ltz: bool) -> None:
         source, is_sealed = verified(source)
-        if not is_sealed:
-            check_metadata(source)
+        is_short = source.size() <= CHECKED_BYTES
+        self._metadata = check_metadata(source) if is_short or not is_sealed else None
         file = orc.ORCFile(source)
         self.schema: pa.Schema = file.schema
         self.row_count: int | None = file.nrows
         self._source = source
         self._path = path
-        self._row_bytes = _PACKING_RATIO * source.size() // max(1, file.nrows)
         self._legacy_ltz = legacy_ltz
+        self._offset: int | None = None
 
     @property
     def row_group_rows(self) -> Sequence[int]:
         """(): ``batches`` reads the whole file."""
         return ()
-
-    def rows_of(self, size: int, columns: Collection[str]) -> int:
-        """Estimate from the file size, as if all columns had the same share of it."""
-        row: int = max(8 * len(columns), self._row_bytes * len(columns) // max(1, len(self.schema)))
-        return max(LEAST_BATCH_ROWS, size // max(1, row))
 
     def bounds(self, column: str, dtype: DataType) -> Sequence[ColumnRange]:
         """Return (): Arrow does not expose the statistics of ORC files."""
@@ -149,6 +156,7 @@ class OrcInput:
         row_groups: list[int] | None,
         *,
         batch_rows: int,
+        batch_bytes: int,
         use_threads: bool,
         verify_checksums: bool,
     ) -> Iterator[tuple[int, Arrays]]:
@@ -160,21 +168,43 @@ class OrcInput:
             yield from counted_batches(self.row_count or 0, batch_rows)
             return
         check_columns([DataField(-1, name, dtype) for name, dtype in wanted.items()], legacy_ltz=self._legacy_ltz)
+        sizes = row_bytes(self._source)
+        width = sum(max(_VALUE_BYTES, sizes.get(name, 0)) for name in wanted)
+        some = rows_for(batch_bytes, width, batch_rows)
+        if self._metadata is not None:
+            some = min(some, rows_within(self._source, self._metadata, wanted, UNPACKED_BYTES))
         scanner = (
             ds.OrcFileFormat()
             .make_fragment(self._source)
-            .scanner(columns=list(wanted), batch_size=batch_rows, use_threads=False, batch_readahead=1)
+            .scanner(columns=list(wanted), batch_size=some, use_threads=False, batch_readahead=1)
         )
         try:
             for batch in scanner.to_batches():
-                yield len(batch), {name: _without_padding(batch[name], dtype) for name, dtype in wanted.items()}
-        except pa.ArrowInvalid as error:
+                yield len(batch), {name: self._column(batch[name], dtype) for name, dtype in wanted.items()}
+        except pa.ArrowException as error:
+            if _NO_ZONE in str(error):
+                raise UnsupportedFeature(
+                    f"{self._path}: the time zone of its writer is not known here: {error}", path=self._path
+                ) from error
             if _OUT_OF_RANGE in str(error):
                 raise UnsupportedFeature(
                     f"{self._path}: years before 1678 and after 2261 in ORC files are not supported: {error}",
                     path=self._path,
                 ) from error
             raise
+
+    def _column(self, array: pa.Array, dtype: DataType) -> pa.Array:
+        return as_java_reads(_without_padding(array, dtype), dtype, self._writer_offset)
+
+    def _writer_offset(self) -> int:
+        if self._offset is None:
+            try:
+                self._offset = offset_of(writer_zones(self._source))
+            except ValueError as error:
+                raise UnsupportedFeature(
+                    f"{self._path}: its timestamps near 1970 need the time zone of its writer: {error}", path=self._path
+                ) from error
+        return self._offset
 
 
 def _with_inherited_nulls(rows: pa.Table) -> pa.Table:

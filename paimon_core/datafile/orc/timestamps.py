@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import UTC, datetime
 from functools import cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_core.datafile.nested_arrays import assembled, parts, whole
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.schema import DataField
 from paimon_core.types import NESTED_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot
@@ -18,6 +21,9 @@ LEGACY_LTZ = "orc.timestamp-ltz.legacy.type"
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _NANOS = 1 << 63
+_SECOND, _MILLI = 10**9, 10**6
+_FARTHEST = 16 * 3600 * _SECOND
+"""More than the offset of any time zone, in nanoseconds."""
 
 
 def leaves(dtype: DataType) -> Iterator[DataType]:
@@ -105,3 +111,51 @@ def _check_values(numbers: pa.Array, per_second: int, column: str) -> None:
                 "use another file.format for finer ones",
                 column=column,
             )
+
+
+def as_java_reads(array: pa.Array, dtype: DataType, offset: Callable[[], int]) -> pa.Array:
+    """Return a decoded column with the timestamps without zone that Arrow moves by a second as Java reads them.
+
+    A writer stores the seconds of a time before 1970 rounded up, and its fraction. Readers subtract a second when there
+    is a fraction of at least a millisecond: Java before 1970 in UTC, Arrow before 1970 in the zone of the writer. They
+    differ for times that lie between the two. ``offset`` returns the seconds from UTC to the zone of the writer; it is
+    called only for an array with such a time near 1970.
+    """
+    if all(leaf.root not in TIMESTAMP_ROOTS for leaf in leaves(dtype)):
+        return array
+    if dtype.root in TIMESTAMP_ROOTS:
+        return array if array.type.tz is not None else _moved(array, offset)
+    array = whole(array)
+    inner = zip(parts(array, array.type), dtype.children, strict=True)
+    return assembled(array, [as_java_reads(part, child.type, offset) for part, child in inner], array.type)
+
+
+def _moved(array: pa.Array, offset: Callable[[], int]) -> pa.Array:
+    numbers = array.cast(pa.timestamp("ns")).cast(pa.int64())
+    found = numbers.fill_null(0).to_numpy(zero_copy_only=False)
+    near = (found > -_FARTHEST) & (found < _FARTHEST)
+    if not near.any() or not (near := near & (found % _SECOND >= _MILLI)).any():
+        return array
+    east, seconds = offset(), found // _SECOND
+    early = near & (seconds >= east - 1) & (seconds < -1)
+    late = near & (seconds >= 0) & (seconds < east)
+    moved = pa.array(found + _SECOND * early - _SECOND * late, pa.int64())
+    return pc.if_else(numbers.is_valid(), moved, None).cast(pa.timestamp("ns")).cast(array.type)
+
+
+def offset_of(zones: Collection[str]) -> int:
+    """Return the seconds from UTC to the time zones of writers, at 1970; raises ValueError unless they have one."""
+    found = {_offset(zone) for zone in zones}
+    if len(found) != 1:
+        raise ValueError(f"its stripes state the zones {sorted(zones)}")
+    return found.pop()
+
+
+def _offset(zone: str) -> int:
+    if zone in ("GMT", "UTC"):
+        return 0
+    try:
+        away = datetime.fromtimestamp(0, UTC).astimezone(ZoneInfo(zone)).utcoffset()
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ValueError(f"its writer states the zone {zone!r}: {error}") from None
+    return 0 if away is None else int(away.total_seconds())

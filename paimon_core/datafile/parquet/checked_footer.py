@@ -14,7 +14,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paimon_core.datafile.parquet.footer import check_raw_footer, read_raw_footer
+from paimon_core.codec.parquet.footer_checks import RowGroup
+from paimon_core.codec.parquet.raw_footer import check_raw_footer, read_raw_footer
+from paimon_core.codec.parquet.thrift import Struct
+from paimon_core.datafile.parquet.decoded_sizes import DecodedSizes
 from paimon_core.datafile.parquet.optional_map_keys import open_metadata, with_maps
 
 KEPT_BYTES = 16 << 20
@@ -34,8 +37,8 @@ class CheckedFooter:
     maps_are_lists: bool
     """Whether ``metadata`` was changed by ``optional_map_keys``."""
     schema: pa.Schema
-    row_groups: tuple[int, ...]
-    """The number of rows of each row group."""
+    row_groups: tuple[RowGroup, ...]
+    sizes: DecodedSizes
     leaves: dict[str, int] = field(default_factory=dict)
     """The positions of the columns that are not nested."""
     known: dict[str, tuple[Bounds, ...]] = field(default_factory=dict)
@@ -57,24 +60,22 @@ def read_checked(source: pa.NativeFile) -> CheckedFooter:
     raw, start = read_raw_footer(source)
     found = _KEPT.find(raw, start)
     if found is None:
-        check_raw_footer(raw, start)
-        found = _opened(raw)
+        found = _opened(raw, *check_raw_footer(raw, start))
         _KEPT.keep(raw, start, found)
     return found
 
 
-def _opened(raw: bytes) -> CheckedFooter:
+def _opened(raw: bytes, footer: Struct, groups: list[RowGroup]) -> CheckedFooter:
     metadata, maps_are_lists = open_metadata(raw)
     schema: pa.Schema = metadata.schema.to_arrow_schema()
     if maps_are_lists:
         schema = pa.schema([f.with_type(with_maps(f.type)) for f in schema])
-    rows = tuple(metadata.row_group(at).num_rows for at in range(metadata.num_row_groups))
     leaves = {}
     for at in range(metadata.num_columns):
         leaf = metadata.schema.column(at)
         if leaf.path == leaf.name and leaf.max_repetition_level == 0:
             leaves[leaf.name] = at
-    return CheckedFooter(raw, metadata, maps_are_lists, schema, rows, leaves)
+    return CheckedFooter(raw, metadata, maps_are_lists, schema, tuple(groups), DecodedSizes.of(footer), leaves)
 
 
 def _bounds(metadata: pq.FileMetaData, row_group: int, leaf: int) -> Bounds:

@@ -1,22 +1,26 @@
 """Decoder: reads an open Parquet file as batches of Arrow arrays by column name.
 
-Memory is one batch, and for each column a page and ``BUFFER_BYTES`` bytes of the file. Arrays have the types of the
-file, except INT96 columns, which have the wanted type.
+Memory is one batch, which the caller bounds in rows and in bytes, and for each column a page and ``BUFFER_BYTES`` bytes
+of the file. Arrays have the types of the file, except INT96 columns, which have the wanted type.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paimon_core.arrow.byte_budget import cut
+from paimon_core.codec.parquet.footer_checks import RowGroup
+from paimon_core.codec.parquet.page_checks import Pages, read_pages, rows_of
+from paimon_core.codec.parquet.thrift import parse_struct
 from paimon_core.datafile.file_format import Arrays, counted_batches
 from paimon_core.datafile.members import leaf_paths
+from paimon_core.datafile.parquet.decoded_sizes import DecodedSizes
 from paimon_core.datafile.parquet.footer import has_int96, int96_as_bytes, repeating_texts
 from paimon_core.datafile.parquet.int96 import without_int96
 from paimon_core.datafile.parquet.optional_map_keys import as_maps, maps_as_lists
-from paimon_core.datafile.parquet.thrift import parse_struct
 from paimon_core.types import STRING_ROOTS, DataType, TypeRoot
 
 BUFFER_BYTES = 1 << 18
@@ -24,6 +28,8 @@ BUFFER_BYTES = 1 << 18
 
 _MANY_ROWS = 1 << 16
 """The minimum of rows in a file for which texts are checked for repeated values."""
+_WORST = 4
+"""How many times ``batch_bytes`` a batch may take at worst, when each text is the longest of its dictionary."""
 
 
 def decode_columns(
@@ -33,7 +39,10 @@ def decode_columns(
     wanted: Mapping[str, DataType],
     row_groups: list[int] | None,
     *,
+    checked_groups: Sequence[RowGroup],
+    sizes: DecodedSizes,
     batch_rows: int,
+    batch_bytes: int,
     use_threads: bool,
     verify_checksums: bool,
     maps_are_lists: bool = False,
@@ -48,12 +57,23 @@ def decode_columns(
         yield from counted_batches(footer.num_rows, batch_rows)
         return
     int96 = has_int96(footer)
-    texts = [name for name, dtype in wanted.items() if dtype.root in STRING_ROOTS]
-    checks_texts = bool(texts) and footer.num_rows >= _MANY_ROWS
+    groups = list(range(footer.num_row_groups)) if row_groups is None else row_groups
+    pages = [read_pages(source, checked_groups[at], wanted) for at in groups]
+    sizes = sizes.with_dictionaries(groups, pages)
+    rows = sizes.batch_rows(wanted, groups, batch_bytes, batch_rows)
+    most = _WORST * batch_bytes
+    leaves = {sizes.leaves[name][0]: name for name, dtype in wanted.items() if dtype.root in STRING_ROOTS}
+    repeating = set(sizes.repeating(leaves.values(), groups))
+    if leaves and footer.num_rows >= _MANY_ROWS:
+        repeating.update(repeating_texts(footer, list(leaves.values())))
+    repeating = _as_dictionaries(repeating, leaves, pages, min(max(rows, default=1), footer.num_rows), most)
+    for at, (group, found) in enumerate(zip(groups, pages, strict=True)):
+        direct = {leaf: p for leaf, p in found.items() if leaves.get(leaf) not in repeating}
+        rows[at] = rows_of(source, checked_groups[group], direct, most, rows[at])
     file = pq.ParquetFile(
         source,
         metadata=_as_bytes(raw_footer, maps_are_lists=maps_are_lists) if int96 else footer,
-        read_dictionary=repeating_texts(footer, texts) if checks_texts else None,
+        read_dictionary=sorted(repeating) or None,
         buffer_size=BUFFER_BYTES,
         pre_buffer=False,
         page_checksum_verification=verify_checksums,
@@ -62,13 +82,41 @@ def decode_columns(
     if any(dtype.root is TypeRoot.ROW for dtype in wanted.values()):
         found = file.schema_arrow
         columns = [path for name, dtype in wanted.items() for path in leaf_paths(name, found.field(name).type, dtype)]
-    for batch in file.iter_batches(batch_rows, row_groups, columns, use_threads):
-        arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
-        if maps_are_lists:
-            arrays = {name: as_maps(array, name) for name, array in arrays.items()}
-        if int96:
-            arrays = {name: without_int96(array, wanted[name], name) for name, array in arrays.items()}
-        yield len(batch), arrays
+    for some, together in _steps(groups, rows):
+        for decoded in file.iter_batches(some, together, columns, use_threads):
+            for batch in cut(decoded, batch_bytes) if repeating else (decoded,):
+                arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
+                if maps_are_lists:
+                    arrays = {name: as_maps(array, name) for name, array in arrays.items()}
+                if int96:
+                    arrays = {name: without_int96(array, wanted[name], name) for name, array in arrays.items()}
+                yield len(batch), arrays
+
+
+def _as_dictionaries(
+    repeating: set[str], leaves: Mapping[int, str], pages: Sequence[Mapping[int, Pages]], rows: int, most: int
+) -> set[str]:
+    """Return the text columns to read as dictionaries: those that repeat, or may take ``most`` bytes in ``rows`` rows.
+
+    Arrow cannot read pages with prefixes as dictionaries.
+    """
+    known = [(leaves[at], found) for group in pages for at, found in group.items() if at in leaves]
+    long = {name for name, found in known if found.texts * rows > most}
+    return (repeating | long) - {name for name, found in known if not found.is_plain}
+
+
+def _steps(groups: Sequence[int], rows: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
+    """Yield batch sizes in rows, and the row groups to decode with each; sizes that differ little become one."""
+    together: list[int] = []
+    least = most = 0
+    for group, some in zip(groups, rows, strict=True):
+        if together and max(most, some) > 2 * min(least, some):
+            yield least, together
+            together = []
+        least, most = (min(least, some), max(most, some)) if together else (some, some)
+        together.append(group)
+    if together:
+        yield least, together
 
 
 def _as_bytes(raw_footer: bytes, *, maps_are_lists: bool) -> pq.FileMetaData:

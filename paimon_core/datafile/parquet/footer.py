@@ -13,15 +13,12 @@ from collections.abc import Collection
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paimon_core.datafile.parquet.footer_checks import check_footer
-from paimon_core.datafile.parquet.footer_checksum import is_sealed
-from paimon_core.datafile.parquet.thrift import I32, Struct, parse_struct, serialize_struct
+from paimon_core.codec.parquet.raw_footer import check_raw_footer, read_raw_footer
+from paimon_core.codec.parquet.thrift import I32, Struct, parse_struct, serialize_struct
 
 _MAGIC = b"PAR1"
 _LENGTH_BYTES = 4
 _END_BYTES = _LENGTH_BYTES + len(_MAGIC)
-_TAIL_BYTES = 1 << 16
-"""Bytes that are read from the end of a file first; they contain most footers completely."""
 _INT96, _FIXED_BYTES, _WIDTH = (I32, 3), (I32, 7), (I32, 12)
 _PLAIN_TEXT_BYTES = 3
 """A text column with fewer bytes per value must be dictionary encoded: plain encoding needs 4 bytes per length."""
@@ -39,27 +36,6 @@ def read_footer(source: pa.NativeFile) -> bytes:
     raw, start = read_raw_footer(source)
     check_raw_footer(raw, start)
     return raw
-
-
-def read_raw_footer(source: pa.NativeFile) -> tuple[bytes, int]:
-    """Return the footer of an open Parquet file, not verified, and its position in the file."""
-    size = source.size()
-    start = max(0, size - _TAIL_BYTES)
-    tail = source.read_at(size - start, start)
-    if len(tail) < 2 * _END_BYTES or not tail.endswith(_MAGIC):
-        raise ValueError("it does not end with the magic bytes of Parquet")
-    length = int.from_bytes(tail[-_END_BYTES : -len(_MAGIC)], "little")
-    end = size - _END_BYTES
-    if length > end - len(_MAGIC):
-        raise ValueError(f"its footer of {length} bytes is longer than the file")
-    raw = tail[-_END_BYTES - length : -_END_BYTES] if length <= end - start else source.read_at(length, end - length)
-    return bytes(raw), end - length
-
-
-def check_raw_footer(raw: bytes, start: int) -> None:
-    """Raise ValueError for an invalid footer; ``start`` is its position in the file."""
-    is_sealed(raw)  # raises ValueError for a wrong checksum
-    check_footer(parse_struct(raw, whole=True), start)
 
 
 def arrow_metadata(footer: bytes) -> pq.FileMetaData:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paimon_core.datafile.file_format import LEAST_BATCH_ROWS, Arrays, ColumnRange
+from paimon_core.codec.parquet.footer_checksum import sealed
+from paimon_core.datafile.file_format import Arrays, ColumnRange
 from paimon_core.datafile.parquet.checked_footer import read_checked
 from paimon_core.datafile.parquet.decoder import decode_columns
 from paimon_core.datafile.parquet.footer import bytes_as_int96, file_end, footer_of
-from paimon_core.datafile.parquet.footer_checksum import sealed
 from paimon_core.datafile.parquet.int96 import with_int96
 from paimon_core.datafile.parquet.parquet_schema import ParquetShape
 from paimon_core.datafile.parquet.stored_bounds import stored_value
+from paimon_core.datafile.readable_rows import readable_parts
 from paimon_core.datafile.statistics import (
     Bounds,
     bounds_of_long_texts,
@@ -29,8 +30,6 @@ from paimon_core.types import DataType
 
 _BUFFER_BYTES = 1 << 20
 """Bytes that are buffered before they are written to the sink; the encoder writes many small pieces."""
-_VALUE_BYTES = 8
-"""The approximate minimum size of a value in memory; many values are smaller in a file."""
 
 
 class ParquetOutput:
@@ -73,11 +72,16 @@ class ParquetOutput:
         return int(self._sink.tell() if self._finished else self._buffer.tell())
 
     def write(self, rows: pa.Table) -> None:
+        """Write a row group, or several of rows that readers would refuse in one; see ``readable_parts``."""
+        if self._holding is None:
+            self._known = {at: least_and_greatest(rows.columns[at]) for at in self._shape.plain}
+        for part in readable_parts(rows, self._shape.fixed["compression"]):
+            self._write(part)
+
+    def _write(self, rows: pa.Table) -> None:
         """Write a row group, with INT96 columns as 12-byte values."""
         schema, int96 = self._shape.schema, self._shape.int96
         columns = rows.columns
-        if self._holding is None:
-            self._known = {at: least_and_greatest(columns[at]) for at in self._shape.plain}
         for at in self._shape.texts:
             if self._known.get(at) is None and (ends := bounds_of_long_texts(columns[at])) is not None:
                 self._long_texts.setdefault(at, {})[self._groups] = ends
@@ -164,19 +168,7 @@ class ParquetInput:
     @property
     def row_group_rows(self) -> Sequence[int]:
         """The number of rows of each row group, as the footer states."""
-        return self._checked.row_groups
-
-    def rows_of(self, size: int, columns: Collection[str]) -> int:
-        """Estimate from the column sizes of the first row group; the sizes are too small for texts that repeat."""
-        if not self._footer.num_row_groups:
-            return LEAST_BATCH_ROWS
-        group = self._footer.row_group(0)
-        stored: dict[str, int] = {}
-        for chunk in map(group.column, range(group.num_columns)):
-            name = chunk.path_in_schema.partition(".")[0]
-            stored[name] = stored.get(name, 0) + chunk.total_uncompressed_size
-        row: int = sum(max(_VALUE_BYTES, stored.get(c, 0) // max(1, group.num_rows)) for c in columns)
-        return max(LEAST_BATCH_ROWS, size // max(1, row))
+        return [group.rows for group in self._checked.row_groups]
 
     def bounds(self, column: str, dtype: DataType) -> Sequence[ColumnRange]:
         """Return the statistics in the footer, as storage values."""
@@ -191,17 +183,21 @@ class ParquetInput:
         row_groups: list[int] | None,
         *,
         batch_rows: int,
+        batch_bytes: int,
         use_threads: bool,
         verify_checksums: bool,
     ) -> Iterator[tuple[int, Arrays]]:
-        """Yield batches; see ``decoder.decode_columns``."""
+        """Yield batches, with fewer rows than ``batch_rows`` where the pages can hold very long values."""
         return decode_columns(
             self._source,
             self._footer,
             self._checked.raw,
             wanted,
             row_groups,
+            checked_groups=self._checked.row_groups,
+            sizes=self._checked.sizes,
             batch_rows=batch_rows,
+            batch_bytes=batch_bytes,
             use_threads=use_threads,
             verify_checksums=verify_checksums,
             maps_are_lists=self._checked.maps_are_lists,

@@ -51,15 +51,16 @@ def plan_rewrite(
     *,
     key_order: KeyOrder,
     small_file_bytes: int,
+    is_clean: Callable[[DataFile], bool],
     force_rewrite: bool = False,
     expires: Callable[[DataFile], bool] | None = None,
 ) -> list[Upgrade | Rewrite]:
     """Return the steps of a unit in key order; files of the unit that are in no step remain unchanged.
 
     Overlapping files are merged, together with adjacent files smaller than ``small_file_bytes``. A file that overlaps
-    no other is upgraded. It is rewritten instead if it may contain deletes and goes to the last level, if ``expires``
-    returns that it contains expired rows (format 16.5), or with ``force_rewrite`` (option
-    compaction.force-rewrite-all-files).
+    no other is upgraded. It is rewritten instead if it goes to the last level without being ``is_clean``, known to
+    contain no delete, if ``expires`` returns that it contains expired rows (format 16.5), or with ``force_rewrite``
+    (option compaction.force-rewrite-all-files).
     """
     if unit.each_alone:
         return [Rewrite((_alone(file),)) for section in intervals(unit.files, key_order) for file in section.files]
@@ -67,8 +68,7 @@ def plan_rewrite(
     pending: list[Section] = []
 
     def move(file: DataFile) -> None:
-        may_hold_deletes = file.delete_row_count is None or file.delete_row_count > 0
-        if force_rewrite or (unit.is_bottom and may_hold_deletes) or (expires is not None and expires(file)):
+        if force_rewrite or (unit.is_bottom and not is_clean(file)) or (expires is not None and expires(file)):
             steps.append(Rewrite((_alone(file),)))
         elif file.level != unit.output_level:
             steps.append(Upgrade(file))

@@ -12,6 +12,7 @@ from paimon_core.maintain.expiry.changelogs import changelog_retention, expire_c
 from paimon_core.maintain.expiry.retention import Retention
 from paimon_core.maintain.expiry.snapshots import ExpireReport, expire
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.snapshot import Snapshot
 
 
 def retentions(
@@ -60,8 +61,10 @@ def expire_retained(
     )
 
 
-def expire_due(context: TableContext, now_millis: int) -> ExpireReport:
+def expire_due(context: TableContext, now_millis: int, committed: list[Snapshot] | None = None) -> ExpireReport:
     """Expire partitions, then consumers, then snapshots and changelogs, as the options request after a write.
+
+    The last snapshot that dropped partitions is appended to ``committed``.
 
     When one of these fails, the others still run. The first error is raised at the end, with the later ones as notes.
     """
@@ -70,7 +73,9 @@ def expire_due(context: TableContext, now_millis: int) -> ExpireReport:
     with _collecting(errors):
         if partitions.is_due_after_write(context):
             plan = partitions.plan_partition_expiry(context, now_millis=now_millis)
-            partitions.apply_partition_expiry(context, plan)
+            dropped = partitions.apply_partition_expiry(context, plan)
+            if committed is not None:
+                committed += map(context.snapshots.read, dropped.snapshots[-1:])
     with _collecting(errors):
         if context.options[consumers.LIFETIME] is not None:
             plan = consumers.plan_consumer_expiry(context, now_millis=now_millis)

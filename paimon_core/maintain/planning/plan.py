@@ -76,13 +76,24 @@ class Plan:
         path outside of the table and of the allowed roots. Raises PlanOutdated when the table has changed
         (``TableState.check``).
         """
+        self._check_operation(context, operation)
+        self.state.check(context, expiry_harms=expiry_harms)
+        self._check_paths(context, operation)
+
+    def check_target(self, context: TableContext, operation: str) -> None:
+        """Do the part of ``check`` that does not read the table: raises InvalidRequest."""
+        self._check_operation(context, operation)
+        self._check_paths(context, operation)
+
+    def _check_operation(self, context: TableContext, operation: str) -> None:
         if (self.operation, self.table, self.branch) != (operation, context.name, context.branch):
             raise InvalidRequest(
                 f"a plan to {self.operation} for table {self.table} (branch {self.branch}) cannot be applied as a plan "
                 f"to {operation} for table {context.name} (branch {context.branch})",
                 table=context.name,
             )
-        self.state.check(context, expiry_harms=expiry_harms)
+
+    def _check_paths(self, context: TableContext, operation: str) -> None:
         roots = [f"{root}/" for root in (context.paths.root, *context.paths.external.paths)]
         for file in self.files:
             root = next(filter(file.path.startswith, roots), None)

@@ -1,15 +1,16 @@
 """Missing files: removes the entries of data files that do not exist, so that the rest of the table can be read.
 
 The rows of these files are lost for good, so use it last: restore files from quarantine, and exclude a temporary
-failure of the storage. The entries are deleted by one OVERWRITE commit, as in Java (format 16.7). Older snapshots still
-reference the files, and reading those snapshots still fails.
+failure of the storage. The entries are deleted by one OVERWRITE commit, as in Java (format 16.7), whose property
+``paimon-core.lost`` says what was lost. Older snapshots still reference the files, and reading those snapshots still
+fails.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from paimon_core.commit.committer import commit
@@ -18,6 +19,7 @@ from paimon_core.errors import PlanOutdated
 from paimon_core.maintain.orphans.quarantine import quarantines
 from paimon_core.maintain.planning.plan import Plan, PlannedFile, Protected
 from paimon_core.maintain.planning.table_state import TableState
+from paimon_core.maintain.repair.loss import LOSS, loss_of
 from paimon_core.metadata.commit_message import deletions
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import latest_entries
@@ -38,6 +40,10 @@ class MissingReport:
     """Paths of the files that the latest snapshot no longer references."""
     rows: int = 0
     """The number of rows that these files contained."""
+    added_by_snapshots: tuple[int, ...] = ()
+    """The snapshots that had added these rows, as far as they are known."""
+    files_of_unknown_snapshots: int = 0
+    """The number of these files whose rows came from snapshots that are not known."""
 
 
 def plan_missing_removal(context: TableContext) -> Plan:
@@ -98,13 +104,36 @@ def apply_missing_removal(context: TableContext, plan: Plan, *, user: str | None
             path=changed[0],
         )
     messages = dropping_vectors(context, deletions(entry for _, entry in missing))
-    committed = commit(messages, context=context, user=user or f"repair-{uuid.uuid4()}")
+    loss = loss_of(context, missing)
+    by = user or f"repair-{uuid.uuid4()}"
+    committed = commit(messages, context=context, user=by, properties={LOSS: loss.to_text()})
     return MissingReport(
         context.name,
         committed[-1] if committed else None,
         tuple(path for path, _ in missing),
-        sum(e.file.row_count for _, e in missing),
+        loss.rows,
+        tuple(sorted(loss.added_by)),
+        loss.unknown,
     )
+
+
+def missing_of(context: TableContext, entries: Sequence[ManifestEntry]) -> list[tuple[str, ManifestEntry]]:
+    """Return path and entry of the live files that neither exist nor wait in a quarantine."""
+    waiting = {f.path for q in quarantines(context) for f in q.files}
+    return [
+        (path, entry)
+        for path, entry in _missing(context, entries)
+        if entry.file.external_path is not None or context.paths.relative(path) not in waiting
+    ]
+
+
+def of_another_size(context: TableContext, entries: Iterable[ManifestEntry]) -> list[tuple[str, int, ManifestEntry]]:
+    """Return path, size and entry of the live files that do not have their recorded size."""
+    paths = {context.file_path(e.partition, e.bucket, e.file): e for e in entries if not _is_elsewhere(context, e)}
+    directories = {path.rpartition("/")[0] for path in paths}
+    sizes = {f.path: f.size for directory in directories for f in context.storage.list(directory)}
+    wrong = [(path, size, e) for path, e in paths.items() if (size := sizes.get(path)) is not None]
+    return [(path, size, e) for path, size, e in wrong if size != e.file.file_size]
 
 
 def _missing(

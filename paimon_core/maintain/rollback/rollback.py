@@ -93,7 +93,7 @@ def rollback(context: TableContext, to: Snapshot) -> Snapshot:
                 context.snapshots.delete([snapshot_id])
         _drop_changelogs(context, to)
         _drop_tags(context, to)
-        if context.snapshots.is_live(to) and context.snapshots.ids()[-1] == to.id:
+        if context.snapshots.is_live(to) and context.snapshots.ids()[-1:] == [to.id]:  # none: it is being dropped
             break
         _recreate(context, to)
     else:

@@ -14,7 +14,7 @@ from typing import Any
 
 from paimon_core.codec.binary_row import decode_row, encode_row, row_decoder
 from paimon_core.codec.record_file import unpacked_blocks
-from paimon_core.errors import CorruptTable, SnapshotNotFound
+from paimon_core.errors import CorruptTable, SnapshotNotFound, with_advice
 from paimon_core.metadata.column_stats import EMPTY_STATS, ColumnStats
 from paimon_core.metadata.entry_columns import Entries, EntryColumns, live, values_of
 from paimon_core.metadata.entry_decoder import decode_manifests
@@ -36,7 +36,9 @@ MOST_TEXTS = 8
 
 
 class ManifestStore:
-    """Reads and writes the manifests of one table; ``compression`` is the option ``manifest.compression``.
+    """Reads and writes the manifests of one table.
+
+    ``compression`` and ``form`` are the options ``manifest.compression`` and ``manifest.format``.
 
     It is pickled without its cache.
     """
@@ -48,15 +50,17 @@ class ManifestStore:
         partition_types: Sequence[DataType],
         compression: str = "zstd",
         cache: ManifestCache | None = None,
+        form: str = "avro",
     ) -> None:
         self.storage = storage
         self.paths = paths
         self.partition_types = tuple(partition_types)
         self.compression = compression
+        self.form = form
         self.cache = ManifestCache() if cache is None else cache
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ManifestStore, (self.storage, self.paths, self.partition_types, self.compression)
+        return ManifestStore, (self.storage, self.paths, self.partition_types, self.compression, None, self.form)
 
     def write_manifests(self, entries: Sequence[ManifestEntry], target_bytes: int) -> list[ManifestFile]:
         """Write entries, in order, as manifests of at least ``target_bytes`` each; only the last may be smaller.
@@ -82,7 +86,7 @@ class ManifestStore:
     ) -> Iterator[tuple[Sequence[ManifestEntry], bytes]]:
         if not entries:
             return
-        data = encode_entries(entries, self.compression)
+        data = encode_entries(entries, self.compression, self.form)
         if len(data) <= target_bytes:
             yield entries, data
             return
@@ -90,10 +94,10 @@ class ManifestStore:
         start = 0
         while start < len(entries):
             end = min(start + step, len(entries))
-            data = encode_entries(entries[start:end], self.compression)
+            data = encode_entries(entries[start:end], self.compression, self.form)
             while len(data) < target_bytes and end < len(entries):
                 end = min(end + 1 + step // 10, len(entries))
-                data = encode_entries(entries[start:end], self.compression)
+                data = encode_entries(entries[start:end], self.compression, self.form)
             yield entries[start:end], data
             start = end
 
@@ -161,7 +165,7 @@ class ManifestStore:
     def write_list(self, files: Sequence[ManifestFile]) -> tuple[str, int]:
         """Write a manifest list, also without files; return its name and its size in bytes (format 3.3)."""
         name = FileNames().next("manifest-list-")
-        data = encode_list(files, self.compression)
+        data = encode_list(files, self.compression, self.form)
         self.storage.write(self.paths.manifest(name), data)
         return name, len(data)
 
@@ -203,7 +207,7 @@ class ManifestStore:
     def write_indexes(self, entries: Sequence[IndexEntry]) -> str:
         """Write an index manifest and return its name."""
         name = FileNames().next("index-manifest-")
-        self.storage.write(self.paths.manifest(name), encode_indexes(entries, self.compression))
+        self.storage.write(self.paths.manifest(name), encode_indexes(entries, self.compression, self.form))
         return name
 
     def may_hold(self, manifest: ManifestFile, partitions: Collection[bytes]) -> bool:
@@ -231,7 +235,7 @@ class ManifestStore:
                 raise SnapshotNotFound(
                     f"snapshot {snapshot.id} of {self.paths.root} has expired: {error}", snapshot=snapshot.id
                 ) from error
-            raise
+            raise with_advice(error, f"Snapshot {snapshot.id} cannot be read without it") from error
 
     @contextlib.contextmanager
     def _decoding(self, paths: Sequence[str]) -> Iterator[None]:

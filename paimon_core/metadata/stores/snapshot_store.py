@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from paimon_core.errors import CorruptTable, SnapshotNotFound, UnsupportedFeature
+from paimon_core.errors import CorruptTable, SnapshotNotFound, UnsupportedFeature, with_advice
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.storage.paths import TablePaths
 from paimon_core.storage.storage import Storage
@@ -81,6 +81,10 @@ class SnapshotStore:
             return hint
         return min(self.ids(), default=None)
 
+    def latest_hint(self) -> int | None:
+        """Return the id in the hint LATEST, which may be stale; None when the hint is missing or damaged."""
+        return self._hint(LATEST)
+
     def earliest_hint(self) -> int | None:
         """Return the id in the hint EARLIEST, which may be stale; None when the hint is missing or damaged."""
         return self._hint(EARLIEST)
@@ -128,10 +132,22 @@ class SnapshotStore:
                 snapshot=snapshot_id,
                 path=path,
             ) from None
-        snapshot = parse_snapshot(data, path)
-        if snapshot.id != snapshot_id:
-            raise CorruptTable(f"{path} contains snapshot {snapshot.id}", path=path, snapshot=snapshot.id)
+        try:
+            snapshot = parse_snapshot(data, path)
+            if snapshot.id != snapshot_id:
+                raise CorruptTable(f"{path} contains snapshot {snapshot.id}", path=path, snapshot=snapshot.id)
+        except CorruptTable as error:
+            raise with_advice(error, self._meaning(snapshot_id)) from error
         return snapshot
+
+    def _meaning(self, snapshot_id: int) -> str:
+        """Return what is lost with a snapshot that cannot be read, and what is left."""
+        ids = self.ids()
+        if [i for i in ids if i > snapshot_id]:
+            return f"Only this version is lost: newer snapshots up to {ids[-1]} have their own files"
+        older = [i for i in ids if i < snapshot_id]
+        left = f"snapshots {older[0]} to {older[-1]} have their own files" if older else "no older snapshot exists"
+        return f"This is the newest snapshot: its commit is lost, {left}"
 
     def as_of(self, time_millis: int) -> Snapshot:
         """Return the latest snapshot committed at or before a time in epoch milliseconds (format 15.4).

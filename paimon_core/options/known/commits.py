@@ -64,7 +64,15 @@ OPTIONS: tuple[Option, ...] = (
     obeyed(
         "commit.force-create-snapshot", BOOLEAN, "false", "commits with an identifier create a snapshot even if empty"
     ),
-    refused("manifest.format", TEXT, "avro", "format of manifests", stops=Stops.WRITES),
+    obeyed(
+        "manifest.format",
+        TEXT,
+        "avro",
+        "format of manifests, which Java up to 2.0 reads by this option",
+        values=("avro", "orc", "parquet"),
+        immutable=True,
+        shared=True,
+    ),
     carried("manifest-sort.enabled", BOOLEAN, "false", "commits sort the entries of manifests by partition"),
     carried(
         "manifest-sort.partition-field", TEXT, "", "partition key by which manifests are sorted; default: the first"
@@ -75,7 +83,13 @@ OPTIONS: tuple[Option, ...] = (
     refused("commit.callbacks", TEXT, "", "Java classes that are called after a commit", stops=Stops.WRITES),
     carried("commit.callback.#.param", TEXT, "", "argument of the Java class #"),
     refused("commit.custom-listeners", TEXT, "", "Java listeners that are called after a commit", stops=Stops.WRITES),
-    carried("visibility-callback.enabled", BOOLEAN, "false", "a commit waits until its rows are compacted or indexed"),
+    refused(
+        "visibility-callback.enabled",
+        BOOLEAN,
+        "false",
+        "a commit waits until its rows are compacted or indexed",
+        stops=Stops.WRITES,
+    ),
     carried(
         "visibility-callback.timeout",
         DURATION,

@@ -138,7 +138,12 @@ OPTIONS: tuple[Option, ...] = (
         "fraction of deleted rows above which compaction rewrites a file of an append table",
         parse_fraction,
     ),
-    carried("compaction.skip-expired-partitions", BOOLEAN, "false", "compaction skips expired partitions"),
+    obeyed(
+        "compaction.skip-expired-partitions",
+        BOOLEAN,
+        "false",
+        "compactions skip partitions that are expired by partition.expiration-time and the strategy values-time",
+    ),
     carried(
         "sort-compaction.range-strategy",
         ENUM,

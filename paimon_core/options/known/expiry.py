@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paimon_core.options.option import BOOLEAN, DURATION, ENUM, INTEGER, TEXT, Option, Stops, carried, obeyed
+from paimon_core.options.option import BOOLEAN, DURATION, ENUM, INTEGER, TEXT, Option, Stops, carried, obeyed, refused
 from paimon_core.options.parsers import parse_positive_millis, whole
 
 OPTIONS: tuple[Option, ...] = (
@@ -89,12 +89,19 @@ OPTIONS: tuple[Option, ...] = (
         values=("success-file",),
         stops=Stops.NOTHING,
     ),
-    carried("partition.end-input-to-done", BOOLEAN, "false", "a batch write marks its partitions as done"),
-    carried(
+    refused(
+        "partition.end-input-to-done",
+        BOOLEAN,
+        "false",
+        "a batch write marks its partitions as done",
+        stops=Stops.WRITES,
+    ),
+    refused(
         "partition.timestamp-format.strict",
         BOOLEAN,
         "false",
         "a write fails when the time of a partition cannot be parsed",
+        stops=Stops.WRITES,
     ),
     carried(
         "partition.idle-time-to-report-statistic",

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from paimon_core.options.option import BOOLEAN, DOUBLE, DURATION, ENUM, INTEGER, LONG, SIZE, TEXT, Option, carried
+from paimon_core.options.option import (
+    BOOLEAN,
+    DOUBLE,
+    DURATION,
+    ENUM,
+    INTEGER,
+    LONG,
+    SIZE,
+    TEXT,
+    Option,
+    carried,
+    obeyed,
+)
 
 OPTIONS: tuple[Option, ...] = (
     carried("sink.parallelism", INTEGER, "", "number of writers"),
@@ -114,6 +126,6 @@ OPTIONS: tuple[Option, ...] = (
     carried(
         "partition.mark-done.recover-from-state", BOOLEAN, "true", "partitions are also marked as done after a restart"
     ),
-    carried("end-input.watermark", LONG, "", "watermark of the end of a bounded stream"),
+    obeyed("end-input.watermark", LONG, "", "watermark of the snapshot of a batch write that states none"),
     carried("filesystem.job-level-settings.enabled", BOOLEAN, "true", "file systems also use the settings of the job"),
 )

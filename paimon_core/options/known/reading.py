@@ -15,7 +15,15 @@ from paimon_core.options.option import (
     obeyed,
     refused,
 )
-from paimon_core.options.parsers import parse_local_time, parse_pair, parse_times, parse_word, parse_word_or_none, whole
+from paimon_core.options.parsers import (
+    parse_local_time,
+    parse_pair,
+    parse_positive_millis,
+    parse_times,
+    parse_word,
+    parse_word_or_none,
+    whole,
+)
 
 OPTIONS: tuple[Option, ...] = (
     obeyed(
@@ -168,19 +176,29 @@ OPTIONS: tuple[Option, ...] = (
     refused("query-auth.enabled", BOOLEAN, "false", "the catalog decides which rows and columns a user reads"),
     obeyed("scan.bounded.watermark", LONG, "", "watermark at which a streaming read ends", stops=Stops.NOTHING),
     carried("scan.manifest.parallelism", INTEGER, "", "number of threads that read manifests"),
-    carried(
-        "scan.ignore-corrupt-files", BOOLEAN, "false", "Java skips files that are damaged; this library raises an error"
+    obeyed(
+        "scan.ignore-corrupt-files",
+        BOOLEAN,
+        "false",
+        "scans leave out data files that are damaged, and tell them",
+        stops=Stops.SCANS,
     ),
-    carried(
-        "scan.ignore-lost-files", BOOLEAN, "false", "Java skips files that are missing; this library raises an error"
+    obeyed(
+        "scan.ignore-lost-files",
+        BOOLEAN,
+        "false",
+        "scans leave out data files that are missing, and tell them",
+        stops=Stops.SCANS,
     ),
     carried("scan.max-splits-per-task", INTEGER, "10", "splits that are kept for one task"),
     carried("scan.plan-sort-partition", BOOLEAN, "false", "splits are ordered by partition"),
-    carried(
+    obeyed(
         "scan.plan-auto-tag-for-read.time-retained",
         DURATION,
         "",
-        "retention of a temporary tag that protects the snapshot of a batch read",
+        "each scan creates a tag with this retention, which protects its snapshot from expiry",
+        parse_positive_millis,
+        stops=Stops.SCANS,
     ),
     obeyed(
         "continuous.discovery-interval",
@@ -189,8 +207,12 @@ OPTIONS: tuple[Option, ...] = (
         "pause between two searches of a streaming read for snapshots",
         stops=Stops.NOTHING,
     ),
-    carried(
-        "streaming.read.snapshot.delay", DURATION, "", "how long a streaming read waits before it reads a snapshot"
+    obeyed(
+        "streaming.read.snapshot.delay",
+        DURATION,
+        "",
+        "age from which a streaming read returns the changes of a snapshot",
+        stops=Stops.NOTHING,
     ),
     obeyed(
         "streaming-read-overwrite",

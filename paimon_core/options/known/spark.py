@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paimon_core.options.option import BOOLEAN, INTEGER, LONG, Option, carried
+from paimon_core.options.option import BOOLEAN, INTEGER, LONG, Option, Stops, carried, obeyed
 
 OPTIONS: tuple[Option, ...] = (
     carried("requiredSparkConfsCheck.enabled", BOOLEAN, "true", "check the settings of the Spark session"),
@@ -29,7 +29,13 @@ OPTIONS: tuple[Option, ...] = (
     carried(
         "read.stream.maxTriggerDelayMs", LONG, "", "milliseconds after which a batch of a stream starts with fewer rows"
     ),
-    carried("read.allow.fullScan", BOOLEAN, "true", "a partitioned table may be read without a filter on partitions"),
+    obeyed(
+        "read.allow.fullScan",
+        BOOLEAN,
+        "true",
+        "false: a scan of a table with partitions fails when its filter leaves out no file",
+        stops=Stops.SCANS,
+    ),
     carried(
         "source.split.target-size-with-column-pruning",
         BOOLEAN,

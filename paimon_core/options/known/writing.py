@@ -70,8 +70,11 @@ OPTIONS: tuple[Option, ...] = (
         "how rows are distributed to the writers of partitions",
         ("none", "hash", "partition_dynamic"),
     ),
-    carried(
-        "overwrite-upgrade", BOOLEAN, "true", "an overwrite moves its files to the highest level without a rewrite"
+    obeyed(
+        "overwrite-upgrade",
+        BOOLEAN,
+        "true",
+        "an overwrite of a table with a primary key puts its files at the last level where their keys do not overlap",
     ),
     obeyed(
         "zorder.var-length-contribution",

@@ -32,7 +32,7 @@ from paimon_core.scan.live_files import ScanCounts
 from paimon_core.scan.plan import ScanPlan
 from paimon_core.scan.prune import PartitionPruner
 from paimon_core.scan.split import Packing, Split
-from paimon_core.table.changes.difference import difference
+from paimon_core.table.changes.difference import PlacedRows, as_changes, difference
 from paimon_core.table.changes.versions import EMPTY, Version, find_version, known, version_of
 from paimon_core.table.query import Scan, new_scan
 
@@ -115,9 +115,20 @@ class DifferenceScan(Scan):
             if left == 0:
                 return
 
+    def changes(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield all rows that differ, with ``rowkind`` first, then ``columns``; of ``where`` only partitions count."""
+        for placed in self._differences():
+            yield from map(_as_table, as_changes(self.context, placed.rows, columns, None))
+
     def _compared(self) -> Iterator[pa.Table]:
-        for placed in () if self.compared is None else difference(self.context, *self.compared, self.where):
-            yield adds(placed.rows)
+        return (adds(placed.rows) for placed in self._differences())
+
+    def _differences(self) -> Iterator[PlacedRows]:
+        return iter(()) if self.compared is None else difference(self.context, *self.compared, self.where)
+
+
+def _as_table(batch: pa.RecordBatch) -> pa.Table:
+    return pa.Table.from_batches([batch])
 
 
 def _partition_test(context: TableContext, where: Predicate | None) -> Any:

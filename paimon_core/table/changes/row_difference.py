@@ -1,20 +1,22 @@
 """Row difference: which rows one version of an append table has more often than the other, whatever files they are in.
 
-Only files of one version alone are read, once. Rows of more than 64 MiB are spread over files on local disk by their
-hash, so that equal rows are compared with each other and memory is bounded; with ``write-buffer-spillable`` = false
-they are compared in memory.
+Only files of one version alone are read. Their rows are read once to be hashed; files with rows that differ are read
+again, unless their rows are among the first ``_HELD_BYTES``. Hashes of 128 bits stand for the rows (decision 0045).
+Memory is a batch of rows, the rows that are held, 1 byte per row, and the hashes of ``BIN_ROWS`` rows: more are spread
+over files on local disk. With ``write-buffer-spillable`` = false all hashes are in memory, 24 bytes per row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from paimon_core.lsm.aggregates.value_codes import same_object
-from paimon_core.lsm.gather import contiguous
+from paimon_core.arrow.byte_budget import decoded_bytes
+from paimon_core.lsm.gather import decoded
 from paimon_core.metadata.context import TableContext
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.read.split_reader import read_split
@@ -22,13 +24,12 @@ from paimon_core.scan.changed_places import ChangedPlace, Part
 from paimon_core.scan.row_ranges import pack_ranges, row_ranges
 from paimon_core.scan.split import Packing, Split
 from paimon_core.schema import KIND_FIELD, RowKind
-from paimon_core.table.changes.row_hashes import row_hashes
-from paimon_core.write.spill import SpilledRun, SpillSpace
+from paimon_core.table.changes.hash_difference import Flags, HashedRows, surplus
+from paimon_core.table.changes.row_hashes import wide_row_hashes
 
-BIN_BYTES = 64 << 20
-_EXPANSION = 4
-"""How many times larger rows are in memory than in their files, roughly."""
-_MOST_BINS = 256
+_SPLIT_BYTES = 64 << 20
+_HELD_BYTES = 32 << 20
+_KINDS = (RowKind.DELETE, RowKind.INSERT)
 
 
 def row_difference(context: TableContext, group: ChangedPlace) -> Iterator[pa.Table]:
@@ -36,21 +37,51 @@ def row_difference(context: TableContext, group: ChangedPlace) -> Iterator[pa.Ta
 
     Equal rows count as often as they occur. Raises StorageError when local disk is full.
     """
-    before, after = _alone(context, group)
-    size = _EXPANSION * sum(part.file.file_size for part in (*before, *after))
-    bins = min(_MOST_BINS, 1 + size // BIN_BYTES)
-    space = SpillSpace.of(context.options) if bins > 1 else None
-    if space is None:
-        sides = [list(_rows(context, group.place[0], side)) for side in (before, after)]
-        yield from _compared(context, *sides)
-        return
-    try:
-        spilled = [_spread(context, space, _rows(context, group.place[0], side), bins) for side in (before, after)]
-        for at in range(bins):
-            sides = [[pa.Table.from_batches(run.batches()) for run in side[at]] for side in spilled]
-            yield from _compared(context, *sides)
-    finally:
-        space.close()
+    sides = [list(_units(context, group.place[0], parts)) for parts in _alone(context, group)]
+    held = _Held()
+    with HashedRows(context.options, sum(unit.row_count for side in sides for unit in side)) as hashed:
+        counts = [[_hash(context, unit, hashed, number, held) for unit in side] for number, side in enumerate(sides)]
+        chosen = surplus(hashed)
+    for kind, side, rows_of, flags in zip(_KINDS, sides, counts, chosen, strict=True):
+        for unit, own in zip(side, np.split(flags, np.cumsum(rows_of))[:-1], strict=True):
+            if own.any():
+                for rows in _chosen(held.rows[unit], own) if unit in held.rows else unit.chosen(own):
+                    yield rows.append_column(KIND_FIELD.arrow, pa.array(np.full(len(rows), kind, np.int8)))
+
+
+@dataclass
+class _Held:
+    """The rows of the first units, as long as all of them are small."""
+
+    rows: dict[_Unit, list[pa.Table]] = field(default_factory=dict)
+    left_bytes: int = _HELD_BYTES
+
+
+def _hash(context: TableContext, unit: _Unit, hashed: HashedRows, side: int, held: _Held) -> int:
+    """Add the hashes of the rows of a unit, and its rows to those that are held; return their number."""
+    before, rows, size = hashed.counts[side], [], 0
+    for some in unit.rows():
+        hashed.add(side, wide_row_hashes(some, context.schema.fields))
+        size += decoded_bytes(some)
+        if size <= held.left_bytes:
+            rows.append(some)
+        else:
+            held.left_bytes = 0
+            rows.clear()
+    if size <= held.left_bytes:
+        held.rows[unit] = rows
+        held.left_bytes -= size
+    return hashed.counts[side] - before
+
+
+def _chosen(batches: Iterable[pa.Table], flags: Flags) -> Iterator[pa.Table]:
+    """Yield the chosen ones of some rows."""
+    start = 0
+    for rows in batches:
+        kept = rows.filter(pa.array(flags[start : start + len(rows)]))
+        start += len(rows)
+        if len(kept):
+            yield decoded(kept)
 
 
 def _alone(context: TableContext, group: ChangedPlace) -> tuple[Sequence[Part], Sequence[Part]]:
@@ -67,83 +98,71 @@ def _ranges(parts: Sequence[Part]) -> list[tuple[Part, ...]]:
     return [tuple(by_name[f.file_name] for f in files) for files in row_ranges([p.file for p in parts])]
 
 
-def _rows(context: TableContext, partition: bytes, parts: Sequence[Part]) -> Iterator[pa.Table]:
-    if context.evolves:
-        for bucket in sorted({part.bucket for part in parts}):
-            yield from _evolved(context, partition, [part for part in parts if part.bucket == bucket])
-        return
-    for part in parts:
-        reader = BucketReader(context, partition, part.bucket, vectors=part.vectors)
-        for batch in reader.file(part.file, context.schema.fields):
+@dataclass(frozen=True, eq=False)
+class _File:
+    """The rows of one file."""
+
+    context: TableContext
+    partition: bytes
+    part: Part
+
+    @property
+    def row_count(self) -> int:
+        return self.part.file.row_count
+
+    @cached_property
+    def _reader(self) -> BucketReader:
+        return BucketReader(self.context, self.partition, self.part.bucket, vectors=self.part.vectors)
+
+    def rows(self) -> Iterator[pa.Table]:
+        """Yield all rows; texts may be dictionaries."""
+        fields = self.context.schema.fields
+        for batch in self._reader.file(self.part.file, fields, encoded=self.context.schema.names):
+            yield pa.Table.from_batches([batch])
+
+    def chosen(self, flags: Flags) -> Iterator[pa.Table]:
+        """Yield the chosen ones of ``rows``."""
+        live = np.ones(self.row_count, np.bool_)
+        deleted = self._reader.deleted(self.part.file)
+        if deleted is not None:
+            live[deleted] = False
+        live[live] = flags
+        for batch in self._reader.file(self.part.file, self.context.schema.fields, rows=live):
             yield pa.Table.from_batches([batch])
 
 
-def _evolved(context: TableContext, partition: bytes, parts: Sequence[Part]) -> Iterator[pa.Table]:
-    vectors = {name: vector for part in parts for name, vector in part.vectors.items()}
-    for files, layout in pack_ranges([part.file for part in parts], Packing(BIN_BYTES, 1)):
-        some = {f.file_name: vectors[f.file_name] for f in files if f.file_name in vectors}
-        total, bucket = parts[0].total_buckets, parts[0].bucket
-        split = Split(partition, bucket, total, 0, files, not layout, layout, vectors=some)
-        yield from read_split(context, split, context.schema.names)
+@dataclass(frozen=True, eq=False)
+class _Ranges:
+    """The rows of some ranges of row ids in a table with data evolution."""
+
+    context: TableContext
+    split: Split
+
+    @property
+    def row_count(self) -> int:
+        return self.split.row_count
+
+    def rows(self) -> Iterator[pa.Table]:
+        """Yield all rows."""
+        return read_split(self.context, self.split, self.context.schema.names)
+
+    def chosen(self, flags: Flags) -> Iterator[pa.Table]:
+        """Yield the chosen ones of ``rows``."""
+        return _chosen(self.rows(), flags)
 
 
-def _spread(context: TableContext, space: SpillSpace, tables: Iterator[pa.Table], bins: int) -> list[list[SpilledRun]]:
-    """Return the rows as runs on local disk, by bin."""
-    runs: list[list[SpilledRun]] = [[] for _ in range(bins)]
-    held: list[pa.Table] = []
-
-    def flush() -> None:
-        if not held:
-            return
-        rows = pa.concat_tables(held)
-        numbers = (row_hashes(rows, context.schema.fields) >> np.uint64(32)) % np.uint64(bins)
-        for at in range(bins):
-            chosen = rows.filter(pa.array(numbers == at))
-            if len(chosen):
-                runs[at].append(space.put(chosen.schema, iter(chosen.to_batches())))
-        held.clear()
-
-    for table in tables:
-        held.append(table)
-        if sum(t.nbytes for t in held) >= BIN_BYTES:
-            flush()
-    flush()
-    return runs
+_Unit = _File | _Ranges
 
 
-def _compared(context: TableContext, before: Sequence[pa.Table], after: Sequence[pa.Table]) -> Iterator[pa.Table]:
-    if not before and not after:
+def _units(context: TableContext, partition: bytes, parts: Sequence[Part]) -> Iterator[_Unit]:
+    if not context.evolves:
+        yield from (_File(context, partition, part) for part in parts)
         return
-    rows = pa.concat_tables([*before, *after])
-    if not len(rows):
-        return
-    count = sum(map(len, before))
-    numbers = _row_numbers(rows)
-    weights = np.bincount(numbers[count:], minlength=len(rows)) - np.bincount(numbers[:count], minlength=len(rows))
-    for kind, start, end, surplus in (
-        (RowKind.DELETE, 0, count, -weights),
-        (RowKind.INSERT, count, len(rows), weights),
-    ):
-        chosen = start + _surplus(numbers[start:end], surplus)
-        if len(chosen):
-            kinds = pa.array(np.full(len(chosen), kind, np.int8))
-            yield rows.take(pa.array(chosen)).append_column(KIND_FIELD.arrow, kinds)
-
-
-def _row_numbers(rows: pa.Table) -> npt.NDArray[np.int64]:
-    """Return one integer per row below the number of rows; equal rows have the same."""
-    found = np.zeros(len(rows), np.int64)
-    for column in rows.columns:
-        values = same_object(contiguous(column))
-        pairs = found * (int(values.max(initial=0)) + 1) + values
-        found = same_object(pa.array(pairs))
-    return found
-
-
-def _surplus(numbers: npt.NDArray[np.int64], surplus: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the positions of the first rows of each number, as many as ``surplus`` says."""
-    order = np.argsort(numbers, kind="stable")
-    ordered = numbers[order]
-    first = np.searchsorted(ordered, ordered, side="left")
-    rank = np.arange(len(ordered)) - first
-    return np.sort(order[rank < surplus[ordered]])
+    for bucket in sorted({part.bucket for part in parts}):
+        own = [part for part in parts if part.bucket == bucket]
+        vectors = {name: vector for part in own for name, vector in part.vectors.items()}
+        for files, layout in pack_ranges([part.file for part in own], Packing(_SPLIT_BYTES, 1)):
+            some = {f.file_name: vectors[f.file_name] for f in files if f.file_name in vectors}
+            yield _Ranges(
+                context, Split(partition, bucket, own[0].total_buckets, 0, files, not layout, layout, vectors=some)
+            )

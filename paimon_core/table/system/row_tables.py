@@ -1,30 +1,40 @@
 """The system tables of rows: ``audit_log``, ``binlog``, ``ro`` and ``row_tracking``.
 
 They are planned as an ordinary read, and so honour the pinned snapshot, the options ``scan.*`` and partition filters.
+Under the options ``incremental-*``, ``audit_log`` and ``binlog`` have the changes between two versions: the rows as
+they were written, with their kinds, or in mode "diff" the difference.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from paimon_core.errors import UnsupportedFeature
 from paimon_core.lsm.levels import num_levels
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.known_deletes import has_no_deletes
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.options.scan_position import scan_position, selects_changes
 from paimon_core.predicate import Predicate
 from paimon_core.read.kept_deletes import ROW_KIND, read_kinds
 from paimon_core.read.split_reader import read_split
 from paimon_core.scan.split import Split
 from paimon_core.schema import SEQUENCE_FIELD, DataField
+from paimon_core.table.changes.incremental import DifferenceScan, incremental_scan
 from paimon_core.table.query import Scan, new_scan
 from paimon_core.table.system.system_table import Rows, SystemTable
 from paimon_core.types import STRING, array_of
 
 ROW_TABLES = ("audit_log", "binlog", "ro", "row_tracking")
+_WITH_KINDS = ("audit_log", "binlog")
+_COMPUTED = b"\0arrow"
+"""The start of a part that contains rows and no split."""
 _SEQUENCE_OPTION = "table-read.sequence-number.enabled"
 _KIND = DataField(SEQUENCE_FIELD.id - 2, ROW_KIND, STRING.with_nullable(False))
 
@@ -41,15 +51,34 @@ class SplitRows:
     """Return the split with fewer files, or None."""
 
     def parts(self) -> Iterator[bytes]:
-        """Yield the splits of one plan."""
-        for split in self.scan().splits():
+        """Yield the splits of one plan; a difference of versions, which has none, is computed here."""
+        scan = self.scan()
+        if isinstance(scan, DifferenceScan):
+            yield from self._differences(scan)
+            return
+        for split in scan.splits():
             chosen = self.select(self.context, split)
             if chosen is not None:
                 yield chosen.to_bytes()
 
     def read(self, part: bytes) -> Iterator[pa.Table]:
         """Yield the rows of one split."""
+        if part.startswith(_COMPUTED):
+            return iter([pa.ipc.open_stream(part[len(_COMPUTED) :]).read_all()])
         return self.read_rows(self.context, Split.from_bytes(part), self.columns)
+
+    def _differences(self, scan: DifferenceScan) -> Iterator[bytes]:
+        if SEQUENCE_FIELD.name in self.columns:
+            raise UnsupportedFeature(
+                f"table {self.context.name}: a difference of versions has no sequence numbers: leave the column out",
+                option=_SEQUENCE_OPTION,
+            )
+        rows = scan.changes(self.columns)
+        for table in as_pairs(rows) if self.read_rows is _in_pairs else rows:
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, table.schema) as writer:
+                writer.write_table(table)
+            yield _COMPUTED + sink.getvalue().to_pybytes()
 
 
 def row_table(context: TableContext, pinned: Snapshot | None, kind: str, name: str) -> SystemTable:
@@ -72,15 +101,26 @@ def row_table(context: TableContext, pinned: Snapshot | None, kind: str, name: s
         columns = tuple(f.name for f in wanted if f.name != ROW_KIND)
         names = [c for c in columns if c in context.schema.by_name] or context.schema.names[:1]
         kept = None if where is None or kind == "binlog" else where.only(context.schema.names)
+        asked = changes_asked(context, pinned, kind)
         scan = SplitRows(
             context,
-            lambda: new_scan(context, _latest(context, pinned), names, kept, None, pinned=pinned is not None),
-            columns if kind in ("audit_log", "binlog") else tuple(names),
-            _READS[kind],
+            lambda: (
+                new_scan(context, _latest(context, pinned), names, kept, None, pinned=pinned is not None)
+                if asked is None
+                else incremental_scan(context, *asked, names, kept, None)
+            ),
+            columns if kind in _WITH_KINDS else tuple(names),
+            _in_pairs if asked is not None and kind == "binlog" else _READS[kind],
         )
         return replace(scan, select=_top_level) if kind == "ro" and context.is_keyed else scan
 
     return SystemTable(name, fields, rows)
+
+
+def changes_asked(context: TableContext, pinned: Snapshot | None, kind: str) -> tuple[str, Any] | None:
+    """Return the option that selects changes, and its value, for a table that can show them; else None."""
+    asked = scan_position(context.options) if pinned is None and kind in _WITH_KINDS else None
+    return asked if asked is not None and selects_changes(*asked) else None
 
 
 def _latest(context: TableContext, pinned: Snapshot | None) -> Snapshot | None:
@@ -108,7 +148,7 @@ def _top_level(context: TableContext, split: Split) -> Split | None:
     files = tuple(f for f in split.files if f.level == top)
     if not files:
         return None
-    raw = all(f.delete_row_count == 0 for f in files)
+    raw = all(has_no_deletes(f, context.options) for f in files)
     layout = () if raw else tuple(((at,),) for at in range(len(files)))
     vectors = {name: v for name, v in split.vectors.items() if name in {f.file_name for f in files}}
     return replace(split, files=files, raw=raw, layout=layout, vectors=vectors)
@@ -117,15 +157,42 @@ def _top_level(context: TableContext, split: Split) -> Split | None:
 def _in_arrays(context: TableContext, split: Split, columns: Sequence[str]) -> Iterator[pa.Table]:
     """Yield rows whose values are arrays of one element, as a batch read of Java's binlog has them."""
     for table in read_kinds(context, split, columns):
-        offsets = pa.array(np.arange(len(table) + 1), pa.int32())
-        arrays = []
-        for name, column in zip(table.column_names, table.columns, strict=True):
-            if name in (ROW_KIND, SEQUENCE_FIELD.name):
-                arrays.append(column)
-            else:
-                values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-                arrays.append(pa.ListArray.from_arrays(offsets, values))
-        yield pa.Table.from_arrays(arrays, names=table.column_names)
+        yield _grouped(table, np.arange(len(table)))
+
+
+def _in_pairs(context: TableContext, split: Split, columns: Sequence[str]) -> Iterator[pa.Table]:
+    return as_pairs(read_kinds(context, split, columns))
+
+
+def as_pairs(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Yield rows whose values are arrays: a -U and the row behind it become one row, as in Java's binlog."""
+    held: pa.Table | None = None
+    for table in tables:
+        rows = table if held is None else pa.concat_tables([held, table])
+        before = pc.equal(rows[ROW_KIND], "-U").to_numpy()
+        cut = len(rows) - bool(len(rows) and before[-1])
+        held = rows.slice(cut) if cut < len(rows) else None
+        is_second = np.zeros(cut, bool)
+        is_second[1:] = before[: max(0, cut - 1)]
+        yield _grouped(rows.slice(0, cut), np.flatnonzero(~is_second))
+    if held is not None:
+        yield _grouped(held, np.arange(1))
+
+
+def _grouped(table: pa.Table, starts: np.ndarray[Any, Any]) -> pa.Table:
+    """Return a row for each group of rows: arrays of their values, the last kind and the first sequence number."""
+    bounds = np.append(starts, len(table))
+    offsets = pa.array(bounds, pa.int32())
+    arrays = []
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        if name == ROW_KIND:
+            arrays.append(values.take(pa.array(bounds[1:] - 1)))
+        elif name == SEQUENCE_FIELD.name:
+            arrays.append(values.take(pa.array(starts)))
+        else:
+            arrays.append(pa.ListArray.from_arrays(offsets, values))
+    return pa.Table.from_arrays(arrays, names=table.column_names)
 
 
 _READS = {"audit_log": read_kinds, "binlog": _in_arrays, "ro": read_split, "row_tracking": read_split}

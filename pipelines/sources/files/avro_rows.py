@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 
+from paimon_core.codec.avro_file import AvroReader
+from paimon_core.codec.avro_plain_schema import array_schema
+from paimon_core.limits import AVRO_BLOCK_BYTES, AVRO_RATIO, AVRO_RECORDS
 from pipelines.protocol import PipelineError
 
 _SIMPLE = {
@@ -38,15 +42,18 @@ def avro_batches(
 ) -> tuple[pa.Schema, Callable[[Sequence[str]], Iterator[pa.RecordBatch]]]:
     """Return the columns of a file, and a function that reads the ones with these names in batches.
 
-    Raises PipelineError for a schema that is not a record or has a union of several types; fastavro's errors are not
-    converted.
+    Blocks are unpacked and their values are counted within the limits of Avro data files. Raises PipelineError for a
+    schema that is not a record or has a union of several types; the errors of decoders are not converted.
     """
     import fastavro
 
-    reader = fastavro.block_reader(stream)
-    node = reader.writer_schema
+    reader = AvroReader(stream, stream.size())
+    node = fastavro.parse_schema(json.loads(reader.schema))
     if not isinstance(node, dict) or node["type"] != "record":
         raise PipelineError(f"file {path}: an Avro file must contain records")
+    counted = array_schema(reader.schema, AVRO_RECORDS)["items"]
+    records = fastavro.parse_schema({"type": "array", "items": node})
+    limit = max(AVRO_BLOCK_BYTES, AVRO_RATIO * reader.size)
     names: dict[str, Any] = {}
     schema = pa.schema([(f["name"], _type(f["type"], names, path, f["name"])) for f in node["fields"]])
 
@@ -54,9 +61,10 @@ def avro_batches(
         used = pa.schema([schema.field(name) for name in wanted])
         held: list[dict[str, Any]] = []
         size = 0
-        for block in reader:
-            held += block
-            size += len(block.bytes_.getbuffer())
+        while (block := reader.next_block(limit)) is not None:
+            block.check_values(counted)
+            held += block.decoded(records)
+            size += len(block.data)
             if size >= block_bytes:
                 yield _batch(held, used)
                 held, size = [], 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -22,6 +23,7 @@ BLOCK_BYTES = 4 << 20
 LINE_BYTES = 64 << 20
 """The longest line or record that is read."""
 _AFTER_BYTES = 64 << 10
+_LONGER_BYTES = 16 << 20
 BOM = b"\xef\xbb\xbf"
 
 Cut = Callable[[bytes, bool], int]
@@ -55,18 +57,11 @@ class TextFile:
         """The compression that the file name states."""
         return compression_of(self.path, self.file_format.kind)
 
-    def open(self) -> pa.NativeFile:
-        """Open the file's uncompressed bytes.
-
-        Raises PipelineError when the file is missing or its size differs from the listed one: its splits no longer fit.
-        """
-        opened = open_source_file(self.path, self.storage_options)
-        if (size := opened.size()) != self.split.file.size:
-            raise PipelineError(
-                f"file {self.path} has {size} bytes, and had {self.split.file.size} when it was listed: list the "
-                "source again"
-            )
-        return opened if self.compression is None else pa.CompressedInputStream(opened, self.compression)
+    @contextmanager
+    def open(self) -> Iterator[pa.NativeFile]:
+        """Open the file's uncompressed bytes; raises PipelineError as ``open_source_file``."""
+        with open_source_file(self.split.file, self.storage_options) as opened:
+            yield opened if self.compression is None else pa.CompressedInputStream(opened, self.compression)
 
     def head(self, lines: int, cut: Cut) -> bytes:
         """Return the first bytes of the file, with this number of whole lines: a BOM and what comes before the rows."""
@@ -79,7 +74,7 @@ class TextFile:
                 if size:
                     end, found = end + first_line(data[end:], cut), found + 1
                     continue
-                more = self.read(stream, self.block_bytes)
+                more = self.read(stream, max(self.block_bytes, min(len(data), _LONGER_BYTES)))
                 is_last, data = not more, data + more
                 self._check(len(data) - end, found)
             return data[:end]
@@ -118,7 +113,9 @@ class TextFile:
         at = self._skip(stream, at - is_inside)
         data = b""
         while True:
-            wanted = self.block_bytes if end is None or at + len(data) < end else _AFTER_BYTES
+            # More and more of a long line, so that it is not searched for its end very often.
+            longer = min(len(data), _LONGER_BYTES)
+            wanted = max(longer, self.block_bytes if end is None or at + len(data) < end else _AFTER_BYTES)
             if end is not None and at + len(data) < end:
                 wanted = min(wanted, end - at - len(data))
             more = self.read(stream, wanted)

@@ -1,6 +1,7 @@
 """Columnar: read Parquet, ORC and Avro files as rows of a table.
 
-A reader holds one batch of about ``block_bytes``; for Parquet in addition one page of each column, for ORC one stripe.
+A reader holds one batch of about ``block_bytes``; for Parquet in addition one page of each column, for ORC up to 32
+batches. Pages and lengths that unpack to more memory are refused before it is taken.
 The ``line`` of a reject is the number of the row in the file, and its ``raw`` text is the row as JSON.
 """
 
@@ -15,6 +16,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from paimon_core.codec.orc import length_checks
+from paimon_core.codec.orc.metadata_checks import check_metadata
+from paimon_core.codec.parquet.page_checks import rows_within
+from paimon_core.codec.parquet.raw_footer import check_raw_footer, read_raw_footer
 from pipelines.protocol import PipelineError
 from pipelines.sources.files.avro_rows import avro_batches
 from pipelines.sources.files.blocks import TextFile
@@ -30,6 +35,10 @@ from pipelines.sources.files.row_builder import RowBuilder, batch_of
 from pipelines.sources.files.typed_values import check_castable, convert_typed, extra_members, missing_members
 
 _BATCH_ROWS = 65_536
+_UNPACKED_BYTES = 64 << 20
+"""The most bytes of a batch; ``block_bytes`` is an estimate."""
+_ORC_RATIO = 3
+"""The approximate ratio of bytes in memory to bytes in an ORC file."""
 
 
 @dataclass(frozen=True)
@@ -98,28 +107,35 @@ def open_columnar(file: TextFile, stream: pa.NativeFile) -> Columnar:
 def _parquet(file: TextFile, stream: pa.NativeFile) -> Columnar:
     import pyarrow.parquet as pq
 
+    # Arrow ends the process for some invalid footers.
+    _, checked = check_raw_footer(*read_raw_footer(stream), statistics=False)
     opened = pq.ParquetFile(stream, pre_buffer=False)
     groups = [opened.metadata.row_group(at) for at in range(opened.metadata.num_row_groups)]
     width = max([group.total_byte_size // max(1, group.num_rows) for group in groups], default=1)
-    rows = max(1, min(_BATCH_ROWS, file.block_bytes // max(1, width)))
+    estimated = max(1, min(_BATCH_ROWS, file.block_bytes // max(1, width)))
 
     def batches(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        tops = [name.partition(".")[0] for name in names]
+        rows = min(estimated, rows_within(stream, checked, tops, _UNPACKED_BYTES))
         yield from opened.iter_batches(batch_size=rows, columns=list(names), use_threads=False)
 
     return Columnar(opened.schema_arrow, batches, opened.metadata.num_rows)
 
 
 def _orc(file: TextFile, stream: pa.NativeFile) -> Columnar:
-    from pyarrow import orc
+    from pyarrow import dataset, orc
 
+    metadata = check_metadata(stream)
     opened = orc.ORCFile(stream)
 
     def batches(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        for stripe in range(opened.nstripes):
-            whole = opened.read_stripe(stripe, columns=list(names))
-            rows = max(1, min(_BATCH_ROWS, file.block_bytes * len(whole) // max(1, whole.nbytes)))
-            for start in range(0, len(whole), rows):
-                yield whole.slice(start, rows)
+        rows = max(1, min(_BATCH_ROWS, file.block_bytes * opened.nrows // max(1, _ORC_RATIO * stream.size())))
+        if metadata is not None:
+            rows = min(rows, length_checks.rows_within(stream, metadata, names, _UNPACKED_BYTES))
+        fragment = dataset.OrcFileFormat().make_fragment(stream)
+        yield from fragment.scanner(
+            columns=list(names), batch_size=rows, use_threads=False, batch_readahead=1
+        ).to_batches()
 
     return Columnar(opened.schema, batches, opened.nrows)
 

@@ -27,8 +27,8 @@ OPTIONS = {
     "timestamp_format": "The same for timestamps.",
     "decimal_point": "`.` or `,`.",
     "ignore_extra_columns": "Whether columns that the table does not have are left out; otherwise they are an error.",
-    "allow_missing_columns": "Whether a column that a file does not have is null; otherwise it is an error. A member "
-    "that a JSON object does not have is always null.",
+    "allow_missing_columns": "Whether a column that a file does not have is null; otherwise it is an error. A JSON "
+    "file has a member when one of its objects has it, also with the value null; it is null in the other objects.",
 }
 """What each option means."""
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4", ".br": "brotli"}
@@ -147,7 +147,7 @@ _DEFAULTS: dict[str, Any] = {f.name: f.default for f in fields(FileFormat)}
 def _foreign(kind: str) -> tuple[str, ...]:
     if kind == "csv":
         return ()
-    return (*_CSV_ONLY, "allow_missing_columns") if kind in TEXT_KINDS else (*_CSV_ONLY, *_TEXT_ONLY)
+    return _CSV_ONLY if kind in TEXT_KINDS else (*_CSV_ONLY, *_TEXT_ONLY)
 
 
 def _not_an_option(kind: str, name: str) -> PipelineError:

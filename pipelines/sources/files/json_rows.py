@@ -2,7 +2,8 @@
 
 Arrow reads a block at once. When that fails, the lines that Arrow refuses are found and rejected: a line is rejected
 only if Arrow refuses it alone, so the result does not depend on the block. Members are matched with the columns by
-their exact names, also in nested objects; a member that is missing is null.
+their exact names, also in nested objects; a member that is missing is null. ``json_members`` finds out which members
+no object of the file has.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import pyarrow.json as pa_json
 from paimon_core.types import DataType, TypeRoot
 from pipelines.sources.files.blocks import TextFile, cut_lines
 from pipelines.sources.files.columns import exact_type, extra_columns
+from pipelines.sources.files.json_members import Members
 from pipelines.sources.files.json_types import convert_json, has_root, read_type
 from pipelines.sources.files.json_values import ExtraMember, Unfit, object_of
 from pipelines.sources.files.lost_records import Lost, decoded, lost_batch
@@ -81,6 +83,7 @@ class JsonReader:
         self.rules = TextRules((), form.date_format, form.timestamp_format)
         self.kinds = {field.name: exact_type(field) for field in schema}
         self.read_schema = pa.schema([(name, read_type(kind)) for name, kind in self.kinds.items()])
+        self.members = Members(self.kinds, required if form.allow_missing_columns else self.kinds)
         self.has_map = any(has_root(kind, TypeRoot.MAP) for kind in self.kinds.values())
         self.has_decimal = any(has_root(kind, TypeRoot.DECIMAL) for kind in self.kinds.values())
 
@@ -96,6 +99,7 @@ class JsonReader:
         in_python = in_python[objects[in_python]]
         parts = self._by_arrow(records, np.setdiff1d(positions[objects], in_python), bad)
         parts.append(self._by_python(records, in_python, bad))
+        self._note_members(records, parts, [*in_python.tolist(), *bad])
         order = np.concatenate([part.positions for part in parts])
         columns = [pa.concat_arrays([part.columns[at] for part in parts]) for at in range(len(self.kinds))]
         if not np.all(order[1:] > order[:-1]):
@@ -111,7 +115,24 @@ class JsonReader:
             Lost(int(records.lines[at]), column, reason, records.raw(at), int(at)) for at, column, reason in found
         ]
         rejects = lost_batch(self.file, lost, lines_before()) if lost else no_rejects()
-        return Parsed(builder.rows(), rejects, read)
+        return Parsed(builder.rows(), rejects, read, members=frozenset(self.members.seen))
+
+    def _note_members(self, records: Records, parts: Sequence[_Read], others: Sequence[int]) -> None:
+        """Note which members the objects have: by their values, and by the texts where all values are null."""
+        for part in parts[:-1]:
+            self.members.note_columns(dict(zip(self.kinds, part.columns, strict=True)))
+        self.members.note_texts(records.raw(at) for at in others)
+        for part in parts[:-1]:
+            if columns := {path[0] for path in self.members.unseen()}:
+                self._note_null_members(records, part.positions, columns)
+
+    def _note_null_members(self, records: Records, positions: np.ndarray, columns: Collection[str]) -> None:
+        known = pa.schema([field for field in self.read_schema if field.name not in columns])
+        parse = pa_json.ParseOptions(explicit_schema=known, unexpected_field_behavior="infer")
+        try:
+            self.members.note_schema(self._read_by_arrow(records, positions, parse).schema)
+        except pa.ArrowInvalid:  # such as a member with values of two types
+            self.members.note_texts(records.raw(int(at)) for at in positions)
 
     def _reason(self, column: pa.Array, kind: DataType, row: int) -> str:
         value = column[row].as_py()
@@ -147,19 +168,22 @@ class JsonReader:
 
     def _arrow_columns(self, records: Records, positions: np.ndarray) -> list[pa.Array] | None:
         """Return the columns of these records; None when Arrow refuses one of them."""
-        runs = np.split(positions, np.flatnonzero(np.diff(positions) != 1) + 1)
-        data = b"\n".join([records.data[records.starts[run[0]] : records.ends[run[-1]]] for run in runs])
         beyond = "ignore" if self.file.file_format.ignore_extra_columns else "error"
         parse = pa_json.ParseOptions(explicit_schema=self.read_schema, unexpected_field_behavior=beyond)
-        read = pa_json.ReadOptions(use_threads=False, block_size=len(data) + 1)
         try:
-            table = pa_json.read_json(pa.BufferReader(data), read_options=read, parse_options=parse)
+            table = self._read_by_arrow(records, positions, parse)
             if self.has_decimal:
                 table.validate(full=True)
         except pa.ArrowInvalid:
             return None
         # Each record begins and ends with a brace, so that an equal count means one object in each.
         return [one_chunk(table[name]) for name in self.kinds] if len(table) == len(positions) else None
+
+    def _read_by_arrow(self, records: Records, positions: np.ndarray, parse: pa_json.ParseOptions) -> pa.Table:
+        runs = np.split(positions, np.flatnonzero(np.diff(positions) != 1) + 1)
+        data = b"\n".join([records.data[records.starts[run[0]] : records.ends[run[-1]]] for run in runs])
+        read = pa_json.ReadOptions(use_threads=False, block_size=len(data) + 1)
+        return pa_json.read_json(pa.BufferReader(data), read_options=read, parse_options=parse)
 
     def _unfit(self, records: Records, at: int) -> Unfit | None:
         try:

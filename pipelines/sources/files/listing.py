@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from paimon_core.errors import PaimonError
 from paimon_core.storage.open import open_storage
 from paimon_core.storage.storage import FileInfo, Storage
 from pipelines.protocol import PipelineError
-from pipelines.sources.files.pattern import ANY_DEPTH, Atom, PathPattern, parse_pattern, text_of
+from pipelines.sources.files.pattern import ANY_DEPTH, PathPattern, parse_pattern, text_of
 
 _MEMORY = "memory://"
 _LEFT_OUT_ENDS = (".tmp", ".crc")
@@ -30,20 +31,26 @@ class SourceFile:
     """One file of a source."""
 
     path: str
-    """An absolute local path, or a URL."""
+    """An absolute local path, or a URL; the bytes of a local path that are not UTF-8 are escaped, such as ``\\xe9``."""
     size: int
     """Bytes."""
     version: str
     """A text that changes when the file is replaced: size in bytes and modification time in epoch milliseconds."""
     partition: str | None = None
     """The partition key in the path; None when the pattern has no place."""
+    stored: str = ""
+    """The version that its store states, which is compared when the file is read."""
+    checksum: str = ""
+    """A checksum of the content that its store states; empty where it states none."""
+    stored_path: str = ""
+    """The path by which a file is opened whose path is escaped, with the bytes as surrogates; default: the path."""
     name: str = ""
     """What ledgers call the file, so that a folder with its files can be moved; default: the path."""
 
     @property
     def ledger_name(self) -> str:
         """The name in ledgers: the path from the folder of the declarations, or the whole path or URL."""
-        return self.name or self.path
+        return self.name or self.stored_path or self.path
 
 
 def list_files(pattern: str | PathPattern, storage_options: Mapping[str, str]) -> list[SourceFile]:
@@ -66,21 +73,28 @@ def partition_files(
     found = {}
     for key in dict.fromkeys(keys):
         for file in _matches(parsed.of_key(key), storage_options):
-            found[file.path] = SourceFile(file.path, file.size, file.version, key)
+            found[file.ledger_name] = replace(file, partition=key)
     return sorted(found.values(), key=lambda file: file.path)
 
 
-def open_source_file(path: str, storage_options: Mapping[str, str]) -> pa.NativeFile:
-    """Open a listed file for random access; raises PipelineError when it is missing or the store fails."""
+@contextmanager
+def open_source_file(file: SourceFile, storage_options: Mapping[str, str]) -> Iterator[pa.NativeFile]:
+    """Open a file for random access, in the version that was listed.
+
+    Raises PipelineError when it is missing, when the store fails, and when the file is replaced or changed before the
+    context ends: all of its splits are read from one version, or the load fails.
+    """
+    path = file.path
     scheme, separator, rest = path.partition("://")
     try:
         root = f"{scheme}://{rest.partition('/')[0]}" if separator else path
         storage, _ = open_storage(root, storage_options)
-        return storage.open_input(_inner(path))
+        with storage.open_version(_inner(file.stored_path or path), file.stored) as stream:
+            yield stream
     except FileNotFoundError:
         raise PipelineError(f"file {path} does not exist any more: list the source again") from None
     except PaimonError as error:
-        raise PipelineError(f"file {path} cannot be opened: {error}") from error
+        raise PipelineError(f"file {path} cannot be read: {error}; load again") from error
 
 
 def _inner(path: str) -> str:
@@ -90,16 +104,14 @@ def _inner(path: str) -> str:
 
 def _matches(parsed: PathPattern, options: Mapping[str, str]) -> Iterator[SourceFile]:
     is_memory = parsed.root.startswith(_MEMORY)
-    names: list[str] = []
     if is_memory:
-        names = [name for name in [parsed.root.removeprefix(_MEMORY)] if name]
+        parsed = parsed.below(parsed.root.removeprefix(_MEMORY))
     elif not parsed.root and not parsed.is_absolute:
-        names = [name for name in os.getcwd().split("/") if name]
+        parsed = parsed.below(os.getcwd())
     try:
         storage, base = open_storage(parsed.root or "/any", options)
         start = base if parsed.root and not is_memory else ""
-        components = (*((Atom("text", name),) for name in names), *parsed.components)
-        yield from _Walk(storage, replace(parsed, components=components), start).files()
+        yield from _Walk(storage, parsed, start).files()
     except PaimonError as error:
         raise PipelineError(f"path {parsed.text!r} cannot be listed: {error}") from error
 
@@ -122,7 +134,10 @@ class _Walk:
                 continue
             key = self.parsed.key_of({name: text for name, text in found.groupdict().items() if text is not None})
             if key is not None or self.parsed.word is None:
-                yield SourceFile(url + info.path, info.size, f"{info.size}-{info.modified_millis}", key)
+                version, path = f"{info.size}-{info.modified_millis}", url + info.path
+                shown, key = escaped(path), None if key is None else escaped(key)
+                stored_path = path if path != shown else ""
+                yield SourceFile(shown, info.size, version, key, info.version, info.checksum, stored_path)
 
     def _enter(self, directory: str, at: int) -> Iterator[FileInfo]:
         """Yield the files below a directory whose path can match the components from ``at``."""
@@ -148,6 +163,11 @@ class _Walk:
             hidden = is_left_out(entry) or any(is_left_out(FileInfo(name, True)) for name in inner)
             if not (entry.is_directory or entry.is_link or hidden):
                 yield entry
+
+
+def escaped(path: str) -> str:
+    """Return a path as text: its bytes that are not UTF-8, which are surrogates in it, as ``\\xe9``."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def is_left_out(entry: FileInfo) -> bool:

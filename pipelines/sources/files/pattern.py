@@ -91,6 +91,11 @@ class PathPattern:
         """Whether the places are times."""
         return self.word in DEFAULTS
 
+    def below(self, directory: str) -> PathPattern:
+        """Return this relative pattern below an absolute local directory, whose characters are all plain text."""
+        names = tuple((Atom("text", name),) for name in directory.split("/") if name)
+        return replace(self, components=(*names, *self.components), is_absolute=True)
+
     def literal_prefix(self) -> list[str]:
         """Return the leading components that contain only text."""
         names: list[str] = []
@@ -202,12 +207,9 @@ def parse_pattern(text: str) -> PathPattern:
         raise PipelineError(
             f"path {text!r}: the places {', '.join(sorted(set(words)))} cannot be combined, use one word"
         )
-    kept = tuple(tuple(component) for component in components if component)
+    kept = _normal(text, root, path.startswith("/"), [component for component in components if component])
     if not kept:
         raise PipelineError(f"path {text!r} names no file or directory")
-    if any(text_of(component) in (".", "..") for component in kept[1 if path.startswith("./") else 0 :]):
-        raise PipelineError(f"path {text!r} must not contain the components '.' or '..'")
-    kept = kept[1:] if path.startswith("./") else kept
     parsed = PathPattern(
         text,
         root,
@@ -219,6 +221,30 @@ def parse_pattern(text: str) -> PathPattern:
     if parsed.is_time:
         _check_complete(parsed)
     return parsed
+
+
+def _normal(text: str, root: str, is_absolute: bool, components: list[list[Atom]]) -> tuple[tuple[Atom, ...], ...]:
+    """Return the components without ``.`` and ``..``, except ``..`` at the start of a relative path.
+
+    Raises PipelineError for ``..`` after a component with a wildcard or a place, and for both in an object store, where
+    they are names like others.
+    """
+    kept: list[tuple[Atom, ...]] = []
+    for component in map(tuple, components):
+        name = text_of(component)
+        if name not in (".", ".."):
+            kept.append(component)
+        elif root not in ("", "file://"):
+            raise PipelineError(f"path {text!r} must not contain the components '.' or '..': it is no path of a disk")
+        elif name == "..":
+            before = kept[-1] if kept else None
+            if before is not None and any(atom.kind != "text" for atom in before):
+                raise PipelineError(f"path {text!r} must not contain '..' after a wildcard or a place")
+            if before is not None and text_of(before) != "..":
+                kept.pop()
+            elif not is_absolute:
+                kept.append(component)
+    return tuple(kept)
 
 
 def _split_root(text: str) -> tuple[str, str]:

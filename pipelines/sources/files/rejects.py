@@ -47,6 +47,12 @@ class Parsed:
     """The records that the block has, counted before they were parsed: all of them are in rows or rejects."""
     extra: tuple[str, ...] = ()
     """The columns of the file that are ignored."""
+    version: str | None = None
+    """The version of the file."""
+    members: frozenset[tuple[str, ...]] = frozenset()
+    """The members of a JSON file's objects that were seen so far; see ``json_members``."""
+    report: bytes = b""
+    """What the load is told about a split, after its last block."""
 
 
 def reject_batch(file: str, found: Iterable[Reject], lines: Sequence[int], raws: Sequence[str]) -> pa.RecordBatch:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from pipelines.apply import apply
 from pipelines.load import files
 from pipelines.load import load as loading
-from pipelines.load.ledger import loads_of
+from pipelines.load.load_snapshot import loads_of
 from pipelines.load.rejects import publish_rejects
 from pipelines.protocol import AuditFailed, PipelineError
 
@@ -85,14 +87,6 @@ def test_a_load_that_died_before_its_rejects_were_published_has_them_published_b
     assert len(orders.rows("shop.orders__rejects")) == 1
 
 
-def test_rejects_of_a_load_after_a_rollback_are_published_too(orders):
-    orders.load("shop.orders", "2024-01-01")
-    orders.load("shop.orders", "2024-01-02")
-    orders.table("shop.orders").rollback(snapshot=1)
-    orders.load("shop.orders", "2024-01-02")
-    assert len(orders.rows("shop.orders__rejects")) == 2
-
-
 def test_a_folder_that_grows_is_loaded_file_by_file(lake):
     lake.declare("log.events", EVENTS)
     assert lake.load("log.events").skipped == ("no file matches in/*.csv",)
@@ -113,6 +107,24 @@ def test_more_files_than_a_ledger_holds_are_refused_before_they_are_read(lake, m
         lake.load("log.events")
 
 
+@pytest.mark.parametrize("path", ["in/*.csv", "in/**/*.csv", "{folder}/in/*/*.csv"])
+def test_a_file_whose_name_is_not_utf_8_is_loaded_and_named_with_escapes(quick, path):
+    named = EVENTS.replace("in/*.csv", path.replace("{folder}", str(quick.folder)))
+    named = named.replace("STRING}", "STRING, file: STRING}").replace('"}', '", add: {file: file}}')
+    quick.declare("log.events", f"{named}    rejects: {{max_share: 0.5}}")
+    folder = os.fsencode(quick.folder) + (b"/in/d\xe9" if path != "in/*.csv" else b"/in")
+    os.makedirs(folder)
+    for name, text in ((b"caf\xe9.csv", b"id,text\n1,one\nx,y\n"), (b"caf\\xe9.csv", b"id,text\n2,two\n")):
+        with open(folder + b"/" + name, "wb") as file:
+            file.write(text)
+    assert quick.load("log.events").details["files_read"] == 2
+    rows = quick.rows("log.events")
+    assert [row[:2] for row in rows] == [(1, "one"), (2, "two")]
+    assert all(row[2].endswith("caf\\xe9.csv") for row in rows)
+    assert [row[0] for row in quick.rows("log.events__rejects")] == [rows[0][2]]
+    assert quick.load("log.events").skipped == ("2 files loaded before",)
+
+
 def test_a_changed_file_is_told_or_loaded_or_refused(lake):
     lake.declare("log.events", EVENTS)
     lake.file("in/a.csv", "id,text\n1,one\n")
@@ -121,17 +133,24 @@ def test_a_changed_file_is_told_or_loaded_or_refused(lake):
     lake.file("in/b.csv", "id,text\n2,two\n")
     told = lake.load("log.events")
     assert str(told.details["changed_files"]).endswith("in/a.csv")
-    assert "load log.events: 1 rows written, 1 changed not loaded; 2 rows, " in told.sentence()
+    (left_out,) = told.skipped
+    assert left_out.startswith(f"1 changed not loaded ({lake.folder}/in/a.csv; a load of the whole table with `--")
+    assert f"load log.events: 1 rows written, {left_out}; 2 rows visible, " in told.sentence()
     assert lake.rows("log.events") == [(1, "one"), (2, "two")]
     lake.declare("log.events", EVENTS.replace('"in/*.csv"', '"in/*.csv", changed: fail'))
-    with pytest.raises(PipelineError, match=r"a\.csv changed after it was loaded"):
+    with pytest.raises(PipelineError, match=r"changed: fail, and 1 changed after it was loaded: .*a\.csv; a load "):
         lake.load("log.events")
+    assert lake.load("log.events", reload=True).row_count == 3
     upserted = EVENTS.replace('"in/*.csv"', '"in/*.csv", changed: load').replace("mode: append", "")
     upserted = upserted.replace("natural_key", "primary_key")
     lake.declare("log.more", upserted)
     lake.load("log.more")
     lake.file("in/a.csv", "id,text\n1,ONE\n")
-    assert lake.load("log.more").details["files_read"] == 1
+    told = lake.load("log.more")
+    assert told.details["files_read"] == 1
+    assert told.skipped == (
+        f"1 changed loaded ({lake.folder}/in/a.csv): rows that only their older versions have stay in the table",
+    )
     assert lake.rows("log.more") == [(1, "ONE"), (2, "two"), (5, "five")]
 
 
@@ -150,6 +169,29 @@ def test_of_two_loads_at_the_same_time_the_second_loads_what_is_left(lake, monke
     monkeypatch.setattr(loading, "commit_load", after_another)
     assert lake.load("log.events").skipped == ("2 files loaded before",)
     assert lake.rows("log.events") == [(1, "one"), (2, "two")]
+
+
+@pytest.mark.parametrize("moment", ["before its plan", "before its commit"])
+def test_a_first_load_that_finds_everything_loaded_tells_the_rows_and_the_snapshot_of_the_other(
+    quick, monkeypatch, moment
+):
+    """The table does not exist when both begin; each result says what its own load committed."""
+    quick.declare("log.events", EVENTS)
+    quick.file("in/a.csv", "id,text\n1,a\n2,b\n")
+    name = {"before its plan": "read_ledger", "before its commit": "commit_load"}[moment]
+    real, others = getattr(loading, name), []
+
+    def after_another(*given, **more):
+        monkeypatch.setattr(loading, name, real)
+        others.append(quick.load("log.events"))
+        return real(*given, **more)
+
+    monkeypatch.setattr(loading, name, after_another)
+    loser, (winner,) = quick.load("log.events"), others
+    assert (winner.commits, winner.rows_written, winner.row_count, winner.snapshot_id) == ((1,), 2, 2, 1)
+    assert (loser.commits, loser.rows_written, loser.row_count, loser.snapshot_id) == ((), 0, 2, 1)
+    assert loser.files == 1
+    assert "1 files loaded before, nothing written; 2 rows visible, snapshot 1, 1 files" in loser.sentence()
 
 
 def test_a_file_with_other_columns_is_an_error_that_names_it_and_publishes_nothing(orders):
@@ -274,6 +316,10 @@ def test_reload_of_a_table_that_is_appended_to_replaces_it(lake):
     lake.load("log.events", reload=True)
     assert lake.rows("log.events") == [(1, "one"), (2, "two")]
     assert lake.load("log.events").skipped == ("2 files loaded before",)
+    (lake.folder / "in/b.csv").unlink()
+    gone = "1 file of earlier loads not in the source any more: the table has no rows of them now"
+    assert lake.load("log.events", reload=True).skipped == (gone,)
+    assert lake.rows("log.events") == [(1, "one")]
 
 
 def test_reload_of_some_partitions_of_a_table_that_is_appended_to_is_refused(lake):

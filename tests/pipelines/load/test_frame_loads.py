@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime
+from pathlib import Path
 
 import pytest
 
 from paimon_core import Variant, col
 from pipelines.checks import load_records
+from pipelines.load import load as loading
 from pipelines.protocol import AuditFailed, PipelineError
 
 ORDERS = """
@@ -27,6 +29,11 @@ BY_MONTH = """
       query: |
         -- shop.orders in a comment stays
         SELECT date_format(day, 'yyyy-MM') AS month, sum(amount) AS amount FROM shop.orders GROUP BY 1
+"""
+TOTAL = """
+    columns: {amount: BIGINT}
+    natural_key: [amount]
+    source: {type: sql, inputs: [shop.orders], query: "SELECT sum(amount) AS amount FROM shop.orders"}
 """
 
 
@@ -58,6 +65,57 @@ def test_the_same_inputs_are_computed_once_and_changed_ones_again(orders):
     assert orders.load("shop.months", "2024-02").commits == (2,)
     assert orders.rows("shop.months") == [("2024-02", 35)]
     assert orders.load("shop.months", "2024-02", reload=True).commits == (3,)
+
+
+def lose(orders, name):
+    """Delete the data files of a table, and let the removal of missing files correct it."""
+    table = orders.table(name)
+    for file in Path(table.location).rglob("data-*"):
+        file.unlink()
+    table.maintenance.apply(table.maintenance.plan_missing_removal())
+
+
+def test_a_table_that_is_replaced_is_computed_again_when_its_rows_are_lost(orders):
+    orders.declare("shop.total", TOTAL)
+    orders.load("shop.total")
+    lose(orders, "shop.total")
+    assert orders.load("shop.total").rows_written == 1
+    assert orders.rows("shop.total") == [(31,)]
+    assert orders.load("shop.total").skipped == ("loaded before, in snapshot 3",)
+    lose(orders, "shop.orders")
+    (told,) = orders.load("shop.total").skipped
+    assert told.startswith("its input shop.orders is not complete, 3 rows lost: snapshot 2 removed missing data files")
+    orders.load("shop.orders")
+    assert (orders.load("shop.total").skipped, orders.rows("shop.total")) == ((), [(31,)])
+
+
+def test_a_query_by_partition_is_refused_when_rows_are_lost_until_a_reload_of_the_table(orders):
+    orders.declare("shop.months", BY_MONTH)
+    orders.load("shop.months", "2024-01", "2024-02")
+    lose(orders, "shop.months")
+    for partitions in ((), ("2024-02",)):
+        with pytest.raises(PipelineError, match=r"`python -m pipelines load --table shop\.months --reload`"):
+            orders.load("shop.months", *partitions)
+    orders.load("shop.months", reload=True)
+    assert orders.rows("shop.months") == [("2024-01", 1), ("2024-02", 30)]
+    orders.load("shop.months", "2024-02")
+
+
+def test_of_two_reloads_of_the_same_inputs_the_second_has_nothing_left(orders, monkeypatch):
+    orders.declare("shop.total", TOTAL)
+    real, others = loading.commit_load, []
+
+    def after_another(*given):
+        if not others:
+            others.append(True)
+            orders.load("shop.total", reload=True)
+        return real(*given)
+
+    monkeypatch.setattr(loading, "commit_load", after_another)
+    found = orders.load("shop.total", reload=True)
+    assert (found.rows_written, found.skipped) == (
+        0, ("loaded by another load since this one began, in snapshot 1",)
+    )  # fmt: skip
 
 
 def test_a_partition_that_becomes_empty_is_emptied(orders):
@@ -280,6 +338,38 @@ def test_rows_of_a_query_that_do_not_fit_are_rejects(orders, key):
     assert (found.details["rows_read"], found.details["rows_rejected"]) == (7, 3)
     (load,) = load_records(orders.table("shop.tens"))
     assert (load.rows_read, load.rows_written, load.rows_rejected) == (7, 4, 3)
+
+
+BAD_DAYS = """
+    columns: {id: BIGINT, day: DATE, amount: TINYINT}
+    primary_key: [id]
+    partitions: {by: month, start: 2024-01-01, column: day}
+    rejects: {max_share: 1.0}
+    source: {type: sql, inputs: [shop.orders], query: "SELECT id, day, amount * 100 AS amount FROM shop.orders"}
+"""
+
+
+def test_a_load_of_a_partition_of_a_query_replaces_its_rejects(orders):
+    orders.declare("shop.bad", BAD_DAYS)
+
+    def rejected():
+        return sorted((row[0], row[5]) for row in orders.rows("shop.bad__rejects"))
+
+    orders.load("shop.bad", "2024-01", "2024-02")
+    january, february = (f"query of shop.bad [2024-{month}]" for month in ("01", "02"))
+    assert rejected() == [(february, 1), (february, 1)]
+    orders.load("shop.bad", "2024-02", reload=True)
+    assert rejected() == [(february, 2), (february, 2)]
+    orders.load("shop.bad", "2024-01", reload=True)
+    assert rejected() == [(february, 2), (february, 2)]
+    orders.file("data/2024-02-02.csv", "id,day,amount\n2,2024-02-01,1\n4,2024-01-02,5\n")
+    orders.load("shop.orders", "2024-02-02")
+    orders.load("shop.bad", "2024-02")
+    assert rejected() == [(february, 4)], "order 2 fits now, order 4 is of January"
+    orders.load("shop.bad", "2024-01")
+    assert rejected() == [(january, 5), (february, 4)]
+    orders.load("shop.bad", "2024-01", "2024-02", reload=True)
+    assert rejected() == [(january, 6), (february, 6)]
 
 
 def test_a_query_fills_variants_and_multisets(orders):

@@ -12,18 +12,9 @@ from paimon_core.table.inspect import Inspect
 from paimon_core.table.table import Table
 from pipelines.load import ledger as ledgers
 from pipelines.load.content_version import content_version
-from pipelines.load.ledger import (
-    FILES,
-    KEY,
-    KEYS,
-    TOTAL,
-    WATERMARK,
-    Ledger,
-    LoadedFiles,
-    carry_on,
-    carry_to,
-    read_ledger,
-)
+from pipelines.load.ledger import Ledger, carry_on, carry_to, read_ledger
+from pipelines.load.load_snapshot import FILES, KEY, KEYS, TOTAL, WATERMARK
+from pipelines.load.loaded_files import LoadedFiles
 from pipelines.load_properties import load_user
 from pipelines.protocol import PipelineError
 

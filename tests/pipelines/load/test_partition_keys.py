@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 
+import pyarrow as pa
 import pytest
 
+from paimon_core.types import parse_type
+from pipelines.lake import TableSpec
 from pipelines.lake.partitions import Partitions
-from pipelines.load.partition_keys import check_key, window
+from pipelines.load.partition_keys import check_key, keys_of_values, window
 from pipelines.protocol import PipelineError
 
 NOW = datetime(2024, 2, 1, 4, 30, tzinfo=UTC)  # a Thursday; 5:30 in Berlin, 23:30 of the day before in New York
@@ -68,3 +71,51 @@ def test_windows_have_their_begin_and_end() -> None:
     assert window(by("month"), "2023-12", "t") == (datetime(2023, 12, 1), datetime(2024, 1, 1))
     assert window(by("week"), "2024-01-07", "t") == (datetime(2024, 1, 7), datetime(2024, 1, 14))
     assert window(by("hour"), "2024-01-31-23:00", "t") == (datetime(2024, 1, 31, 23), datetime(2024, 2, 1))
+
+
+def time_parts(by: str, column: str = "at", zone: str = "UTC") -> Partitions:
+    return Partitions.model_validate({"by": by, "start": date(2023, 12, 1), "column": column, "timezone": zone})
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "given", "wanted", "expected"),
+    [
+        ("DATE", [date(2024, 1, 31), None, date(2024, 2, 1)], "day", "day", {"2024-01-31", "2024-02-01"}),
+        ("DATE", [date(2024, 2, 29)], "day", "month", {"2024-02"}),
+        ("DATE", [date(2024, 1, 6), date(2024, 1, 7)], "day", "week", {"2023-12-31", "2024-01-07"}),
+        ("TIMESTAMP(3)", [datetime(2024, 1, 31, 5, 59, 59)], "hour", "hour", {"2024-01-31-05:00"}),
+        ("TIMESTAMP(9)", [datetime(2024, 1, 31, 5, 59, 59)], "hour", "day", {"2024-01-31"}),
+        ("STRING", ["2024-01-31", "unknown", "", "2024-01-31x"], "day", "month", {"2024-01"}),
+        ("STRING", ["2024-01-31-05:00"], "hour", "day", {"2024-01-31"}),
+        ("STRING", ["eu", None, "us"], "dynamic", "dynamic", {"eu", "us"}),
+        ("INT", [1, 12], "dynamic", "dynamic", {"1", "12"}),
+    ],
+)
+def test_the_keys_of_values_are_those_of_the_partitions_that_read_the_rows(
+    kind: str, values: list[object], given: str, wanted: str, expected: set[str]
+) -> None:
+    parts = Partitions(by=given, column="at") if given == "dynamic" else time_parts(given)
+    table = spec_with(kind, parts)
+    field = parse_type(kind)
+    array = pa.array(values, field.to_arrow())
+    asked = Partitions(by=wanted, column="at") if wanted == "dynamic" else time_parts(wanted)
+    assert keys_of_values(array, field.root, table, asked, None) == expected
+    among = sorted(expected)[:1]
+    assert keys_of_values(array, field.root, table, asked, among) == set(among)
+
+
+def test_the_keys_of_times_with_zone_are_those_of_the_zone_of_the_partitions() -> None:
+    parts = time_parts("day", zone="Europe/Berlin")
+    kind = parse_type("TIMESTAMP(3) WITH LOCAL TIME ZONE")
+    values = pa.array([datetime(2024, 1, 31, 23, 30)], kind.to_arrow())
+    assert keys_of_values(values, kind.root, spec_with(str(kind), parts), parts, None) == {"2024-02-01"}
+
+
+def test_a_key_that_is_written_in_another_way_is_compared_as_a_value() -> None:
+    parts = Partitions(by="static", values=("01", "02"), column="at")
+    kind = parse_type("INT")
+    assert keys_of_values(pa.array([1]), kind.root, spec_with("INT", parts), parts, ["01", "02"]) == {"01"}
+
+
+def spec_with(kind: str, parts: Partitions) -> TableSpec:
+    return TableSpec(name="shop.t", columns={"at": kind}, natural_key=("at",), partitions=parts)

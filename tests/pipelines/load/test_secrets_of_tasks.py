@@ -8,6 +8,7 @@ import pytest
 
 from pipelines.lake import Settings
 from pipelines.load import files
+from pipelines.load.split_reports import SplitReport
 from tests.support.lakes import SmallLake
 
 CANARY = "canary-secret/Qp7+"
@@ -38,6 +39,7 @@ def test_a_task_that_is_printed_shows_no_key(quick: SmallLake, monkeypatch: pyte
     monkeypatch.setattr(files, "source_files", lambda *_: found)
     monkeypatch.setattr(files, "write_parts", written)
     monkeypatch.setattr(files, "read_split", read)
+    monkeypatch.setattr(files, "report_of", lambda split, *_: SplitReport(split.file.ledger_name, split.start))
     monkeypatch.setattr(Settings, "storage_for", lambda self, path: {"s3.secret-key": CANARY})
     quick.load("log.events")
     assert options == [{"s3.secret-key": CANARY}]

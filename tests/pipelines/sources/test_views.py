@@ -65,10 +65,16 @@ def test_tables_with_equal_last_names(spark: SparkSession, orders: Table) -> Non
     [
         ("SELECT * FROM ods.customers", "the query names ods.customers, which is not one of its tables: ods.orders"),
         ("SELECT * FROM ods.orders, c.ods.orders", "names c.ods.orders, which is not one of its tables: ods.orders"),
-        ("SELECT * FROM customers", "the query names customers, which is not one of its tables: ods.orders"),
+        (
+            "SELECT * FROM customers",
+            "the query names customers, at line 1, column 15, which is not one of its tables: ods.orders",
+        ),
         ("SELECT * FROM csv.`/etc/hosts`", "the query names csv./etc/hosts, which"),
-        ("SELECT nope FROM ods.orders", "the query cannot be run: .*nope"),
-        ("SELECT FROM WHERE", "the query cannot be run: "),
+        ("SELECT nope FROM ods.orders", "the query cannot be run, at line 1, column 8: .*nope"),
+        ("SELECT id FROM ods.orders\n  WHERE nope > 1", "the query cannot be run, at line 2, column 9: .*nope"),
+        ("SELECT ods.orders.nope FROM ods.orders", "the query cannot be run, at line 1, column 8: .*nope"),
+        ("SELECT FROM WHERE", "the query cannot be run|the query names WHERE, at line 1, column 13"),
+        ("SELECT id FROM ods.orders\nWHERE (", "the query cannot be run, at line 2, column 8: .PARSE_SYNTAX_ERROR"),
         ("DROP TABLE ods.orders", "must be a query, with SELECT.* first: 'DROP TABLE ods.orders'"),
     ],
 )

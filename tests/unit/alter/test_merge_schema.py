@@ -51,7 +51,7 @@ def test_data_that_the_type_holds_changes_nothing():
 def test_types_that_cannot_be_merged_are_refused():
     with pytest.raises(SchemaMismatch, match="column 'v' is INT and the data has STRING"):
         changes(v=pa.string(), widen=True)
-    assert changes(v=pa.string(), widen=True, explicit=True) == [UpdateType("v", parse_type("STRING"))]
+    assert changes(v=pa.string(), widen=True, explicit=True) == [UpdateType("v", parse_type("STRING"), lossy=True)]
     with pytest.raises(SchemaMismatch, match="there is no cast"):
         changes(v=pa.date32(), widen=True, explicit=True)
     schema = new_schema(pa.schema([("c", pa.time32("ms"))]), types={"c": "TIME(0)"})

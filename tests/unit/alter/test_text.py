@@ -35,6 +35,7 @@ from paimon_core.types import STRING, parse_type
             [AddColumn("t", parse_type("TIMESTAMP(3) WITH LOCAL TIME ZONE"), default="-5", last=True)],
         ),
         ("RENAME COLUMN a.b TO `c``d`", [RenameColumn(["a", "b"], "c`d")]),
+        ("ALTER COLUMN v TYPE DECIMAL(5, 1) LOSSY", [UpdateType("v", parse_type("DECIMAL(5, 1)"), lossy=True)]),
         ("ALTER COLUMN lines.element.n TYPE BIGINT", [UpdateType(["lines", "element", "n"], parse_type("BIGINT"))]),
         ("ALTER COLUMN n SET NOT NULL", [UpdateNullability("n", False)]),
         ("ALTER COLUMN n DROP NOT NULL", [UpdateNullability("n", True)]),

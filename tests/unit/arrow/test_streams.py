@@ -48,7 +48,7 @@ def test_a_generator_is_read_in_parts():
             taken.append(n)
             yield {"k": n}
 
-    tables = read_tables(rows(), ONE, 1000)
+    tables = read_tables(rows(), ONE, 1 << 17)
     assert len(next(tables)) == len(taken) == 1 << 14
     assert sum(map(len, tables)) == 40_000 - (1 << 14)
 
@@ -116,3 +116,13 @@ def test_members_of_lists_and_maps_of_any_form():
     }
     with pytest.raises(SchemaMismatch, match=r"'t'.*row is 2"):
         read(pa.table({"t": pa.array([0, 0, 1], pa.time64("us"))}), wanted)
+
+
+def test_a_batch_is_cut_by_the_bytes_of_its_decoded_rows():
+    numbers = pa.array([0] * 1000, pa.int32())
+    for values in (pa.array(["x" * 1000]), pa.array(["x" * 1000], pa.large_string()), pa.array([[1] * 125])):
+        column = pa.DictionaryArray.from_arrays(numbers, values)
+        for data in (column, pa.ListArray.from_arrays(list(range(1001)), column)):
+            tables = list(read_tables(pa.table({"k": data}), ONE, 100_000))
+            assert all(len(table) <= 200 for table in tables)  # two parts
+            assert sum(map(len, tables)) == 1000

@@ -133,7 +133,7 @@ def test_snapshots(run):
         ["id", "kind"],
         *([str(n), "APPEND"] for n in range(1, 5)),
     ]
-    assert [s["rows"] for s in json.loads(run("snapshots", "db.t", "--json")[1])] == [1, 2, 3, 4]
+    assert [s["rows_in_files"] for s in json.loads(run("snapshots", "db.t", "--json")[1])] == [1, 2, 3, 4]
 
 
 def test_the_warehouse_may_come_from_the_environment(run, monkeypatch, lake):
@@ -436,3 +436,25 @@ def test_an_output_that_cannot_be_written_is_an_error_of_one_line(tmp_path, argu
     assert done.stderr.startswith("paimon-core fsck: cannot write to standard output: ")
     assert reason in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_repair_plans_then_applies(tmp_path, capsys):
+    table = four_snapshots(str(tmp_path))
+    path = table.context.paths.snapshot(4)
+    table.context.storage.overwrite(path, table.context.storage.read(path)[:100])
+    place = ["--warehouse", str(tmp_path)]
+    for command in (["snapshots", *place, "db.t"], ["compact", *place, "db.t"]):
+        assert main(command) == 1
+        told = capsys.readouterr().err
+        assert "its commit is lost, snapshots 1 to 3 have their own files; `paimon-core repair TABLE` shows" in told
+    assert main(["repair", *place, "db.t", "--plan-out", str(tmp_path / "plan")]) == 0
+    assert main(["repair", *place, "db.t"]) == 0
+    told = capsys.readouterr().out
+    assert "lost: a commit of unknown rows" in told
+    assert "then: write again what was committed after snapshot 3" in told
+    assert main(["snapshots", *place, "db.t"]) == 1
+    assert main(["apply", *place, str(tmp_path / "plan")]) == 0
+    assert "latest 3" in capsys.readouterr().out
+    assert main(["fsck", *place, "db.t"]) == 0
+    assert main(["repair", *place, "db.t", "--apply"]) == 0
+    assert table.refresh().scan().count() == 3

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -41,3 +43,16 @@ def test_bitmaps_one_after_the_other_decode(groups):
 def test_bytes_that_are_no_bitmap_are_refused(data, why):
     with pytest.raises(ValueError, match=why):
         roaring.decode(memoryview(bytes.fromhex(data)), 0, 9)
+
+
+def test_a_bitmap_is_not_unpacked_beyond_the_rows_of_its_file():
+    data = memoryview(roaring.encode(np.arange(1 << 27)))
+    assert len(data) < 1 << 16
+    tracemalloc.start()
+    try:
+        for row_count, most in ((1000, None), (1 << 27, 1000)):
+            with pytest.raises(ValueError, match=f"a bitmap has {1 << 27} rows, 1000 is the most"):
+                roaring.positions(data, 0, row_count, most)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()

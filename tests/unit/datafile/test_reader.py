@@ -5,8 +5,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from paimon_core.codec.parquet import raw_footer
 from paimon_core.datafile import rolling_writer
-from paimon_core.datafile.parquet import decoder, footer, parquet_file
+from paimon_core.datafile.parquet import decoder, footer
 from paimon_core.datafile.reader import read_batches
 from paimon_core.errors import CorruptTable, StorageError
 from paimon_core.predicate import col
@@ -63,15 +64,13 @@ def test_deleted_rows_are_left_out_by_their_position_in_the_file(bucket, row_gro
     assert all(b["at"].to_pylist() == b["n"].to_pylist() for b in found)
 
 
-def test_batches_hold_about_the_bytes_asked_for(bucket, numbers, monkeypatch):
-    monkeypatch.setattr(parquet_file, "LEAST_BATCH_ROWS", 10)
+def test_batches_hold_about_the_bytes_asked_for(bucket, numbers):
     assert [len(b) for b in batches(bucket, numbers, batch_bytes=16 * 400)] == [400, 400, 200]
     assert [len(b) for b in batches(bucket, numbers, batch_rows=900, batch_bytes=1 << 20)] == [900, 100]
-    assert {len(b) for b in batches(bucket, numbers, batch_bytes=1)} == {10}
+    assert {len(b) for b in batches(bucket, numbers, batch_bytes=1)} == {1}
 
 
-def test_wide_values_come_in_smaller_batches(bucket, monkeypatch):
-    monkeypatch.setattr(parquet_file, "LEAST_BATCH_ROWS", 1)
+def test_wide_values_come_in_smaller_batches(bucket):
     (file,) = bucket.write(bucket.table({"n": range(50), "s": [f"{n:0992}" for n in range(50)]}))
     assert len(batches(bucket, file, batch_bytes=10_000)[0]) in (9, 10)
 
@@ -100,8 +99,8 @@ def test_a_footer_is_parsed_once_in_python(bucket, monkeypatch):
     """For its checks; texts that repeat are found in the metadata that Arrow has parsed."""
     rows = bucket.table({"n": range(70_000), "s": [f"s{n % 3}" for n in range(70_000)]})
     (file,) = bucket.write(rows)
-    parsed = Mock(wraps=footer.parse_struct)
-    for module in (decoder, footer):
+    parsed = Mock(wraps=raw_footer.parse_struct)
+    for module in (decoder, footer, raw_footer):
         monkeypatch.setattr(module, "parse_struct", parsed)
     assert bucket.read(file).equals(rows)
     assert parsed.call_count == 1

@@ -113,6 +113,21 @@ def test_row_groups_are_bounded_by_rows_and_bytes(append, monkeypatch):
     assert append.parquet(file).metadata.row_group(0).num_rows == 4
 
 
+def test_a_row_group_of_rows_that_are_longer_than_the_mean_is_bounded_too(append, monkeypatch):
+    monkeypatch.setattr(rolling_writer, "ROW_GROUP_BYTES", 10_000)
+    texts = ["x" * 5000] * 20 + ["y"] * 5000
+    files = append.write(append.table({"n": range(5020), "s": texts}))
+    sizes = [
+        len("".join(append.parquet(f).read_row_group(g)["s"].to_pylist())) for f in files for g in groups_of(append, f)
+    ]
+    assert max(sizes) <= 20_000
+    assert [text for file in files for text in append.read(file)["s"].to_pylist()] == texts
+
+
+def groups_of(bucket, file):
+    return range(bucket.parquet(file).metadata.num_row_groups)
+
+
 def test_a_flush_frees_what_is_buffered(append):
     writer = append.writer()
     writer.write(append.table({"n": [1], "s": ["x"]}))

@@ -16,6 +16,17 @@ def test_one_array_of_a_slice():
     assert gather.contiguous(pa.chunked_array([pa.array([1, 2, 3]).slice(1)])).to_pylist() == [2, 3]
 
 
+def test_long_texts_are_taken_in_parts_without_a_copy_of_their_column(monkeypatch):
+    monkeypatch.setattr(gather, "BATCH_BYTES", 5000)
+    texts = [None if n % 7 == 3 else f"{n:02000}" for n in range(20)]
+    column = pa.chunked_array([texts[:8], [], texts[8:]], pa.string())
+    positions = np.random.default_rng(1).permutation(20).astype(np.int32)[:15]
+    taken = gather.take(column, positions)
+    assert taken.to_pylist() == [texts[at] for at in positions]
+    assert taken.num_chunks > 4
+    assert gather.take(column, positions[:0]).to_pylist() == []
+
+
 @pytest.mark.parametrize("kind", [pa.string(), pa.binary()])
 def test_text_beyond_one_array_goes_through_the_large_type(monkeypatch, kind):
     monkeypatch.setattr(gather, "_PIECE_BYTES", 8)

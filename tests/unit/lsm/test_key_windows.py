@@ -81,3 +81,11 @@ def test_the_bytes_of_a_window_are_shared_by_the_runs(monkeypatch):
     runs = [run([1, 2], [3, 4], [5, 6]), run([1, 2], [3, 4], [5, 6])]
     assert cut(*runs, rows=100) == [[[1, 2], [1, 2]], [[3, 4], [3, 4]], [[5, 6], [5, 6]]]
     assert cut(run([1, 2], [3, 4], [5, 6]), rows=100) == [[[1, 2, 3, 4]], [[5, 6]]]
+
+
+def test_texts_that_share_a_dictionary_count_as_decoded(monkeypatch):
+    monkeypatch.setattr(key_windows, "WINDOW_BYTES", 10_000)
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 4, pa.int32()), ["x" * 1000])
+    batches = [pa.record_batch({"k": pa.array(range(n, n + 4)), "s": texts}) for n in range(0, 40, 4)]
+    found = [len(piece) for pieces in windows([iter(batches)], ["k"], 1000) for piece in pieces]
+    assert found == [12, 12, 12, 4]

@@ -50,6 +50,26 @@ class Run:
         self.shelf.runs.remove(self)
 
 
+def test_long_rows_are_spilled_and_drained_in_parts():
+    texts = pa.array([f"{n:04}" * 5_000 for n in range(1000)])
+    for raw in (False, True):
+        for shelf in (None, Shelf()):
+            held = buffer(store=shelf, keeps_raw=raw, folds_early=True)
+            for step in range(2):
+                new = rows(range(0, 2000, 2), 1000 * step)
+                held.add(new.append_column("v", pa.chunked_array([texts])))
+                if shelf is not None and not step:
+                    assert held.spill()
+                    assert max(b.nbytes for b in shelf.runs[0].held) <= write_buffer.BATCH_BYTES
+            parts = list(held.drain())
+            assert len(parts) > 1 or shelf is not None
+            merged = pa.concat_tables([part.merged for part in parts])
+            assert merged["_SEQUENCE_NUMBER"].to_pylist() == list(range(1000, 2000))
+            assert merged["v"].combine_chunks() == texts
+            if raw:
+                assert sum(len(part.raw) for part in parts) == 2000
+
+
 def buffer(order=None, **settings):
     return WriteBuffer(["_KEY_k"], order or MergeOrder(), Deduplicate(), **settings)
 

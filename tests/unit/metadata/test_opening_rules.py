@@ -21,7 +21,7 @@ def schema(primary_key, **options):
     ("primary_key", "options", "unwritable"),
     [
         (["k"], {"bucket": "-1"}, ()),
-        (["k"], {TTL: "1 d", "manifest.format": "orc"}, (f"{TTL} with {CROSS}", "manifest.format")),
+        (["k"], {TTL: "1 d", "manifest.format": "json"}, (f"{TTL} with {CROSS}", "manifest.format")),
         (["k"], {"sequence.field": "k"}, (f"sequence.field with {CROSS}",)),
         (["k"], {"ignore-delete": "true"}, (f"ignore-delete=true with {CROSS}",)),
         (["k"], {"ignore-delete": "true", "merge-engine": "first-row"}, ()),

@@ -96,11 +96,14 @@ def test_an_existing_table_that_would_read_differently_is_refused(key, value):
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("manifest.format", "orc"),
+        ("manifest.format", "json"),
         ("data-file.prefix", "part."),
         ("file.compression", "lzo"),
         ("data-file.external-paths", "x/y"),
         ("metadata.iceberg.storage", "table-location"),
+        ("partition.end-input-to-done", "true"),
+        ("partition.timestamp-format.strict", "true"),
+        ("visibility-callback.enabled", "true"),
         ("commit.callbacks", "com.example.Callback"),
         ("write.sequence-number-init-mode", "snapshot"),
         ("commit.max-retries", "often"),
@@ -166,7 +169,7 @@ def test_an_unsupported_choice_of_the_snapshot_stops_reads_only(key, value):
     ("key", "value"),
     [
         ("chain-table.enabled", "FALSE"),
-        ("manifest.format", "avro"),
+        ("upsert-key", ""),
         ("commit.callbacks", ""),
         ("type", "table"),
     ],

@@ -12,6 +12,7 @@ from paimon_core.metadata.data_file import DataFile
 from paimon_core.scan.file_packing import FileColumns, PackingRule, pack_files
 from paimon_core.scan.split import Packing, pack_append, pack_keyed
 from paimon_core.types import parse_type
+from tests.support.lsm_files import is_clean
 
 KEY = (parse_type("INT NOT NULL"),)
 PACKING = Packing(100, 10)
@@ -61,9 +62,9 @@ def bucket(numbers):
 
 
 def by_values(files, rule, may_match):
-    if not rule.keyed or (rule.unique and all(f.delete_row_count == 0 for f in files)):
+    if not rule.keyed or (rule.unique and all(map(is_clean, files))):
         return pack_append([f for f in files if may_match is None or may_match(f)], rule.packing)
-    return pack_keyed(files, key_order(KEY), rule.packing, may_match, combines=rule.combines)
+    return pack_keyed(files, key_order(KEY), rule.packing, may_match, is_clean=is_clean, combines=rule.combines)
 
 
 @pytest.mark.parametrize("rule", [(False,), (True,), (True, True), (True, False, True)])

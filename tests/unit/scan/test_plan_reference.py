@@ -16,6 +16,7 @@ from paimon_core.predicate import col
 from paimon_core.scan.plan import hides_level_0
 from paimon_core.scan.prune import Pruners
 from paimon_core.scan.split import Packing, pack_append, pack_keyed
+from tests.support.lsm_files import is_clean
 from tests.support.manifest_tables import MetadataTable, data_file, fields_of, schema_of, without_stats
 
 COLUMNS = {"p": "STRING", "k": "INT NOT NULL", "v": "INT", "x": "DOUBLE", "s": "STRING"}
@@ -52,12 +53,12 @@ def reference(table, where, buckets):
         may_match = None
         if pruners.value is not None:
             may_match = lambda f, partition=partition: pruners.value.keeps(partition, f)  # noqa: E731
-        if not schema.primary_keys or (unique and all(f.delete_row_count == 0 for f in files)):
+        if not schema.primary_keys or (unique and all(map(is_clean, files))):
             packed = pack_append([f for f in files if may_match is None or may_match(f)], packing)
         else:
             order = key_order([f.type for f in schema.key_fields])
             combines = options["merge-engine"] in COMBINING_ENGINES
-            packed = pack_keyed(files, order, packing, may_match, combines=combines)
+            packed = pack_keyed(files, order, packing, may_match, is_clean=is_clean, combines=combines)
         out += [(partition, bucket, entries[0].total_buckets, files, layout) for files, layout in packed]
     return out
 

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -7,6 +8,7 @@ from paimon_core.lsm.key_order import key_order
 from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.scan.split import Packing, Split, pack_append, pack_keyed
+from tests.support.lsm_files import is_clean
 from tests.support.manifest_tables import MB, data_file, fields_of, schema_of
 
 SCHEMA = schema_of(fields_of(k="INT NOT NULL", v="INT"), primary_key=["k"], bucket="1")
@@ -25,6 +27,9 @@ def file(name, low, high, level=0, deletes=0, size=10 * MB, sequence=0):
         min_sequence_number=sequence,
         max_sequence_number=sequence,
     )
+
+
+packed_keyed = partial(pack_keyed, is_clean=is_clean)
 
 
 def shape(packed):
@@ -60,32 +65,32 @@ def test_append_files_are_raw_in_order_of_their_sequence():
 
 def test_one_level_without_deletes_is_raw():
     files = [file("b", 5, 9, level=5), file("a", 0, 4, level=5)]
-    assert shape(pack_keyed(files, ORDER, PACKING)) == [["b", "a"]]
+    assert shape(packed_keyed(files, ORDER, PACKING)) == [["b", "a"]]
 
 
 def test_the_example_of_six_files():
     # Ranges [1, 2] [3, 4] [5, 180] [5, 190] [200, 600] [210, 700]: the third and fourth overlap, the last two too.
     ranges = [(1, 2), (3, 4), (5, 180), (5, 190), (200, 600), (210, 700)]
     files = [file(str(at), *r, sequence=at) for at, r in enumerate(ranges)]
-    assert shape(pack_keyed(files, ORDER, PACKING)) == [["0", "1"], [[["2"], ["3"]], [["4"], ["5"]]]]
-    assert shape(pack_keyed(files, ORDER, ONE_EACH)) == [["0"], ["1"], [[["2"], ["3"]]], [[["4"], ["5"]]]]
+    assert shape(packed_keyed(files, ORDER, PACKING)) == [["0", "1"], [[["2"], ["3"]], [["4"], ["5"]]]]
+    assert shape(packed_keyed(files, ORDER, ONE_EACH)) == [["0"], ["1"], [[["2"], ["3"]]], [[["4"], ["5"]]]]
 
 
 def test_a_section_weighs_the_sum_of_its_files():
     files = [file("a", 0, 9, size=70 * MB), file("b", 0, 9, size=50 * MB), file("c", 20, 29), file("d", 20, 29)]
-    assert len(pack_keyed(files, ORDER, PACKING)) == 2
-    assert len(pack_keyed(files, ORDER, Packing(140 * MB, 4 * MB))) == 1
+    assert len(packed_keyed(files, ORDER, PACKING)) == 2
+    assert len(packed_keyed(files, ORDER, Packing(140 * MB, 4 * MB))) == 1
 
 
 @pytest.mark.parametrize("deletes", [1, None], ids=["a delete", "unknown"])
 def test_deletes_are_merged_away_even_from_a_single_file(deletes):
-    assert shape(pack_keyed([file("a", 0, 4, deletes=deletes)], ORDER, PACKING)) == [[[["a"]]]]
+    assert shape(packed_keyed([file("a", 0, 4, deletes=deletes)], ORDER, PACKING)) == [[[["a"]]]]
     files = [file("a", 0, 4, level=5, deletes=deletes), file("b", 5, 9, level=5)]
-    assert shape(pack_keyed(files, ORDER, PACKING)) == [["b"], [[["a"]]]]
+    assert shape(packed_keyed(files, ORDER, PACKING)) == [["b"], [[["a"]]]]
 
 
 def test_a_single_file_of_level_0_is_raw():
-    assert shape(pack_keyed([file("a", 0, 4)], ORDER, PACKING)) == [["a"]]
+    assert shape(packed_keyed([file("a", 0, 4)], ORDER, PACKING)) == [["a"]]
 
 
 def test_a_section_goes_whole_or_stays_whole():
@@ -97,19 +102,19 @@ def test_a_section_goes_whole_or_stays_whole():
         file("e", 20, 21),
     ]
     matching = {"b", "e"}
-    packed = pack_keyed(files, ORDER, PACKING, lambda f: f.file_name in matching)
+    packed = packed_keyed(files, ORDER, PACKING, lambda f: f.file_name in matching)
     assert shape(packed) == [["e"], [[["a"], ["b"]]]]
-    assert pack_keyed(files, ORDER, PACKING, lambda f: False) == []
+    assert packed_keyed(files, ORDER, PACKING, lambda f: False) == []
 
 
 def test_a_section_of_two_runs_stays_when_the_engine_combines_values():
     files = [file("a", 0, 4, level=5), file("b", 3, 6), file("c", 10, 14)]
-    assert shape(pack_keyed(files, ORDER, PACKING, lambda f: False, combines=True)) == [[[["a"], ["b"]]]]
+    assert shape(packed_keyed(files, ORDER, PACKING, lambda f: False, combines=True)) == [[[["a"], ["b"]]]]
 
 
 def test_files_of_one_level_go_one_by_one():
     files = [file("a", 0, 4, level=5), file("b", 5, 6, level=5)]
-    assert shape(pack_keyed(files, ORDER, PACKING, lambda f: f.file_name == "b")) == [["b"]]
+    assert shape(packed_keyed(files, ORDER, PACKING, lambda f: f.file_name == "b")) == [["b"]]
 
 
 FULL = DataFile(

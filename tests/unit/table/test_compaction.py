@@ -173,3 +173,70 @@ def test_a_table_without_key_and_buckets_has_no_full_compactions(tmp_path):
     catalog.create_database("db")
     with pytest.raises(paimon.InvalidRequest, match="full-compaction"):
         catalog.create_table("db.a", SCHEMA, options={"full-compaction.delta-commits": "2"})
+
+
+# -- overwrites and expired partitions
+
+
+def overwritten(create, **options):
+    """Overwrite a table twice, with several files in each bucket, and return the levels of its files."""
+    table = create(write_only="true", **options)
+    write(table, 1, 2, 3)
+    table.overwrite(pa.table([list(range(4000)), list(range(4000))], schema=SCHEMA))
+    assert table.scan().count() == 4000
+    return levels(table)
+
+
+def test_the_files_of_an_overwrite_go_to_the_last_level(create):
+    found = overwritten(create, target_file_size="1 kb")
+    assert {level for files in found.values() for level in files} == {5}
+    assert max(map(len, found.values())) > 1
+
+
+def test_an_overwrite_stays_at_level_0_when_an_option_says_so(create):
+    assert overwritten(create, overwrite_upgrade="false") == {0: [0], 1: [0]}
+
+
+def test_deletes_of_an_overwrite_stay_at_level_0(create):
+    table = create(write_only="true", bucket="1")
+    with table.writer() as writer:
+        writer.write(pa.table([[1, 2], [1, 2]], schema=SCHEMA), pa.array(["+I", "-D"]))
+        table.commit(writer.flush(), overwrite=table.overwrite_spec())
+    assert levels(table) == {0: [0]}
+    assert table.scan().to_arrow()["k"].to_pylist() == [1]
+
+
+def test_files_of_an_overwrite_whose_keys_overlap_stay_at_level_0(create):
+    table = create(write_only="true", bucket="1")
+    writers = [table.writer(), table.writer()]
+    messages = []
+    for number, writer in enumerate(writers):
+        writer.write(pa.table([[1, 5], [number, number]], schema=SCHEMA))
+        messages += writer.flush()
+    table.commit(messages, overwrite=table.overwrite_spec())
+    assert levels(table) == {0: [0, 0]}
+
+
+@pytest.mark.parametrize(("skips", "strategy", "days"), [
+    ("false", "values-time", {"2020-01-01", "2999-01-01"}),
+    ("true", "values-time", {"2999-01-01"}),
+    ("true", "update-time", {"2020-01-01", "2999-01-01"}),
+])  # fmt: skip
+def test_a_compaction_skips_expired_partitions(tmp_path, skips, strategy, days):
+    catalog = paimon.open_catalog(tmp_path)
+    catalog.create_database("db")
+    options = {
+        "bucket": "1",
+        "write-only": "true",
+        "partition.expiration-time": "7 d",
+        "partition.expiration-strategy": strategy,
+        "compaction.skip-expired-partitions": skips,
+    }
+    columns = {"day": "STRING", "k": "INT"}
+    table = catalog.create_table("db.p", columns, primary_key=["day", "k"], partition_by=["day"], options=options)
+    for k in (1, 2):
+        table.write([{"day": "2020-01-01", "k": k}, {"day": "2999-01-01", "k": k}])
+    assert len(table.plan_compaction(full=True)) == len(days)
+    table.compact(full=True)
+    files = table.inspect.files().to_pylist()
+    assert {day for row in files for day in ("2020-01-01", "2999-01-01") if day in str(row) and row["level"]} == days

@@ -319,10 +319,11 @@ def test_files_whose_index_excludes_a_match_are_not_opened(warehouse, opened, si
 def test_the_batches_of_an_update_are_bounded_by_the_rows_of_the_source(warehouse, monkeypatch, column):
     table = make(warehouse)
     table.write(rows(*range(100)))
-    monkeypatch.setattr(merge_rows, "_BATCH_BYTES", 2000)
+    monkeypatch.setattr(merge_rows, "BATCH_BYTES", 2000)
     sizes, write = [], TableWriter.write
     monkeypatch.setattr(TableWriter, "write", lambda self, data: sizes.append(data.nbytes) or write(self, data))
-    source = pa.table({"p": ["a"] * 100, "k": range(100), "v": ["long " * 20] * 100}).slice(
+    texts = ["short"] * 80 + ["long " * 100] * 20  # the mean is no bound for the rows at the end
+    source = pa.table({"p": ["a"] * 100, "k": range(100), "v": texts if column == "k" else ["long " * 20] * 100}).slice(
         0, 100 if column == "k" else 1
     )
     values = {"v": col("v")} if column == "k" else {"p": col("p"), "k": col("k"), "v": col("v")}

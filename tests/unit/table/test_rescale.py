@@ -1,5 +1,9 @@
 """Rescale: the rows before and after it, the buckets of the new files, and commits that come in between."""
 
+import datetime
+import itertools
+import time
+
 import pyarrow as pa
 import pytest
 
@@ -7,6 +11,8 @@ import paimon_core as paimon
 from paimon_core import col
 from paimon_core.errors import CommitConflict, CorruptTable, InvalidRequest
 from paimon_core.table import rescale as rescale_module
+from paimon_core.table.writing import TableWrites
+from paimon_core.write import postpone
 from paimon_core.write.spill import SpillSpace
 
 SCHEMA = pa.schema([("p", pa.string()), ("k", pa.int64()), ("n", pa.int64()), ("v", pa.string())])
@@ -263,6 +269,63 @@ def test_rows_in_the_postpone_bucket_stay_there(warehouse, monkeypatch):
     assert totals(table) == {"p=a": 4}
     assert [r[1] for r in content(table)] == [1, 2, 3, 4, 5]
     assert not table.maintenance.check(deep=True).findings
+
+
+POSTPONED = {"bucket": "-2", "postpone.default-bucket-num": "2", "changelog-producer": "input"}
+CHANGES = {
+    "write": lambda t: t.write(pa.concat_tables([rows([2, 9], 7), rows([2], 8)])),
+    "update": lambda t: t.update(col("k") == 2, {"n": 8, "v": "8-2"}),
+    "merge": lambda t: t.merge(pa.concat_tables([rows([2], 8), rows([9], 7)]), on=["p", "k"]),
+    "delete": lambda t: t.delete(col("k") == 2),
+}
+
+
+@pytest.mark.parametrize("moment", ["while the rows are spread", "before the commit", "both"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_of_a_postponed_table_outlasts_a_rescale(warehouse, monkeypatch, change, moment):
+    table = make(warehouse, **POSTPONED)
+    other = table.refresh()
+    table.write(rows([1, 2, 3]))
+    counts = iter([5, 3])
+
+    def rescaled_before(owner, name):
+        original, pending = getattr(owner, name), [None]
+
+        def call(*args, **kwargs):
+            if pending:
+                pending.clear()
+                other.rescale(next(counts))
+            return original(*args, **kwargs)
+
+        monkeypatch.setattr(owner, name, call)
+
+    if moment != "before the commit":
+        rescaled_before(postpone, "spread")
+    if moment != "while the rows are spread":
+        rescaled_before(TableWrites, "complete")
+    snapshot = CHANGES[change](table)
+    assert totals(table) == {"p=a": 5 if moment != "both" else 3}
+    new = {"delete": [], "update": [("a", 2, 8, "8-2")]}.get(change, [("a", 2, 8, "8-2"), ("a", 9, 7, "7-9")])
+    assert content(table) == sorted([("a", 1, 1, "1-1"), ("a", 3, 1, "1-3"), *new])
+    assert snapshot.changelog_record_count == {"write": 3, "merge": 2}.get(change, 1)
+    assert not table.maintenance.check(deep=True).findings
+    time.sleep(0.002)
+    assert not table.maintenance.plan_orphan_removal(older_than=datetime.timedelta(milliseconds=1)).files
+
+
+def test_endless_rescales_end_a_write_with_a_conflict(warehouse, monkeypatch):
+    table = make(warehouse, **POSTPONED, **{"commit.max-retries": "2"})
+    table.write(rows([1]))
+    spread, count = postpone.spread, itertools.count(3)
+
+    def rival(*args):
+        table.rescale(next(count))
+        return spread(*args)
+
+    monkeypatch.setattr(postpone, "spread", rival)
+    with pytest.raises(CommitConflict, match="partition 'p=a' has 5 buckets since a concurrent commit"):
+        table.write(rows([2]))
+    assert [r[1] for r in content(table)] == [1]
 
 
 def test_files_of_a_newer_schema_keep_their_columns(warehouse):

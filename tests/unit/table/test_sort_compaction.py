@@ -68,7 +68,8 @@ def test_nulls_come_first_and_nan_last(warehouse):
 
 @pytest.mark.parametrize("strategy", ["order", "zorder"])
 def test_more_rows_than_the_buffer_are_merged_from_disk(warehouse, monkeypatch, strategy):
-    monkeypatch.setattr(external_sort, "_BATCH_BYTES", 4096)
+    for name, size in (("_BATCH_BYTES", 4096), ("_PIECE_BYTES", 20_000), ("BATCH_BYTES", 30_000)):
+        monkeypatch.setattr(external_sort, name, size)
     table = make(warehouse, **{"write-buffer-size": "100 kb", "target-file-size": "3 kb"})
     for start in range(0, 12000, 2000):
         table.write(rows(shuffled(12000)[start : start + 2000]))

@@ -10,6 +10,7 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core.errors import CommitConflict, InvalidRequest, ReadOutdated, SnapshotNotFound, UnsupportedFeature
+from paimon_core.metadata import clock
 from paimon_core.predicate import col
 from paimon_core.table.stream import Until
 from paimon_core.table.stream_position import Position
@@ -293,14 +294,18 @@ def test_an_overwrite_is_told_or_left_out_or_refused(create):
     ]
 
 
+@pytest.mark.parametrize("upgrade", ["true", "false"])
 @pytest.mark.parametrize("producer", ["none", "input", "lookup", "full-compaction"])
-def test_an_overwrite_of_a_table_with_a_key(create, producer):
-    """Rows of which a later changelog tells are not told when they are written, nor when they are replaced."""
-    table = create(changelog_producer=producer)
+def test_an_overwrite_of_a_table_with_a_key(create, producer, upgrade):
+    """Rows of which a later changelog tells are not told when they are written, nor when they are replaced.
+
+    No changelog tells the rows that an overwrite puts at the last level.
+    """
+    table = create(changelog_producer=producer, overwrite_upgrade=upgrade)
     stream = table.stream()
     table.overwrite([{"k": 1, "v": "a"}, {"k": 2, "v": "b"}])
     first = told(stream)
-    if later := producer in ("lookup", "full-compaction"):
+    if later := upgrade == "false" and producer in ("lookup", "full-compaction"):
         table.compact(full=True)
         first = told(stream)
     assert first[-1][2] == ["+I1a", "+I2b"]
@@ -313,7 +318,37 @@ def test_an_overwrite_of_a_table_with_a_key(create, producer):
         table.compact(full=True)
         assert told(stream) == [(5, "changelog", ["+I1c"])]
     else:
-        assert rows[2] == ["-U1a", "+U1c", "-D2b", "-D3never told by a changelog"]
+        unheard = [] if producer in ("lookup", "full-compaction") else ["-D3never told by a changelog"]
+        assert rows[2] == ["-U1a", "+U1c", "-D2b", *unheard]
+
+
+def test_changes_are_returned_at_an_age(create, monkeypatch):
+    table = create(**{"streaming.read.snapshot.delay": "5 s"})
+    write(table, (1, "a"))
+    now = table.latest_snapshot().time_millis
+    monkeypatch.setattr(clock, "now_millis", lambda: now)
+    stream = table.stream()
+    assert told(stream) == [(1, "full", ["+I1a"])]
+    later = table.stream(1)
+    assert later.poll() is None
+    monkeypatch.setattr(clock, "now_millis", lambda: now + 4_999)
+    assert later.poll() is None
+    # A bound that only time decides is not reached while a snapshot within it is too young.
+    stopping = [False, True]
+    assert list(later.follow(until=Until(time=now + 1), stop=Stop(stopping))) == []
+    assert stopping == []
+    monkeypatch.setattr(clock, "now_millis", lambda: now + 5_000)
+    assert told(later) == [(1, "delta", ["+I1a"])]
+
+
+class Stop:
+    """Answers ``wait`` as listed."""
+
+    def __init__(self, answers):
+        self.answers = answers
+
+    def wait(self, timeout):
+        return self.answers.pop(0)
 
 
 def test_the_version_before_an_overwrite_is_kept_for_consumers(create):

@@ -151,6 +151,86 @@ def test_a_callback_that_fails_fails_no_commit_and_no_other_callback(catalog):
         table.with_callbacks("print")
 
 
+UNSORTED = {"bucket": "-1"}
+BITMAP = "SET ('file-index.bitmap.columns' = 'v')"
+POSTPONED = {"bucket": "-2", "postpone.batch-write-fixed-bucket": "false"}
+SWITCHED = {"deletion-vectors.modifiable": "true"}
+DATED = {"partition.expiration-time": "1 d", "partition.timestamp-formatter": "yyyy-MM-dd"}
+EXPIRES = DATED | {"end-input.check-partition-expire": "true"}
+
+
+def _missing(table):
+    (path, *_) = [f.path for f in table.context.storage.walk(table.context.paths.root) if "/data-" in f.path]
+    table.context.storage.delete([path])
+    return table.maintenance.apply(table.maintenance.plan_missing_removal())
+
+
+def _prepared(table):
+    return table.prepare(rows(5)).publish()
+
+
+def _expired(table):
+    return table.maintenance.apply(table.maintenance.plan_partition_expiry())
+
+
+COMMITS = {
+    "write": (lambda t: t.write(rows(5)), {}, ["APPEND"]),
+    "write and compact": (lambda t: t.write(rows(5)), {"full-compaction.delta-commits": "1"}, ["APPEND", "COMPACT"]),
+    "commit": (lambda t: t.commit(t.prepare(rows(5)).messages), {}, ["APPEND"]),
+    "prepared": (_prepared, {}, ["APPEND"]),
+    "overwrite": (lambda t: t.overwrite(rows(5)), {}, ["OVERWRITE"]),
+    "update": (lambda t: t.update(paimon.col("k") == 1, {"v": "n"}), {}, ["APPEND"]),
+    "delete": (lambda t: t.delete(paimon.col("k") == 1), {}, ["APPEND"]),
+    "merge": (lambda t: t.merge(rows(1), on=["k"]), {}, ["APPEND"]),
+    "compact": (lambda t: t.compact(full=True), {}, ["COMPACT"]),
+    "postponed": (lambda t: t.compact(), POSTPONED, ["COMPACT"]),
+    "sort": (lambda t: t.sort_compact(["v"]), UNSORTED, ["COMPACT"]),
+    "rewrite indexes": (lambda t: t.alter(BITMAP).rewrite_file_index(), UNSORTED, ["COMPACT"]),
+    "rescale": (lambda t: t.rescale(3), {}, ["OVERWRITE"]),
+    "analyze": (lambda t: t.analyze(), {}, ["ANALYZE"]),
+    "remove missing files": (_missing, {}, ["OVERWRITE"]),
+    "compact manifests": (lambda t: t.maintenance.compact_manifests(), {}, ["COMPACT"]),
+    "switch of deletion vectors": (
+        lambda t: t.alter("SET ('deletion-vectors.enabled' = 'true')"),
+        SWITCHED,
+        ["APPEND"],
+    ),
+    "expire partitions": (_expired, DATED, ["OVERWRITE"]),
+    "write and expire partitions": (lambda t: t.write(rows(5)), EXPIRES, ["APPEND", "OVERWRITE"]),
+}
+
+
+@pytest.mark.parametrize("name", COMMITS)
+def test_callbacks_follow_every_call_that_commits(catalog, name):
+    call, options, kinds = COMMITS[name]
+    key = [] if options is UNSORTED else ["k"]
+    options = {"bucket": "1", **options}
+    if "partition.expiration-time" in options:
+        dated = {"partition_by": ["v"], "primary_key": ["k", "v"]}
+        table = catalog.create_table("db.c", SCHEMA, options=options, **dated)
+        table.with_options({"write-only": "true"}).write(pa.table({"k": [9], "v": ["2020-01-01"]}, schema=SCHEMA))
+    else:
+        table = catalog.create_table("db.c", SCHEMA, primary_key=key, options=options)
+    quiet = table.with_options({"write-only": "true"})
+    quiet.write(rows(1, 2))
+    quiet.write(rows(2, 3))
+    if name == "switch of deletion vectors":
+        table.compact(full=True)
+    told = []
+
+    def fail(table, snapshot):
+        told.append(snapshot)
+        raise ValueError("no network")
+
+    before = quiet.context.snapshots.latest_id()
+    with pytest.raises(paimon.AfterCommitFailed, match="no network") as caught:
+        call(table.with_callbacks(fail))
+    assert caught.value.facts["snapshot"] == told[0].id
+    assert [str(s.commit_kind) for s in told] == kinds
+    after = quiet.context.snapshots.latest_id()
+    assert [s.id for s in told] == list(range(before + 1, after + 1))
+
+
 def test_what_the_table_does_by_itself_follows_every_commit(catalog, monkeypatch, caplog):
     done = []
 
@@ -167,3 +247,12 @@ def test_what_the_table_does_by_itself_follows_every_commit(catalog, monkeypatch
     quiet = catalog.create_table("db.q", SCHEMA, primary_key=["k"], options={"bucket": "1", "write-only": "true"})
     quiet.write(rows(1))
     assert done == [1, 1, 2]
+
+
+def test_a_batch_write_has_the_watermark_of_the_end_of_its_input(warehouse):
+    catalog = paimon.open_catalog(warehouse)
+    catalog.create_database("db")
+    table = catalog.create_table("db.w", {"k": "INT"}, options={"end-input.watermark": "77"})
+    assert table.write([{"k": 1}]).watermark == 77
+    assert table.write([{"k": 2}], watermark=99).watermark == 99
+    assert table.with_options({"end-input.watermark": 100}).overwrite([{"k": 3}]).watermark == 100

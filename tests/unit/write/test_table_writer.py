@@ -174,6 +174,27 @@ def test_an_overwrite_writes_no_changelog(create):
     assert table.scan().to_arrow()["v"].to_pylist() == ["c"]
 
 
+@pytest.mark.parametrize("keyed", [True, False])
+def test_a_shared_text_is_decoded_part_by_part(tmp_path, keyed):
+    schema = pa.schema([pa.field("k", pa.int64(), nullable=not keyed), ("v", pa.string())])
+    keys = {"primary_key": ["k"]} if keyed else {}
+    options = {"write-buffer-size": "4 mb", **({"bucket": "1"} if keyed else {})}
+    catalog = paimon.open_catalog(tmp_path)
+    catalog.create_database("db")
+    table = catalog.create_table("db.t", schema, options=options, **keys)
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 8000, pa.int32()), pa.array(["x" * 20_000]))
+    pool = pa.default_memory_pool()
+    with table.writer() as writer:
+        before, writes = pool.bytes_allocated(), []
+        write = writer._write
+        writer._write = lambda *args: (writes.append(len(args[0])), write(*args))[1]
+        writer.write(pa.table({"k": range(8000), "v": texts}))
+        assert max(writes) * 20_000 <= 4 << 20
+        assert pool.bytes_allocated() - before < 140 << 20
+        table.commit(writer.flush())
+    assert table.scan().count() == 8000
+
+
 def test_a_large_table_is_buffered_in_pieces(create, monkeypatch):
     table = create(**{"write-buffer-size": "20 kb"})
     spilled = []

@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
+from paimon_core.codec.parquet.thrift import I64, LIST, STRUCT, parse_struct, serialize_struct
+from paimon_core.datafile.parquet.footer import file_end, footer_of
 from pipelines.protocol import PipelineError
 from pipelines.sources.files import RowRules, columnar, file_format, list_files, plan_splits, read_split
 from tests.pipelines.sources.files.reading import columns, read
@@ -198,3 +200,44 @@ def test_rows_that_the_metadata_states_and_a_reader_does_not_deliver_are_counted
     (split,) = plan_splits(list_files(str(tmp_path / "a"), {}), form)
     found = list(read_split(split, form, columns(c="INT"), RowRules(), {}, block_bytes=8))
     assert sum(parsed.read for parsed in found) == 4 > sum(len(parsed.rows) for parsed in found)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "orc"])
+def test_one_long_text_in_all_rows_is_read_in_small_parts(tmp_path, kind):
+    texts = ["x" * 100_000] * 1_500
+    if kind == "parquet":
+        data = parquet_of_one_group(pa.table({"c": pa.array(texts).dictionary_encode()}))
+    else:
+        sink = io.BytesIO()
+        orc.write_table(pa.table({"c": texts}), sink, compression="zstd", dictionary_key_size_threshold=1.0)
+        data = sink.getvalue()
+    assert len(data) < 10_000
+    (tmp_path / "a").write_bytes(data)
+    form = file_format(kind)
+    (split,) = plan_splits(list_files(str(tmp_path / "a"), {}), form)
+    found = read_split(split, form, columns(c="STRING"), RowRules(), {}, block_bytes=1 << 40)
+    assert 0 < len(next(found).rows) <= 670
+
+
+def parquet_of_one_group(table):
+    sink = io.BytesIO()
+    pq.write_table(table, sink, compression="zstd")
+    return sink.getvalue()
+
+
+def test_an_avro_block_that_unpacks_to_too_much_is_refused(tmp_path):
+    sink = io.BytesIO()
+    schema = {"type": "record", "name": "r", "fields": [{"name": "c", "type": "string"}]}
+    fastavro.writer(sink, schema, [{"c": "x" * (40 << 20)}], codec="deflate")
+    with pytest.raises(PipelineError, match=r"file .*a cannot be read: its blocks unpack to more than 33554432 bytes"):
+        read(tmp_path / "a", sink.getvalue(), columns(c="STRING"), "avro")
+
+
+def test_a_parquet_footer_that_ends_arrow_is_refused(tmp_path):
+    data = parquet(pa.table({"c": [1, 2]}))
+    before, footer = footer_of(data)
+    tree = parse_struct(footer)
+    chunk = tree[4][1][1][0][1][1][1][0][3][1]
+    chunk[16] = (STRUCT, {3: (LIST, (I64, [2]))})
+    with pytest.raises(PipelineError, match="a histogram of 1 levels"):
+        read(tmp_path / "a", before + file_end(serialize_struct(tree)), columns(c="INT"), "parquet")

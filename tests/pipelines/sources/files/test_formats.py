@@ -24,7 +24,6 @@ def test_options_of_a_declaration():
         ("csv", {"kind": "x"}, "format option 'kind' is not an option"),
         ("jsonl", {"delimiter": ";"}, "format option 'delimiter' is not an option of jsonl"),
         ("parquet", {"date_format": "%F"}, "the options are ignore_extra_columns"),
-        ("jsonl", {"allow_missing_columns": True}, "'allow_missing_columns' is not an option of jsonl"),
         ("csv", {"delimiter": "||"}, "format option delimiter must be one ASCII character, not '||'"),
         ("csv", {"delimiter": ""}, "format option delimiter must be one ASCII character"),
         ("csv", {"delimiter": "\n"}, "format option delimiter must be one ASCII character"),
@@ -66,4 +65,4 @@ def test_compressions():
 
 def test_every_option_is_described():
     assert set(OPTIONS) == {f.name for f in fields(FileFormat)} - {"kind"}
-    assert option_kinds("allow_missing_columns") == ["csv", "parquet", "orc", "avro"]
+    assert option_kinds("date_format") == ["csv", "json", "jsonl"]

@@ -127,7 +127,9 @@ def test_a_week_begins_on_sunday(tree):
         ("/a/{date:%Y%j}/{date:%m-%d}", "in two ways"),
         ("/a/{date}/{region}", "the places date, region cannot be combined"),
         ("/a/x**/b", "'**' must be a whole component"),
-        ("/a/../b", "must not contain the components"),
+        ("/a/*/../b.csv", "must not contain '..' after a wildcard"),
+        ("/a/{date}/../b.csv", "must not contain '..' after a wildcard or a place"),
+        ("s3://bucket/a/../b", "must not contain the components '.' or '..'"),
         ("", "must not be empty"),
         ("/", "names no file or directory"),
         ("s3://b*/x", "the bucket 'b*' must be plain text"),
@@ -195,3 +197,11 @@ def test_s3(s3):
         (f"{root}/in/2024-01-02/b.csv", 3, "2024-01-02"),
     ]
     assert partition_files(f"{s3.url}/in/{{date}}/*.csv", ["2024-01-02"], s3.options) == found[1:]
+
+
+def test_dots_in_a_path_are_those_of_the_system(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b.csv").write_text("x")
+    for path in (f"{tmp_path}/a/../b.csv", f"{tmp_path}/./a/.././*.csv", f"file://{tmp_path}/a/../b.csv"):
+        (found,) = list_files(path, {})
+        assert found.path.endswith(f"{tmp_path.name}/b.csv")

@@ -53,14 +53,6 @@ def test_a_file_that_was_deleted_after_the_listing(tmp_path):
         list(read_split(split, FileFormat("csv"), SCHEMA, RowRules(), {}))
 
 
-def test_a_file_that_was_changed_after_the_listing(tmp_path):
-    (tmp_path / "a.csv").write_bytes(b"a,b\n1,x\n")
-    (split,) = plan_splits(list_files(str(tmp_path / "a.csv"), {}), FileFormat("csv"))
-    (tmp_path / "a.csv").write_bytes(b"a,b\n1,x\n2,y\n")
-    with pytest.raises(PipelineError, match="has 12 bytes, and had 8 when it was listed: list the source again"):
-        list(read_split(split, FileFormat("csv"), SCHEMA, RowRules(), {}))
-
-
 def test_blocks_are_not_longer_than_asked_but_for_the_end_of_a_line(tmp_path):
     (tmp_path / "a.csv").write_bytes(DATA)
     (split,) = plan_splits(list_files(str(tmp_path / "a.csv"), {}), FileFormat("csv"))

@@ -12,10 +12,12 @@ from pipelines.sources.files import (
     RowRules,
     SourceFile,
     file_format,
+    list_files,
     pack,
     parse_pattern,
     plan_splits,
 )
+from pipelines.sources.files.blocks import TextFile, cut_lines
 
 
 def file(path, size):
@@ -82,3 +84,15 @@ def test_all_values_can_be_pickled():
     split = FileSplit(file("a.csv", 3), 0, 3)
     for value in (split, FileFormat("csv"), RowRules(("a",)), parse_pattern("/a/{date}")):
         assert cloudpickle.loads(cloudpickle.dumps(value)) == value
+
+
+def test_a_long_line_is_not_searched_for_its_end_after_each_block(tmp_path, monkeypatch):
+    sizes = []
+    read = TextFile.read
+    monkeypatch.setattr(TextFile, "read", lambda self, s, size: sizes.append(size) or read(self, s, size))
+    (tmp_path / "a").write_bytes(b"x" * (8 << 20) + b"\n")
+    form = file_format("jsonl")
+    (split,) = plan_splits(list_files(str(tmp_path / "a"), {}), form, 1 << 30)
+    (block,) = TextFile(split, form, {}, 1 << 12).blocks(0, cut_lines)
+    assert len(block.data) == (8 << 20) + 1
+    assert len(sizes) < 20

@@ -96,7 +96,12 @@ def test_a_reader_that_stops_early_does_no_harm():
     for _ in range(20):
         source = STORAGE.open_input(bucket.path(file))
         batches = orc_file.OrcInput(source, "f", legacy_ltz=True).batches(
-            {"k": bucket.schema.fields[0].type}, None, batch_rows=10, use_threads=True, verify_checksums=True
+            {"k": bucket.schema.fields[0].type},
+            None,
+            batch_rows=10,
+            batch_bytes=1 << 20,
+            use_threads=True,
+            verify_checksums=True,
         )
         next(batches)
         batches.close()

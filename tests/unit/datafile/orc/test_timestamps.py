@@ -2,7 +2,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.datafile.orc import timestamps
-from paimon_core.datafile.orc.timestamps import check_columns, check_values
+from paimon_core.datafile.orc.timestamps import as_java_reads, check_columns, check_values, offset_of
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.schema import DataField
 from paimon_core.types import parse_type
@@ -60,3 +60,36 @@ def test_a_pyarrow_that_reads_far_years_wrongly_takes_no_timestamps(monkeypatch)
     with pytest.raises(UnsupportedFeature, match=r"'t'.*pyarrow"):
         check_columns([DataField(0, "t", parse_type("TIMESTAMP(3)"))], legacy_ltz=True)
     check_columns([DataField(0, "d", parse_type("DATE"))], legacy_ltz=True)
+
+
+@pytest.mark.parametrize(
+    ("offset", "stored", "read"),
+    [
+        (0, [-1.5, -0.5, 0.5], [-1.5, -0.5, 0.5]),
+        (-3600, [-3602.5, -3600.5, -1.5, -0.5, 0.5], [-3602.5, -3599.5, -0.5, -0.5, 0.5]),
+        (3600, [-1.5, 0.5, 3599.5, 3600.5], [-1.5, -0.5, 3598.5, 3600.5]),
+        (3600, [0.0, 0.0009, None, 10**6 + 0.5], [0.0, 0.0009, None, 10**6 + 0.5]),
+    ],
+)
+def test_times_between_1970_in_utc_and_in_the_zone_of_the_writer(offset, stored, read):
+    def nanos(seconds):
+        return pa.array([None if s is None else round(s * 10**9) for s in seconds], pa.timestamp("ns"))
+
+    assert as_java_reads(nanos(stored), parse_type("TIMESTAMP(9)"), lambda: offset).equals(nanos(read))
+    instants = nanos(stored).cast(pa.timestamp("ns", "UTC"))
+    assert as_java_reads(instants, parse_type("TIMESTAMP(9) WITH LOCAL TIME ZONE"), lambda: offset).equals(instants)
+
+
+def test_the_zone_is_looked_up_only_for_fractions_near_1970():
+    def unknown():
+        raise AssertionError
+
+    far = pa.array([0, 10**18 + 5 * 10**8, -(10**18) + 5 * 10**8, None], pa.timestamp("ns"))
+    assert as_java_reads(far, parse_type("TIMESTAMP(9)"), unknown) is far
+
+
+def test_the_offset_of_writers():
+    assert [offset_of([z]) for z in ("GMT", "UTC", "America/New_York", "Asia/Kolkata")] == [0, 0, -18000, 19800]
+    for zones in (["GMT", "Asia/Kolkata"], [], ["no/zone"], [""], ["../etc"]):
+        with pytest.raises(ValueError, match=r"its (stripes state|writer states)"):
+            offset_of(zones)

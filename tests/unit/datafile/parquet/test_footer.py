@@ -2,6 +2,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from paimon_core.codec.parquet.footer_checksum import is_sealed, sealed
+from paimon_core.codec.parquet.thrift import parse_struct, serialize_struct
 from paimon_core.datafile.parquet.footer import (
     bytes_as_int96,
     chunk_bounds,
@@ -12,8 +14,6 @@ from paimon_core.datafile.parquet.footer import (
     read_footer,
     repeating_texts,
 )
-from paimon_core.datafile.parquet.footer_checksum import is_sealed, sealed
-from paimon_core.datafile.parquet.thrift import parse_struct, serialize_struct
 
 ROWS = 2000
 TABLE = pa.table(

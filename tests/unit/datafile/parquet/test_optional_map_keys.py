@@ -4,9 +4,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from paimon_core.codec.parquet.thrift import BINARY, I32, LIST, STRUCT
 from paimon_core.datafile.parquet.footer import read_footer
 from paimon_core.datafile.parquet.optional_map_keys import as_maps, maps_as_lists, open_metadata, with_maps
-from paimon_core.datafile.parquet.thrift import BINARY, I32, LIST, STRUCT
 from paimon_core.errors import UnsupportedFeature
 
 REQUIRED, OPTIONAL, REPEATED = 0, 1, 2

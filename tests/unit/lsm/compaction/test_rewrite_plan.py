@@ -1,14 +1,14 @@
 from paimon_core.lsm.compaction.rewrite_plan import Rewrite, plan_rewrite, small_file_bytes
 from paimon_core.lsm.compaction.universal import CompactionUnit
 from paimon_core.options import TableOptions
-from tests.support.lsm_files import byte_order, data_file
+from tests.support.lsm_files import byte_order, data_file, is_clean
 
 SMALL = 10
 
 
 def plan(*files, output_level=5, each_alone=False, runs_left=0, **named):
     unit = CompactionUnit(output_level, files, drop_delete=True, each_alone=each_alone, runs_left=runs_left)
-    steps = plan_rewrite(unit, key_order=byte_order, small_file_bytes=SMALL, **named)
+    steps = plan_rewrite(unit, key_order=byte_order, small_file_bytes=SMALL, is_clean=is_clean, **named)
     return [
         [[[f.file_name for f in run.files] for run in section.runs] for section in step.sections]
         if isinstance(step, Rewrite)
@@ -62,7 +62,7 @@ def test_a_forced_rewrite():
 
 def test_the_files_of_a_rewrite():
     unit = CompactionUnit(5, (data_file("a", keys=(1, 5)), data_file("b", keys=(2, 3))), drop_delete=True)
-    (step,) = plan_rewrite(unit, key_order=byte_order, small_file_bytes=SMALL)
+    (step,) = plan_rewrite(unit, key_order=byte_order, small_file_bytes=SMALL, is_clean=is_clean)
     assert isinstance(step, Rewrite)
     assert {f.file_name for f in step.files} == {"a", "b"}
 

@@ -7,6 +7,7 @@ import pytest
 from paimon_core.errors import CommitConflict, PlanOutdated
 from paimon_core.maintain.orphans.quarantine import undo
 from paimon_core.maintain.planning.plan import Plan
+from paimon_core.maintain.repair.loss import LOSS, MOST, Loss, Origin
 from paimon_core.maintain.repair.missing_files import apply_missing_removal, plan_missing_removal
 from paimon_core.metadata.snapshot import CommitKind
 from tests.support.fake_tables import append, check_whole, commit, fake_file, fake_table, live, message, reopened
@@ -43,6 +44,51 @@ def test_entries_of_missing_files_are_removed_and_the_table_is_complete():
     assert report.snapshot.total_record_count == 10
     context.snapshots.delete([1, 2])
     check_whole(context)
+
+
+def lost(context) -> Loss:
+    """Apply the removal and return what its snapshot says."""
+    return Loss.from_text(apply_missing_removal(context, plan_missing_removal(context)).snapshot.properties[LOSS])
+
+
+def test_the_snapshot_says_what_was_lost_and_which_snapshots_had_added_it():
+    context, (a, _, c) = table()
+    append(context)
+    context.storage.delete([path_of(context, a), path_of(context, c)])
+    loss = lost(context)
+    assert (loss.rows, loss.files, loss.unknown) == (20, 2, 0)
+    assert loss.added_by == {1: Origin("APPEND", 1, 10), 2: Origin("APPEND", 1, 10)}
+    assert sorted(loss.names) == sorted(context.paths.relative(path_of(context, f)) for f in (a, c))
+    assert loss.directories == {"p=a/bucket-0": 20}
+
+
+def test_the_snapshots_of_rows_that_were_compacted_or_have_expired_are_unknown():
+    context, (a, b, c) = table()
+    merged = fake_file(context)
+    commit([message(context, before=(a, b), after=(merged,))], context=context, user="compactor")
+    context.storage.delete([path_of(context, merged), path_of(context, c)])
+    context.snapshots.delete([1, 2])
+    loss = lost(context)
+    assert (loss.files, loss.unknown, dict(loss.added_by)) == (2, 2, {})
+
+
+def test_the_names_of_lost_files_are_limited_and_counted():
+    context = fake_table()
+    files = [fake_file(context) for _ in range(MOST + 1)]
+    append(context, *files)
+    context.storage.delete([path_of(context, file) for file in files])
+    loss = lost(context)
+    assert (loss.files, len(loss.names), loss.rows) == (MOST + 1, MOST, 10 * (MOST + 1))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "1", "[]", "{}", "[" * 100_000]
+    + [Loss(1, 1).to_text().replace(*change) for change in (('"rows": 1', '"rows": -1'), ("[]", "5"), ("{}", "[1]"))],
+)
+def test_a_damaged_record_of_lost_files_is_a_value_error(text):
+    with pytest.raises(ValueError):
+        Loss.from_text(text)
 
 
 def test_a_plan_is_refused_when_a_missing_file_exists_again():

@@ -14,7 +14,7 @@ from paimon_core.errors import CorruptTable, InvalidRequest, SnapshotNotFound
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.table.changes import changes as changes_module
-from paimon_core.table.changes import row_difference
+from paimon_core.table.changes import hash_difference
 from paimon_core.table.changes.diff import DiffSummary
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.string())])
@@ -101,7 +101,7 @@ def test_a_filter_tests_each_row_of_a_difference_alone(table):
 @pytest.mark.parametrize("spilled", [False, True])
 def test_rows_that_were_only_rewritten_are_no_changes(catalog, monkeypatch, spilled):
     if spilled:
-        monkeypatch.setattr(row_difference, "BIN_BYTES", 300)
+        monkeypatch.setattr(hash_difference, "BIN_ROWS", 16)
     table = make(catalog, keyed=False)
     for number in range(6):
         table.write(pa.table([[number, 7, 7], ["x", "y", None]], schema=SCHEMA))

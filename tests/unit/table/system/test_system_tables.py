@@ -2,6 +2,7 @@
 
 import datetime
 import time
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -11,6 +12,7 @@ from paimon_core import col
 from paimon_core.codec.avro_file import write_avro
 from paimon_core.metadata.index_manifest import INDEX_MANIFEST_SCHEMA, decode_indexes
 from paimon_core.table.system.metadata_columns import iso_duration
+from paimon_core.table.system.row_tables import as_pairs
 from paimon_core.table.system.source import local_time
 
 OPTIONS = {"bucket": "2", "num-levels": "3", "write-only": "true"}
@@ -146,6 +148,46 @@ def test_a_log_is_filtered_by_kind_and_pinned(keyed):
     assert keyed.system("audit_log", limit=2).count() == 2
 
 
+def test_logs_of_changes_between_versions(catalog):
+    table = catalog.create_table(
+        "db.logged", "k INT, v STRING", primary_key=["k"], options={"bucket": "1", "changelog-producer": "lookup"}
+    )
+    table.write([{"k": 1, "v": "a"}, {"k": 2, "v": "a"}])
+    table.write([{"k": 1, "v": "b"}])
+    table.write(pa.table({"k": [2], "v": ["a"]}, schema=table.arrow_schema), kinds=pa.array(["-D"]))
+    last = table.latest_snapshot().id
+
+    def log(name, **options):
+        read = table.with_options({"incremental-between": f"2,{last}", **options}).system(name).to_arrow()
+        return [tuple(row.values()) for row in read.to_pylist()]
+
+    written = [("-U", 1, "a"), ("+U", 1, "b"), ("-D", 2, "a")]
+    assert log("audit_log") == written
+    assert log("audit_log", **{"incremental-between-scan-mode": "diff"}) == written
+    pairs = [("+U", [1, 1], ["a", "b"]), ("-D", [2], ["a"])]
+    assert log("binlog") == pairs
+    assert log("binlog", **{"incremental-between-scan-mode": "diff"}) == pairs
+    deltas = log("audit_log", **{"incremental-between-scan-mode": "delta"})
+    assert deltas == [("+I", 1, "b"), ("-D", 2, "a")]
+    found = table.with_options({"incremental-between": f"2,{last}"}).system("audit_log", ["v"], where=col("k") == 2)
+    assert found.to_arrow().to_pylist() == [{"v": "a"}]
+    numbered = {"incremental-between-scan-mode": "diff", "table-read.sequence-number.enabled": "true"}
+    with pytest.raises(paimon.UnsupportedFeature, match="difference of versions has no sequence numbers"):
+        log("audit_log", **numbered)
+    with pytest.raises(paimon.UnsupportedFeature, match="incremental-between"):
+        log("ro")
+
+
+def test_an_update_is_one_row_of_a_binlog_also_across_batches():
+    kinds, values = ["+I", "-U", "+U", "-U", "+U", "-D"], [1, 2, 3, 4, 5, 6]
+    whole = pa.table({"rowkind": kinds, "x": values})
+    expected = [("+I", [1]), ("+U", [2, 3]), ("+U", [4, 5]), ("-D", [6])]
+    for cuts in ([6], [2, 6], [1, 2, 3, 4, 5, 6], [4, 6]):
+        tables = [whole.slice(start, end - start) for start, end in zip([0, *cuts], cuts, strict=False)]
+        rows = pa.concat_tables(as_pairs(tables)).to_pylist()
+        assert [(row["rowkind"], row["x"]) for row in rows] == expected
+
+
 @pytest.mark.parametrize("name", ["audit_log", "binlog"])
 def test_kinds_alone_have_a_row_for_each_row_of_an_append_table(catalog, name):
     table = catalog.create_table("db.log", "a INT, b INT")
@@ -209,8 +251,20 @@ def test_a_table_that_cannot_be_opened_is_listed(catalog, keyed):
     )
     found = catalog.system_table("sys.tables").to_arrow().to_pylist()
     assert [(r["table_name"], r["primary_key"]) for r in found] == [("other", None), ("t", True)]
-    with pytest.raises(paimon.UnsupportedFeature, match=r"db\.other|format-table"):
-        catalog.system_table("sys.all_table_options").to_arrow()
+    options = catalog.system_table("sys.all_table_options").to_arrow().to_pylist()
+    assert [r["key"] for r in options if r["table_name"] == "other"] == [None]
+    assert "bucket" in [r["key"] for r in options if r["table_name"] == "t"]
+
+
+@pytest.mark.parametrize("damage", ["schema/schema-0", "snapshot/snapshot-1"])
+def test_a_damaged_table_is_one_row_of_nulls_beside_the_partitions_of_others(catalog, damage):
+    for name in ("bad", "good"):
+        catalog.create_table(f"db.{name}", {"p": "INT"}, partition_by=["p"]).write([{"p": 1}, {"p": 2}])
+    bad = catalog.table("db.bad")
+    Path(bad.location, damage).write_text("{")
+    found = catalog.system_table("sys.partitions").to_arrow().to_pylist()
+    listed = [(r["table_name"], r["partition_name"]) for r in found if r["table_name"] in ("bad", "good")]
+    assert listed == [("bad", None), ("good", "p=1"), ("good", "p=2")]
 
 
 @pytest.mark.parametrize(

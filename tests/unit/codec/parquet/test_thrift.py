@@ -1,6 +1,6 @@
 import pytest
 
-from paimon_core.datafile.parquet.thrift import (
+from paimon_core.codec.parquet.thrift import (
     BINARY,
     DOUBLE,
     FALSE,

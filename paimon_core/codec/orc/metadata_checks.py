@@ -8,12 +8,13 @@ checksum of ``file_checksum``: values and statistics in a file that passes them 
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from paimon_core.codec.avro_codecs import CODECS
-from paimon_core.datafile.orc.protobuf import BYTES, NUMBER, NUMBERS, Fields, one, parse
+from paimon_core.codec.orc.protobuf import BYTES, NUMBER, NUMBERS, Fields, one, parse
 from paimon_core.limits import STORED_DEPTH
 
 # The field types of the messages in orc_proto.proto, by field number.
@@ -24,7 +25,7 @@ _TYPE = {1: NUMBER, 2: NUMBERS, 3: BYTES, 4: NUMBER, 5: NUMBER, 6: NUMBER, 7: _P
 _FOOTER: Fields = {1: NUMBER, 2: NUMBER, 3: _STRIPE, 4: _TYPE, 5: _PAIR, 6: NUMBER, 7: BYTES, 8: NUMBER, 10: BYTES}
 _STRIPE_FOOTER = {1: {1: NUMBER, 2: NUMBER, 3: NUMBER}, 2: {1: NUMBER, 2: NUMBER, 3: NUMBER}, 3: BYTES, 4: BYTES}
 
-_PLAIN, _ZLIB, _SNAPPY, _LZO, _LZ4, _ZSTD = range(6)
+PLAIN, _ZLIB, _SNAPPY, _LZO, _LZ4, _ZSTD = range(6)
 _AVRO_NAMES = {_ZLIB: "deflate", _ZSTD: "zstandard"}
 _LIST, _MAP, _STRUCT, _UNION = range(10, 14)
 _ONE_ENCODING, _TEXTS = (0, 1, 5, 6, _STRUCT, _UNION), (7, 16, 17)
@@ -39,8 +40,83 @@ _METADATA_BYTES = 64 << 20
 _MOST_POST_SCRIPT = 256
 
 
-def check_metadata(source: pa.NativeFile) -> None:
-    """Raise ValueError for invalid metadata. Reads the end of the file and the footer of each stripe."""
+class Stream(NamedTuple):
+    """A stream of a stripe: its bytes in the file."""
+
+    start: int
+    length: int
+
+
+class Encoding(NamedTuple):
+    """How a stripe encodes a column; ``size`` is the number of texts in its dictionary."""
+
+    kind: int
+    size: int
+
+
+class Stripe(NamedTuple):
+    """The parts of a stripe that ``length_checks`` uses."""
+
+    rows: int
+    length: int
+    encodings: list[Encoding]
+    streams: dict[tuple[int, int], Stream]
+    """By column and kind."""
+
+
+class Metadata(NamedTuple):
+    """The metadata of a file: its types, and how its streams are packed."""
+
+    types: list[dict[int, list[Any]]]
+    stripes: list[Stripe]
+    codec: int
+    block: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The footer of an ORC file by field number, and the packed statistics of its stripes."""
+
+    footer: dict[int, list[Any]]
+    statistics: bytes
+    body: int
+    """The bytes of the file before the statistics and the footer."""
+    codec: int
+    block: int
+
+    def unpacked(self, packed: bytes) -> bytes:
+        """Return a part of the metadata, unpacked."""
+        return unpacked(packed, self.codec, self.block)
+
+
+def check_metadata(source: pa.NativeFile) -> Metadata | None:
+    """Return valid metadata, None when it cannot be unpacked here, and raise ValueError for other metadata.
+
+    Reads the end of the file and the footer of each stripe.
+    """
+    tail = read_tail(source)
+    if tail is None:
+        return None
+    footer, body = tail.footer, tail.body
+    kinds = _check_types(footer.get(4, []))
+    if len(footer.get(7, [])) not in (0, len(kinds)) or 10 in footer:
+        raise ValueError(f"its footer has {len(footer.get(7, []))} statistics of {len(kinds)} types, or is encrypted")
+    rows, before, stripes = 0, len(_MAGIC), list[Stripe]()
+    for stripe in footer.get(3, []):
+        start, index, data, tail_bytes, count = (one(stripe, n, 0) for n in range(1, 6))
+        if start < before or index + data + tail_bytes > body - start or tail_bytes > _METADATA_BYTES:
+            raise ValueError(f"its footer has a stripe of {index + data + tail_bytes} bytes at {start}")
+        before, rows = start + index + data + tail_bytes, rows + count
+        packed = source.read_at(tail_bytes, before - tail_bytes)
+        found = parse(tail.unpacked(packed), _STRIPE_FOOTER)
+        stripes.append(_check_stripe(found, kinds, (start, index, data), count))
+    if rows != one(footer, 6, 0):
+        raise ValueError(f"its footer states {one(footer, 6, 0)} rows, and its stripes have {rows}")
+    return Metadata(footer.get(4, []), stripes, tail.codec, tail.block)
+
+
+def read_tail(source: pa.NativeFile) -> Tail | None:
+    """Return the metadata at the end of a file; None when it is packed with LZO. Raises ValueError when invalid."""
     size = source.size()
     tail = source.read_at(min(size, _MOST_POST_SCRIPT), max(0, size - _MOST_POST_SCRIPT))
     if len(tail) < 2 or tail[-1] >= len(tail):
@@ -55,21 +131,10 @@ def check_metadata(source: pa.NativeFile) -> None:
     if body < len(_MAGIC) or length > _METADATA_BYTES:
         raise ValueError(f"its PostScript has a footer of {length} bytes and statistics of {statistics}")
     if codec == _LZO:
-        return  # LZO cannot be unpacked here
-    footer = parse(_unpacked(source.read_at(length, end - length), codec, block), _FOOTER)
-    kinds = _check_types(footer.get(4, []))
-    if len(footer.get(7, [])) not in (0, len(kinds)) or 10 in footer:
-        raise ValueError(f"its footer has {len(footer.get(7, []))} statistics of {len(kinds)} types, or is encrypted")
-    rows, before = 0, len(_MAGIC)
-    for stripe in footer.get(3, []):
-        start, index, data, tail_bytes, count = (one(stripe, n, 0) for n in range(1, 6))
-        if start < before or index + data + tail_bytes > body - start or tail_bytes > _METADATA_BYTES:
-            raise ValueError(f"its footer has a stripe of {index + data + tail_bytes} bytes at {start}")
-        before, rows = start + index + data + tail_bytes, rows + count
-        packed = source.read_at(tail_bytes, before - tail_bytes)
-        _check_stripe(parse(_unpacked(packed, codec, block), _STRIPE_FOOTER), kinds, index, data)
-    if rows != one(footer, 6, 0):
-        raise ValueError(f"its footer states {one(footer, 6, 0)} rows, and its stripes have {rows}")
+        return None  # LZO cannot be unpacked here
+    footer = parse(unpacked(source.read_at(length, end - length), codec, block), _FOOTER)
+    stripes = source.read_at(one(post_script, 5, 0), end - length - one(post_script, 5, 0))
+    return Tail(footer, stripes, body, codec, block)
 
 
 def _check_types(types: list[dict[int, Any]]) -> list[int]:
@@ -95,7 +160,8 @@ def _check_types(types: list[dict[int, Any]]) -> list[int]:
     return [one(found, 1) for found in types]
 
 
-def _check_stripe(footer: dict[int, list[Any]], kinds: list[int], index: int, data: int) -> None:
+def _check_stripe(footer: dict[int, list[Any]], kinds: list[int], place: tuple[int, int, int], rows: int) -> Stripe:
+    start, index, data = place
     encodings = [one(c, 1) for c in footer.get(2, [])]
     if len(encodings) != len(kinds):
         raise ValueError(f"a stripe has {len(encodings)} encodings for {len(kinds)} types")
@@ -108,19 +174,23 @@ def _check_stripe(footer: dict[int, list[Any]], kinds: list[int], index: int, da
             is_known = encoding in ((_DIRECT, _DIRECT_V2) if kind not in _TEXTS else range(_LAST_ENCODING + 1))
         if not is_known or len(versions) > 1:
             raise ValueError(f"a stripe has the encoding {encoding} for the kind {kind}, or encodings of two versions")
-    sizes, seen = [0, 0], set()
+    sizes, streams, at = [0, 0], dict[tuple[int, int], Stream](), start
     for stream in footer.get(1, []):
         kind, column, length = one(stream, 1, 0), one(stream, 2, 0), one(stream, 3, 0)
-        if kind > _LAST_STREAM or column >= len(kinds) or (kind, column) in seen:
+        if kind > _LAST_STREAM or column >= len(kinds) or (column, kind) in streams:
             raise ValueError(f"a stripe has an invalid or repeated stream of the kind {kind} for column {column}")
-        seen.add((kind, column))
+        streams[column, kind] = Stream(at, length)
+        at += length
         sizes[kind in _INDEX_STREAMS] += length
     if sizes != [data, index]:
         raise ValueError(f"a stripe has streams of {sizes[0]} bytes and {sizes[1]} of indexes, not {data} and {index}")
+    sized = [Encoding(kind, one(c, 2, 0)) for kind, c in zip(encodings, footer.get(2, []), strict=True)]
+    return Stripe(rows, index + data, sized, streams)
 
 
-def _unpacked(packed: bytes, codec: int, block: int) -> bytes:
-    if codec == _PLAIN:
+def unpacked(packed: bytes, codec: int, block: int) -> bytes:
+    """Return the unpacked bytes of a stream; raises ValueError for bytes that do not unpack to _METADATA_BYTES."""
+    if codec == PLAIN:
         return packed
     out, at, size = [], 0, 0
     while at < len(packed):

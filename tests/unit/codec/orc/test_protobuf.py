@@ -1,6 +1,6 @@
 import pytest
 
-from paimon_core.datafile.orc.protobuf import BYTES, NUMBER, NUMBERS, one, parse
+from paimon_core.codec.orc.protobuf import BYTES, NUMBER, NUMBERS, one, parse
 
 FIELDS = {1: NUMBER, 2: NUMBERS, 3: BYTES, 4: {1: NUMBER}}
 

@@ -2,7 +2,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc
 
-from paimon_core.datafile.orc.metadata_checks import check_metadata
+from paimon_core.codec.orc.metadata_checks import check_metadata
 
 STRIPE_FOOTER = bytes.fromhex(
     "0a 06 08 06 10 00 18 09 0a 06 08 06 10 01 18 18 0a 06 08 06 10 02 18 23 0a 06 08 06 10 03 18 11 0a 06 08 06 10 04"

@@ -1,7 +1,7 @@
 import pytest
 
-from paimon_core.datafile.parquet.footer_checksum import is_sealed, sealed
-from paimon_core.datafile.parquet.thrift import BINARY, I32, parse_struct, serialize_struct
+from paimon_core.codec.parquet.footer_checksum import is_sealed, sealed
+from paimon_core.codec.parquet.thrift import BINARY, I32, parse_struct, serialize_struct
 
 FOOTER = serialize_struct({1: (I32, 2), 6: (BINARY, b"someone")})
 SEALED = sealed(FOOTER)

@@ -2,9 +2,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from paimon_core.codec.parquet.footer_checks import check_footer
+from paimon_core.codec.parquet.thrift import BINARY, I32, I64, LIST, STRUCT, Struct, parse_struct
 from paimon_core.datafile.parquet.footer import footer_of
-from paimon_core.datafile.parquet.footer_checks import check_footer
-from paimon_core.datafile.parquet.thrift import BINARY, I32, I64, LIST, STRUCT, Struct, parse_struct
 
 TABLE = pa.table(
     {

@@ -11,9 +11,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from paimon_core.datafile.parquet.thrift import BINARY, I16, I32, I64, LIST, STRUCT, Struct
+from paimon_core.codec.parquet.thrift import BINARY, I16, I32, I64, LIST, STRUCT, Struct
 from paimon_core.limits import STORED_DEPTH
 
 _BOOLEAN, _INT32, _INT64, _INT96, _FLOAT, _DOUBLE, _BYTES, _FIXED = range(8)
@@ -51,8 +51,43 @@ _ELEMENT = {1: I32, 2: I32, 3: I32, 4: BINARY, 5: I32, 6: I32, 7: I32, 8: I32, 9
 _FILE = {1: I32, 2: [_ELEMENT], 3: I64, 4: [_GROUP], 5: [{1: BINARY, 2: BINARY}], 6: BINARY, 7: [{}], 8: {}, 9: BINARY}
 
 
-def check_footer(footer: Struct, end: int) -> None:
-    """Raise ValueError for an invalid footer; ``end`` is the byte position in the file where the footer begins."""
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A column of the file that has values: a member of a nested column, or a column that is not nested."""
+
+    path: tuple[bytes, ...]
+    physical: int
+    width: int | None
+    """The fixed size of a value in bytes; None when values have different sizes."""
+    converted: int | None
+    definition: int
+    repetition: int
+
+
+class Chunk(NamedTuple):
+    """A column chunk of a row group: its place in the file, and what its pages must match."""
+
+    leaf: Leaf
+    start: int
+    size: int
+    """The packed bytes of all pages with their headers."""
+    values: int
+    codec: int
+
+
+class RowGroup(NamedTuple):
+    """The row count and the chunk of each leaf of a row group."""
+
+    rows: int
+    chunks: list[Chunk]
+
+
+def check_footer(footer: Struct, end: int, *, statistics: bool = True) -> list[RowGroup]:
+    """Return the row groups of a valid footer, and raise ValueError for another one.
+
+    ``end`` is the byte position in the file where the footer begins. ``statistics``: whether they are checked; old
+    writers stored wrong ones.
+    """
     _check_types(footer, _FILE, "the file")
     if 8 in footer:
         raise ValueError("it is encrypted")
@@ -60,22 +95,25 @@ def check_footer(footer: Struct, end: int) -> None:
     leaves = _leaves(elements)
     if 7 in footer and len(footer[7][1][1]) != len(leaves):
         raise ValueError(f"its footer has {len(footer[7][1][1])} column orders for {len(leaves)} columns")
-    rows, places = 0, []
+    rows, groups = 0, list[RowGroup]()
     for group in _needed(footer, 4, "the file")[1]:
         count, chunks = _needed(group, 3, "a row group"), _needed(group, 1, "a row group")[1]
         if count < 0 or len(chunks) != len(leaves):
             raise ValueError(f"a row group has {count} rows and {len(chunks)} chunks for {len(leaves)} columns")
         rows += count
-        places += [_check_chunk(chunk, leaf, count) for chunk, leaf in zip(chunks, leaves, strict=True)]
+        groups.append(
+            RowGroup(count, [_checked(c, leaf, count, statistics) for c, leaf in zip(chunks, leaves, strict=True)])
+        )
     if rows != _needed(footer, 3, "the file"):
         raise ValueError(f"its footer states {footer[3][1]} rows, and its row groups have {rows}")
     before = _MAGIC_BYTES
-    for start, size in sorted(places):
+    for start, size in sorted((chunk.start, chunk.size) for group in groups for chunk in group.chunks):
         if start < before or size < 0:
             raise ValueError(f"its footer has a chunk of {size} bytes at {start} that overlaps another one")
         before = start + size
     if before > end:
         raise ValueError(f"its footer has a chunk that ends at {before}, after the data ends at {end}")
+    return groups
 
 
 def _check_types(fields: Struct, expected: dict[int, Any], what: str) -> None:
@@ -102,24 +140,13 @@ def _needed(fields: Struct, number: int, what: str) -> Any:
     return fields[number][1]
 
 
-@dataclass(frozen=True, slots=True)
-class _Leaf:
-    path: tuple[bytes, ...]
-    physical: int
-    width: int | None
-    """The fixed size of a value in bytes; None when values have different sizes."""
-    converted: int | None
-    definition: int
-    repetition: int
-
-
-def _leaves(elements: Sequence[Struct]) -> list[_Leaf]:
+def _leaves(elements: Sequence[Struct]) -> list[Leaf]:
     """Return the leaves of a schema, whose elements are in depth-first order."""
     rest = iter(elements)
     root = next(rest, None)
     if root is None:
         raise ValueError("its footer has no schema")
-    leaves: list[_Leaf] = []
+    leaves: list[Leaf] = []
     _walk(root, (), 0, 0, rest, leaves)
     if next(rest, None) is not None:
         raise ValueError("its footer has a schema that is not a tree")
@@ -127,7 +154,7 @@ def _leaves(elements: Sequence[Struct]) -> list[_Leaf]:
 
 
 def _walk(
-    group: Struct, path: tuple[bytes, ...], definition: int, repetition: int, rest: Iterator[Struct], out: list[_Leaf]
+    group: Struct, path: tuple[bytes, ...], definition: int, repetition: int, rest: Iterator[Struct], out: list[Leaf]
 ) -> None:
     count = _needed(group, 5, "a schema group")
     if count < 0 or len(path) > STORED_DEPTH:
@@ -147,16 +174,15 @@ def _walk(
             _walk(element, (*path, name), *levels, rest, out)
 
 
-def _leaf(element: Struct, path: tuple[bytes, ...], definition: int, repetition: int) -> _Leaf:
+def _leaf(element: Struct, path: tuple[bytes, ...], definition: int, repetition: int) -> Leaf:
     physical = element[1][1]
     width = _needed(element, 2, "a column") if physical == _FIXED else _WIDTHS.get(physical)
     if not _BOOLEAN <= physical <= _FIXED or element.get(5, (I32, 0))[1] or (width is not None and width < 1):
         raise ValueError(f"its footer has a column of the type {physical} with values of {width} bytes")
-    return _Leaf(path, physical, width, element.get(6, (I32, None))[1], definition, repetition)
+    return Leaf(path, physical, width, element.get(6, (I32, None))[1], definition, repetition)
 
 
-def _check_chunk(chunk: Struct, leaf: _Leaf, rows: int) -> tuple[int, int]:
-    """Check a column chunk; return its start in the file and its size, in bytes."""
+def _checked(chunk: Struct, leaf: Leaf, rows: int, statistics: bool) -> Chunk:
     what = f"column {b'.'.join(leaf.path).decode()!r}"
     if 1 in chunk or 8 in chunk or 9 in chunk:
         raise ValueError(f"{what} is in another file or is encrypted")
@@ -172,17 +198,17 @@ def _check_chunk(chunk: Struct, leaf: _Leaf, rows: int) -> tuple[int, int]:
         counts = data.get(16, (STRUCT, {}))[1].get(number, (LIST, (I64, [])))[1][1]
         if counts and (len(counts) != levels + 1 or sum(counts) != values or min(counts) < 0):
             raise ValueError(f"{what} has a histogram of {len(counts)} levels that does not match its values")
-    if 12 in data:
+    if statistics and 12 in data:
         _check_statistics(data[12][1], leaf, values, what)
     first, dictionary = _needed(data, 9, what), data.get(11, (I64, 0))[1]
     if not values and not first:  # no page at all
         first = dictionary or _MAGIC_BYTES
     elif dictionary >= first:
         raise ValueError(f"{what} has its dictionary after its data")
-    return dictionary or first, _needed(data, 7, what)
+    return Chunk(leaf, dictionary or first, _needed(data, 7, what), values, codec)
 
 
-def _check_statistics(statistics: Struct, leaf: _Leaf, values: int, what: str) -> None:
+def _check_statistics(statistics: Struct, leaf: Leaf, values: int, what: str) -> None:
     if not 0 <= statistics.get(3, (I64, 0))[1] <= values:
         raise ValueError(f"{what} has {statistics[3][1]} nulls of {values} values")
     bounds, older = ([statistics[number][1] for number in pair if number in statistics] for pair in ((6, 5), (2, 1)))

@@ -1,0 +1,137 @@
+"""Survival: whether the stored values of a table survive a change of their columns' types.
+
+A value survives when it is the same after it was read through the new type and converted back. Rows of the latest
+snapshot's data files count, without those that deletion vectors delete. With a primary key also rows count that a later
+row has replaced, until a compaction removes them, because a merge reads them too. Tags, older snapshots and branches
+are read with their own schemas, so that their values do not change.
+
+Statistics decide where the values between two that survive survive too; the other files are read, one batch at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from paimon_core.alter.changes import SchemaChange, UpdateType
+from paimon_core.alter.evolve import evolve
+from paimon_core.alter.exact_casts import ExactRange, exact_range, leaf_types, lost
+from paimon_core.errors import InvalidRequest, UnsupportedFeature
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.latest_snapshot import read_latest
+from paimon_core.metadata.live_vectors import vectors_by_bucket, vectors_of
+from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.predicate import Predicate, col
+from paimon_core.read.bucket_reader import BucketReader
+from paimon_core.scan.prune import ValuePruner
+from paimon_core.schema import DataField, TableSchema
+from paimon_core.types import NESTED_ROOTS
+
+_AFTER = "\x00after"
+
+
+@dataclass(frozen=True, slots=True)
+class Survival:
+    """The changes of types that must keep all values, and what was checked: ``check`` and then ``check_later``."""
+
+    context: TableContext
+    """The table with its schema before the change."""
+    changed: tuple[tuple[DataField, DataField], ...]
+    """The columns before and after; only those whose types do not keep every value anyway."""
+    snapshot_id: int | None = None
+    """The snapshot whose values survive."""
+    files: frozenset[str] = frozenset()
+    """The names of its data files."""
+
+    @staticmethod
+    def of(context: TableContext, latest: TableSchema, changes: Sequence[SchemaChange]) -> Survival | None:
+        """Return the check for ``changes`` of the schema ``latest``; None when no value can be lost unasked.
+
+        Changes of types with ``lossy`` are left out.
+        """
+        strict = [c for c in changes if not (isinstance(c, UpdateType) and c.lossy)]
+        if not any(isinstance(c, UpdateType) for c in strict):
+            return None
+        new = evolve(latest, strict, has_snapshots=False, table=context.name)
+        before = {f.id: f for f in latest.fields}
+        changed = tuple((before[f.id], f) for f in new.fields if f.id in before and _may_lose(before[f.id], f))
+        return Survival(context.reopened(latest), changed) if changed else None
+
+    def check(self) -> Survival:
+        """Return what was checked; raises InvalidRequest, which names the column, the file and a value that is lost."""
+        snapshot, files = read_latest(self.context.snapshots, self._checked)
+        return replace(self, snapshot_id=snapshot, files=files)
+
+    def check_later(self, schema_id: int) -> None:
+        """Check the files that were committed after ``check``; ``schema_id`` is that of the new schema.
+
+        Raises InvalidRequest as ``check`` does.
+        """
+        if self.context.snapshots.latest_id() != self.snapshot_id:
+            read_latest(self.context.snapshots, lambda latest: self._checked(latest, schema_id))
+
+    def _checked(self, latest: Snapshot | None, schema_id: int | None = None) -> tuple[int | None, frozenset[str]]:
+        if latest is None:
+            return None, frozenset()
+        entries = self.context.manifests.entries_of(latest)
+        later = [e for e in entries if e.file.file_name not in self.files]
+        later = [e for e in later if schema_id is None or e.file.schema_id < schema_id]
+        for before, after in self.changed:
+            self._check_column(latest, later, before, after)
+        return latest.id, frozenset(e.file.file_name for e in entries)
+
+    def _check_column(
+        self, snapshot: Snapshot, entries: Sequence[ManifestEntry], before: DataField, after: DataField
+    ) -> None:
+        context = self.context
+        where = _suspects(before, after).bind(context.schema.fields)
+        pruner = ValuePruner.of(where, context.schema, context.schemas.read)
+        name = snapshot.index_manifest
+        vectors = {} if name is None else vectors_by_bucket(context.manifests.read_indexes(name), name)
+        fields = (before, replace(after, name=_AFTER, type=after.type.with_nullable(True)))
+        for entry in entries:
+            known = {f.id: f.type for f in context.schemas.read(entry.file.schema_id).fields}
+            if before.id not in known or not pruner.keeps(entry.partition, entry.file):
+                continue
+            deleted = vectors_of([entry.file], vectors.get((entry.partition, entry.bucket), {}))
+            reader = BucketReader(context, entry.partition, entry.bucket, vectors=deleted)
+            path = reader.path(entry.file)
+            try:
+                for batch in reader.file(entry.file, fields):
+                    found = lost(batch[before.name], batch[_AFTER], before.type, after.type)
+                    if found is not None:
+                        raise self._refused(before, after, f"{found[0]} in {path} would be read as {found[1]}")
+            except UnsupportedFeature as error:
+                if error.facts.get("column") != _AFTER:
+                    raise
+                text = str(error).replace(repr(_AFTER), repr(before.name))
+                raise self._refused(before, after, f"reads would fail with {text!r}") from error
+
+    def _refused(self, before: DataField, after: DataField, why: str) -> InvalidRequest:
+        hint = (
+            ", or compact it fully when a later row has replaced the value" if self.context.schema.primary_keys else ""
+        )
+        return InvalidRequest(
+            f"table {self.context.name}: column {before.name!r} cannot change from {before.type} to {after.type}, "
+            f"which loses values: {why}. Change the rows{hint}, or ask for the loss by name: "
+            "ALTER COLUMN ... TYPE ... LOSSY, UpdateType(..., lossy=True)",
+            table=self.context.name,
+            column=before.name,
+            stored=before.type.sql,
+            wanted=after.type.sql,
+        )
+
+
+def _may_lose(before: DataField, after: DataField) -> bool:
+    return any(exact_range(*pair) is not True for pair in leaf_types(before.type, after.type))
+
+
+def _suspects(before: DataField, after: DataField) -> Predicate:
+    """Return a filter that selects, by statistics, the files that may have a value that does not survive."""
+    value = col(before.name)
+    kept = exact_range(before.type, after.type)
+    if not isinstance(kept, ExactRange) or before.type.root in NESTED_ROOTS:
+        return value.is_not_null()
+    outside: Predicate = (value < kept.low) | (value > kept.high)
+    return outside

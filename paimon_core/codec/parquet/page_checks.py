@@ -1,0 +1,183 @@
+"""Page checks: how many rows of a Parquet file may be decoded at a time, from the headers of its pages.
+
+A page of a few bytes may unpack to 2 GB, and a long text of a dictionary may be repeated in each row; the footer states
+neither. So all page headers are read before Arrow reads a column chunk. In an object store, only the first header of a
+chunk of more than ``_REMOTE_CHECKED_BYTES`` packed bytes is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from struct import Struct
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from paimon_core.codec.avro_codecs import CODECS
+from paimon_core.codec.parquet.footer_checks import Chunk, RowGroup
+from paimon_core.codec.parquet.page_headers import DATA, DATA_V2, DICTIONARY, Page, page_header
+from paimon_core.limits import PAGE_BYTES, PAGE_RATIO, ROW_VALUES, VALUES_PER_PACKED_BYTE
+
+_REMOTE_CHECKED_BYTES = 1 << 18
+"""The packed bytes of a chunk up to which its pages are checked in an object store, where a header may be a request."""
+_HEAD_BYTES = 1 << 9
+"""The bytes that are read for a page header first; texts in its statistics may make it longer."""
+_LENGTH_BYTES = 4
+_LENGTH = Struct("<I").unpack_from
+_NUMBER_BYTES = 16
+"""The most bytes of a number in memory, with its levels."""
+_TEXT, _FIXED = 6, 7
+_PLAIN, _PREFIXED, _INDEXES = 0, 7, (2, 8)
+"""The encodings of texts: one by one, as prefixes of others, and as indexes in a dictionary."""
+_ZSTD = 6
+_CODECS = {1: "snappy", 2: "gzip", 4: "brotli", 7: "lz4_raw"}
+
+
+class Pages(NamedTuple):
+    """What the page headers of a column chunk state."""
+
+    chunk: Chunk
+    largest: int
+    """The unpacked bytes of the largest page."""
+    value_bytes: int
+    """The bytes of a value on average in a page, without those in the dictionary."""
+    dictionary: tuple[int, Page] | None
+    """The position of the packed bytes of a dictionary of texts, and its header."""
+    is_plain: bool
+    """Whether all pages of texts are plain or indexes in the dictionary, which Arrow can decode as a dictionary."""
+    is_whole: bool = True
+    """False: only the first header was read."""
+
+    @property
+    def texts(self) -> int:
+        """The bytes of all texts of the dictionary; 0 where not all headers were read."""
+        if self.dictionary is None or not self.is_whole:
+            return 0
+        _, page = self.dictionary
+        return max(0, page.unpacked - _LENGTH_BYTES * page.values)
+
+
+def read_pages(source: pa.NativeFile, group: RowGroup, wanted: Collection[str]) -> dict[int, Pages]:
+    """Return the pages of the chunks of the columns ``wanted`` by the number of the chunk; empty chunks are left out.
+
+    Raises ValueError for pages that do not match the footer, for pages that unpack to more than PAGE_BYTES and
+    PAGE_RATIO times their bytes, and for nested columns with more values than ROW_VALUES and VALUES_PER_PACKED_BYTE.
+    """
+    names = {name.encode() for name in wanted}
+    is_remote = isinstance(source, pa.PythonFile)
+    found = {
+        number: _checked(source, chunk, group.rows, whole=not is_remote or chunk.size <= _REMOTE_CHECKED_BYTES)
+        for number, chunk in enumerate(group.chunks)
+        if chunk.values and chunk.leaf.path[0] in names
+    }
+    unpacked = sum(pages.largest for pages in found.values())
+    if unpacked > PAGE_BYTES:
+        packed = sum(pages.chunk.size for pages in found.values())
+        if unpacked > PAGE_RATIO * packed:
+            raise ValueError(f"its pages unpack from {packed} to {unpacked} bytes: {PAGE_BYTES} is the most")
+    return found
+
+
+def rows_within(source: pa.NativeFile, groups: Sequence[RowGroup], wanted: Collection[str], size: int) -> int:
+    """Return how many rows of the columns ``wanted`` take at most about ``size`` bytes when decoded; 1 or more.
+
+    Raises as ``read_pages``.
+    """
+    most = max(1, sum(group.rows for group in groups))
+    for group in groups:
+        most = rows_of(source, group, read_pages(source, group, wanted), size, most)
+    return most
+
+
+def rows_of(source: pa.NativeFile, group: RowGroup, pages: Mapping[int, Pages], size: int, most: int) -> int:
+    """Return how many rows of a row group take at most ``size`` bytes with these pages: 1 or more, ``most`` at most.
+
+    Each text counts as the longest of its dictionary, which is unpacked only where its length may matter.
+    """
+    counts = [(found, -(-found.chunk.values // group.rows)) for found in pages.values()]
+    row_bytes = sum(count * (found.value_bytes + found.texts) for found, count in counts)
+    if row_bytes * most > size:
+        row_bytes = sum(
+            count * max(found.value_bytes, _NUMBER_BYTES + _longest(source, found)) for found, count in counts
+        )
+    return max(1, min(most, size // max(1, row_bytes)))
+
+
+def _checked(source: pa.NativeFile, chunk: Chunk, rows: int, *, whole: bool) -> Pages:
+    leaf, largest, values, dictionary, is_plain = chunk.leaf, 0, 0, None, True
+    texts = leaf.physical == _TEXT
+    longest = leaf.width or 0 if leaf.physical == _FIXED else 0
+    for start, page in _pages(source, chunk):
+        largest = max(largest, page.unpacked)
+        if page.kind == DICTIONARY:
+            if texts:
+                dictionary = start, page
+        else:
+            values += page.values
+            if texts and page.encoding not in _INDEXES:
+                is_plain = is_plain and page.encoding == _PLAIN
+                # With prefixes, each value may repeat the longest one.
+                parts = 1 if page.encoding == _PREFIXED else max(1, page.values)
+                longest = max(longest, page.unpacked // parts)
+        if not whole:
+            return Pages(chunk, largest, _NUMBER_BYTES, dictionary, is_plain, is_whole=False)
+    if values != chunk.values:
+        raise ValueError(f"{_name(chunk)} has {values} values in its pages, not {chunk.values}")
+    if values > rows and values > max(ROW_VALUES, VALUES_PER_PACKED_BYTE * chunk.size):
+        raise ValueError(f"{_name(chunk)} has {values} values of {rows} rows in {chunk.size} bytes")
+    return Pages(chunk, largest, _NUMBER_BYTES + longest, dictionary, is_plain)
+
+
+def _pages(source: pa.NativeFile, chunk: Chunk) -> Iterator[tuple[int, Page]]:
+    """Yield each page after the position of its packed bytes; raises ValueError for headers that do not fit."""
+    at, end = chunk.start, chunk.start + chunk.size
+    while at < end:
+        data = source.read_at(min(_HEAD_BYTES, end - at), at)
+        try:
+            page = _header(data)
+        except ValueError:
+            if len(data) == end - at:
+                raise
+            page = _header(source.read_at(end - at, at))
+        at += page.size
+        if not DATA <= page.kind <= DATA_V2 or min(page.unpacked, page.values) < 0 or not 0 <= page.packed <= end - at:
+            raise ValueError(f"{_name(chunk)} has a page of {page.packed} bytes, where {end - at} are left")
+        yield at, page
+        at += page.packed
+
+
+def _header(data: bytes) -> Page:
+    try:
+        return page_header(data)
+    except IndexError:
+        raise ValueError("a page header is truncated") from None
+
+
+def _longest(source: pa.NativeFile, pages: Pages) -> int:
+    """Return the length of the longest text of a dictionary, or a number above it."""
+    if pages.dictionary is None or not pages.is_whole:
+        return 0
+    (start, page), chunk = pages.dictionary, pages.chunk
+    if page.values <= 1 or page.unpacked > PAGE_BYTES:
+        return pages.texts
+    data = source.read_at(page.packed, start)
+    if chunk.codec == _ZSTD:
+        data = CODECS["zstandard"].unpack(data, page.unpacked)
+    elif chunk.codec in _CODECS:
+        data = pa.Codec(_CODECS[chunk.codec]).decompress(data, page.unpacked, asbytes=True)
+    elif chunk.codec:
+        return pages.texts
+    at, longest, end = 0, 0, len(data)
+    for _ in range(page.values):
+        if at + _LENGTH_BYTES > end:
+            break
+        (size,) = _LENGTH(data, at)
+        at += _LENGTH_BYTES + size
+        longest = max(longest, size)
+    if at > end or page.values * _LENGTH_BYTES > end:
+        raise ValueError(f"{_name(chunk)} has a dictionary that is longer than its page")
+    return longest
+
+
+def _name(chunk: Chunk) -> str:
+    return f"column {b'.'.join(chunk.leaf.path).decode()!r}"

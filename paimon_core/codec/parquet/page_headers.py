@@ -1,0 +1,117 @@
+"""Page headers: decodes the part of a Parquet page header that its memory depends on, and finds where the header ends.
+
+Other parts, such as the statistics of a page, are skipped. A scan reads a header for each page, so the decoder is one
+loop over the bytes instead of ``thrift``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from paimon_core.codec.parquet.thrift import (
+    BINARY,
+    BYTE,
+    DOUBLE,
+    FALSE,
+    I16,
+    I32,
+    I64,
+    LIST,
+    MAX_DEPTH,
+    STRUCT,
+    TRUE,
+)
+
+DATA, INDEX, DICTIONARY, DATA_V2 = range(4)
+_INTEGERS = (I32, I64, I16)
+_WIDEST = 70
+
+
+class Page(NamedTuple):
+    """A page of a column chunk."""
+
+    kind: int
+    unpacked: int
+    packed: int
+    values: int
+    encoding: int
+    size: int
+    """The bytes of the header."""
+
+
+def page_header(data: bytes) -> Page:
+    """Return the page header at the start of ``data``; raises ValueError or IndexError when it does not decode."""
+    numbers, groups, at = _fields(data, 0, 0)
+    if not {1, 2, 3} <= numbers.keys():
+        raise ValueError("a page header lacks its kind or a size")
+    kind = numbers[1]
+    inner = groups.get(kind + 5, {})
+    return Page(kind, numbers[2], numbers[3], inner.get(1, 0), inner.get(4 if kind == DATA_V2 else 2, 0), at)
+
+
+def _fields(data: bytes, at: int, depth: int) -> tuple[dict[int, int], dict[int, dict[int, int]], int]:
+    """Return the integers of the struct at ``at`` and of the structs in it, by field, and the position of its end."""
+    numbers: dict[int, int] = {}
+    groups: dict[int, dict[int, int]] = {}
+    number = 0
+    while head := data[at]:
+        at += 1
+        kind = head & 15
+        if head >> 4:
+            number += head >> 4
+        else:
+            number, at = _integer(data, at)
+        if kind in _INTEGERS:
+            byte = data[at]
+            if byte < 0x80:
+                numbers[number] = byte >> 1 ^ -(byte & 1)
+                at += 1
+            else:
+                numbers[number], at = _integer(data, at)
+        elif kind == BINARY:
+            size, at = _varint(data, at)
+            at += size
+        elif kind == STRUCT:
+            if depth > MAX_DEPTH:
+                raise ValueError("a page header is nested too deeply")
+            groups[number], _, at = _fields(data, at, depth + 1)
+        else:
+            at = _skipped(data, at, kind)
+    return numbers, groups, at + 1
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    byte = data[at]
+    value, shift = byte & 0x7F, 7
+    while byte >= 0x80:
+        at += 1
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if shift > _WIDEST:
+            raise ValueError("a number in a page header does not end")
+    return value, at + 1
+
+
+def _integer(data: bytes, at: int) -> tuple[int, int]:
+    byte = data[at]
+    if byte < 0x80:
+        return byte >> 1 ^ -(byte & 1), at + 1
+    value, at = _varint(data, at)
+    return value >> 1 ^ -(value & 1), at
+
+
+def _skipped(data: bytes, at: int, kind: int) -> int:
+    """Return the position after a value that is no integer, no struct and not of bytes."""
+    if kind in (TRUE, FALSE):
+        return at
+    if kind == BYTE:
+        return at + 1
+    if kind == DOUBLE:
+        return at + 8
+    if kind == LIST and data[at] < 0xF0 and I16 <= data[at] & 15 <= I64:
+        count, at = data[at] >> 4, at + 1
+        for _ in range(count):
+            _, at = _varint(data, at)
+        return at
+    raise ValueError(f"a page header contains the thrift type {kind}")

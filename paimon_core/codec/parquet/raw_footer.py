@@ -1,0 +1,40 @@
+"""Raw footers: reads the footer of an open Parquet file and verifies it, before Arrow reads it.
+
+Functions raise ValueError for a footer that does not decode.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from paimon_core.codec.parquet.footer_checks import RowGroup, check_footer
+from paimon_core.codec.parquet.footer_checksum import is_sealed
+from paimon_core.codec.parquet.thrift import Struct, parse_struct
+
+_MAGIC = b"PAR1"
+_LENGTH_BYTES = 4
+_END_BYTES = _LENGTH_BYTES + len(_MAGIC)
+_TAIL_BYTES = 1 << 16
+"""Bytes that are read from the end of a file first; they contain most footers completely."""
+
+
+def read_raw_footer(source: pa.NativeFile) -> tuple[bytes, int]:
+    """Return the footer of an open Parquet file, not verified, and its position in the file."""
+    size = source.size()
+    start = max(0, size - _TAIL_BYTES)
+    tail = source.read_at(size - start, start)
+    if len(tail) < 2 * _END_BYTES or not tail.endswith(_MAGIC):
+        raise ValueError("it does not end with the magic bytes of Parquet")
+    length = int.from_bytes(tail[-_END_BYTES : -len(_MAGIC)], "little")
+    end = size - _END_BYTES
+    if length > end - len(_MAGIC):
+        raise ValueError(f"its footer of {length} bytes is longer than the file")
+    raw = tail[-_END_BYTES - length : -_END_BYTES] if length <= end - start else source.read_at(length, end - length)
+    return bytes(raw), end - length
+
+
+def check_raw_footer(raw: bytes, start: int, *, statistics: bool = True) -> tuple[Struct, list[RowGroup]]:
+    """Return a valid decoded footer and its row groups; ``start`` is its position in the file. See ``check_footer``."""
+    is_sealed(raw)  # raises ValueError for a wrong checksum
+    footer = parse_struct(raw, whole=True)
+    return footer, check_footer(footer, start, statistics=statistics)

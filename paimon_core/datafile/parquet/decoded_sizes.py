@@ -1,0 +1,111 @@
+"""Decoded sizes: how many bytes the columns of each row group take in memory, from the footer of a Parquet file.
+
+The stored size says little: a row group of a few kilobytes may have gigabytes of text, because a dictionary stores a
+repeated text once. The footer states the bytes of all texts of a column chunk (``SizeStatistics``). Where it does not,
+the stored size counts, and the size of the dictionary's values, which ``with_dictionaries`` adds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from paimon_core.arrow.byte_budget import rows_for
+from paimon_core.codec.parquet.page_checks import Pages
+from paimon_core.codec.parquet.thrift import STRUCT, Struct
+
+_VALUE_BYTES = 8
+"""The approximate minimum size of a value in memory; many values are smaller in a file."""
+_TEXT_BYTES = 4
+_BYTE_ARRAY, _FIXED = 6, 7
+_LONG_TEXT_BYTES, _REPEATS = 256, 4
+"""A column of texts of this mean size that are stored in a fraction of their bytes is decoded as a dictionary."""
+
+# The field ids of format/parquet.thrift.
+_ROW_GROUPS, _COLUMNS, _ROWS, _METADATA = 4, 1, 3, 3
+_TYPE, _PATH, _VALUES, _UNPACKED, _SIZES = 1, 3, 5, 6, 16
+_TEXT_TOTAL = 1
+
+_Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class DecodedSizes:
+    """The sizes of all column chunks of a file, in bytes; an array has a line per row group, a column per leaf."""
+
+    leaves: dict[str, list[int]]
+    """The numbers of the leaves of each column of the file."""
+    rows: _Numbers
+    decoded: _Numbers
+    """The bytes in memory, as far as the footer states them."""
+    stored: _Numbers
+    """The bytes of the pages after decompression."""
+    values: _Numbers
+    is_unknown: _Numbers
+    """1 for texts whose bytes the footer does not state."""
+
+    @staticmethod
+    def of(footer: Struct) -> DecodedSizes:
+        """Return the sizes that a verified footer states."""
+        leaves: dict[str, list[int]] = {}
+        try:
+            groups = footer[_ROW_GROUPS][1][1]
+            chunks = [[chunk[_METADATA][1] for chunk in group[_COLUMNS][1][1]] for group in groups]
+            for number, chunk in enumerate(chunks[0] if chunks else ()):
+                leaves.setdefault(chunk[_PATH][1][1][0].decode(), []).append(number)
+            sizes = [[_chunk_sizes(chunk) for chunk in group] for group in chunks]
+            rows = np.array([group[_ROWS][1] for group in groups], np.int64)
+        except (KeyError, TypeError, IndexError, AttributeError) as error:
+            raise ValueError(f"the footer lacks a part: {error!r}") from None
+        found = np.array(sizes, np.int64).reshape(len(chunks), -1 if chunks else 0, 4)
+        return DecodedSizes(leaves, rows, *(found[:, :, at] for at in range(4)))
+
+    def with_dictionaries(self, groups: Sequence[int], pages: Sequence[Mapping[int, Pages]]) -> DecodedSizes:
+        """Return the sizes with those of texts that the footer does not state: each is the mean of its dictionary."""
+        found = [
+            (group, leaf, chunk.dictionary[1])
+            for group, leaves in zip(groups, pages, strict=True)
+            for leaf, chunk in leaves.items()
+            if chunk.dictionary is not None and self.is_unknown[group, leaf]
+        ]
+        if not found:
+            return self
+        decoded = self.decoded.copy()
+        for group, leaf, page in found:
+            decoded[group, leaf] += int(self.values[group, leaf]) * page.unpacked // max(1, page.values)
+        return replace(self, decoded=decoded)
+
+    def batch_rows(self, columns: Iterable[str], groups: Sequence[int], budget: int, most: int) -> list[int]:
+        """Return for each of the row groups how many rows of ``columns`` take ``budget`` bytes, ``most`` at most."""
+        rows = np.maximum(self.rows[groups], 1)
+        width = np.zeros(len(groups))
+        for name in columns:
+            width += np.maximum(_VALUE_BYTES, self.decoded[np.ix_(groups, self.leaves.get(name, []))].sum(1) / rows)
+        return [rows_for(budget, row_bytes, most) for row_bytes in width]
+
+    def repeating(self, texts: Iterable[str], groups: Sequence[int]) -> list[str]:
+        """Return those of the columns ``texts``, which are not nested, whose long texts are stored once for many rows.
+
+        As dictionaries they take the memory of the different texts.
+        """
+        found = []
+        for name in texts:
+            decoded = self.decoded[groups, self.leaves[name][0]]
+            is_long = decoded > _LONG_TEXT_BYTES * self.rows[groups]
+            if np.any(is_long & (decoded > _REPEATS * self.stored[groups, self.leaves[name][0]])):
+                found.append(name)
+        return found
+
+
+def _chunk_sizes(chunk: Struct) -> tuple[int, int, int, int]:
+    """Return decoded bytes, stored bytes, values, and 1 for texts of unknown size."""
+    stored, values = chunk[_UNPACKED][1], chunk[_VALUES][1]
+    if chunk[_TYPE][1] != _BYTE_ARRAY:
+        return stored if chunk[_TYPE][1] == _FIXED else _VALUE_BYTES * values, stored, values, 0
+    total = chunk.get(_SIZES, (STRUCT, {}))[1].get(_TEXT_TOTAL)
+    if total is not None:
+        return max(0, total[1]) + _TEXT_BYTES * values, stored, values, 0
+    return stored + _TEXT_BYTES * values, stored, values, 1

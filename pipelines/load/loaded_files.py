@@ -1,0 +1,72 @@
+"""Loaded files: which versions of source files were loaded, and the digest of their contents where it is known."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+MOST_FILES = 500_000
+"""The largest number of files of one table: the digests of all are carried on in one snapshot, 43 bytes each."""
+PATH_BYTES, VERSION_BYTES, CONTENT_BYTES = 8, 4, 8
+"""The bytes of the digests of a file."""
+
+
+@dataclass(frozen=True)
+class LoadedFiles:
+    """The files that loads have loaded: digest of the path to digest of the version."""
+
+    versions: Mapping[bytes, bytes] = field(default_factory=dict)
+    contents: Mapping[bytes, bytes] = field(default_factory=dict)
+    """Digest of the path to digests of the version and of its content, where the content is known."""
+
+    def state(self, path: str, version: str) -> str:
+        """Return ``new``, ``loaded``, or ``changed`` for a file that was loaded with another version."""
+        found = self.versions.get(digest(path, PATH_BYTES))
+        if found is None:
+            return "new"
+        return "loaded" if found == digest(version, VERSION_BYTES) else "changed"
+
+    def with_files(self, files: Iterable[tuple[str, str]]) -> LoadedFiles:
+        """Return these and other files, given as (path, version)."""
+        return replace(
+            self, versions={**self.versions, **{digest(p, PATH_BYTES): digest(v, VERSION_BYTES) for p, v in files}}
+        )
+
+    def content(self, path: str) -> bytes | None:
+        """Return the digest of the content of a file that was loaded; None when it is not known."""
+        found = self.contents.get(digest(path, PATH_BYTES))
+        return None if found is None else found[VERSION_BYTES:]
+
+    def with_contents(self, contents: Mapping[str, bytes]) -> LoadedFiles:
+        """Return these files with the digests of contents, by path, of their versions."""
+        paths = {digest(path, PATH_BYTES): content for path, content in contents.items()}
+        return replace(self, contents={**self.contents, **{p: self.versions[p] + c for p, c in paths.items()}})
+
+    def contents_text(self) -> str:
+        """Return the text of the snapshot property ``CONTENTS``."""
+        return base64.b64encode(b"".join(p + c for p, c in sorted(self.contents.items()))).decode()
+
+    def to_text(self) -> str:
+        """Return the text of a snapshot property."""
+        return base64.b64encode(b"".join(p + v for p, v in sorted(self.versions.items()))).decode()
+
+
+def entries(text: str, size: int) -> dict[bytes, bytes]:
+    """Return the entries of a property by the digest of the path; raises ValueError for another text."""
+    data, size = base64.b64decode(text, validate=True), PATH_BYTES + size
+    if len(data) % size:
+        raise ValueError(f"{len(data)} bytes are no whole number of entries")
+    found = (data[at : at + size] for at in range(0, len(data), size))
+    return {entry[:PATH_BYTES]: entry[PATH_BYTES:] for entry in found}
+
+
+def path_digest(path: str) -> bytes:
+    """Return the digest by which the ledger knows the path of a file."""
+    return digest(path, PATH_BYTES)
+
+
+def digest(text: str, size: int) -> bytes:
+    """Return the first bytes of the SHA-256 of a text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()[:size]

@@ -1,0 +1,118 @@
+"""JSON members: which members of the columns of a table the objects of a split have, also with the value null.
+
+A file must have each column, and each member of a nested object, in at least one object, as a CSV file must have it in
+its header. A split sees a part of the file only, so it reports what it has seen, and ``lacking`` decides about all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from paimon_core.types import DataType, TypeRoot
+
+Path = tuple[str, ...]
+OBJECT = "\0"
+"""Ends the path of a place where an object occurs, whatever its members are."""
+
+
+def member_paths(kinds: Mapping[str, DataType]) -> list[Path]:
+    """Return the paths of the columns and of the members of their ROWs; elements and values have no part of a path."""
+    found: list[Path] = []
+
+    def walk(kind: DataType, path: Path) -> None:
+        for child in kind.children:
+            inner = (*path, child.name) if kind.root is TypeRoot.ROW else path
+            if kind.root is TypeRoot.ROW:
+                found.append(inner)
+            walk(child.type, inner)
+
+    for name, kind in kinds.items():
+        found.append((name,))
+        walk(kind, (name,))
+    return found
+
+
+def lacking(kinds: Mapping[str, DataType], seen: Collection[Path]) -> list[Path]:
+    """Return the members that no object has, where there is an object that could have them."""
+    return [path for path in member_paths(kinds) if path not in seen and (*path[:-1], OBJECT) in seen]
+
+
+class Members:
+    """The members that the objects of a split have; ``wanted`` are the columns to look for."""
+
+    def __init__(self, kinds: Mapping[str, DataType], wanted: Collection[str]) -> None:
+        self.kinds = {name: kind for name, kind in kinds.items() if name in wanted}
+        self.paths = member_paths(self.kinds)
+        self.seen: set[Path] = set()
+
+    def unseen(self) -> list[Path]:
+        """Return the members that no object had so far, where one could have had them."""
+        return lacking(self.kinds, self.seen) if self.kinds else []
+
+    def note_columns(self, columns: Mapping[str, pa.Array]) -> None:
+        """Note the members that have a value; a null may be a member that is missing."""
+        for name, kind in self.kinds.items():
+            if len(columns[name]):
+                self.seen.add((OBJECT,))
+            self._note_values(columns[name], kind, (name,))
+
+    def _note_values(self, values: pa.Array, kind: DataType, path: Path) -> None:
+        if values.null_count == len(values):
+            return
+        self.seen.add(path)
+        if kind.root is TypeRoot.ROW:
+            self.seen.add((*path, OBJECT))
+            for child, inner in zip(kind.children, values.flatten(), strict=True):
+                self._note_values(inner, child.type, (*path, child.name))
+        elif kind.root is TypeRoot.ARRAY and kind.children[0].type.children:
+            self._note_values(values.flatten(), kind.children[0].type, path)
+
+    def note_schema(self, schema: pa.Schema) -> None:
+        """Note the members of objects that Arrow has read without a schema."""
+        for field in schema:
+            if field.name in self.kinds:
+                self.seen.add((field.name,))
+                self._note_type(field.type, self.kinds[field.name], (field.name,))
+
+    def _note_type(self, arrow: pa.DataType, kind: DataType, path: Path) -> None:
+        if kind.root is TypeRoot.ARRAY and pa.types.is_list(arrow):
+            self._note_type(arrow.value_type, kind.children[0].type, path)
+        if kind.root is not TypeRoot.ROW or not pa.types.is_struct(arrow):
+            return
+        self.seen.add((*path, OBJECT))
+        for child in kind.children:
+            if (at := arrow.get_field_index(child.name)) >= 0:
+                self.seen.add((*path, child.name))
+                self._note_type(arrow.field(at).type, child.type, (*path, child.name))
+
+    def note_texts(self, texts: Iterable[bytes]) -> None:
+        """Note the members of objects one by one, until all are seen; texts that are no object have none."""
+        for text in texts:
+            if self.seen.issuperset(self.paths):
+                return
+            try:
+                value = json.loads(text)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(value, dict):
+                self._note_object(value, self.kinds, ())
+
+    def _note_object(self, value: Mapping[str, Any], kinds: Mapping[str, DataType], path: Path) -> None:
+        self.seen.add((*path, OBJECT))
+        for name in value.keys() & kinds.keys():
+            self.seen.add((*path, name))
+            self._note_inner(value[name], kinds[name], (*path, name))
+
+    def _note_inner(self, value: Any, kind: DataType, path: Path) -> None:
+        if kind.root is TypeRoot.ROW and isinstance(value, dict):
+            self._note_object(value, {child.name: child.type for child in kind.children}, path)
+        elif kind.root is TypeRoot.ARRAY and isinstance(value, list):
+            for item in value:
+                self._note_inner(item, kind.children[0].type, path)
+        elif kind.root is TypeRoot.MAP and isinstance(value, dict):
+            for item in value.values():
+                self._note_inner(item, kind.children[1].type, path)
