@@ -5,7 +5,6 @@ Operations that delete something return a plan first; the caller checks it and a
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from paimon_core.commit.manifest_compaction import compact_manifests
-from paimon_core.errors import InvalidRequest, SnapshotNotFound
+from paimon_core.errors import InvalidRequest
 from paimon_core.fsck.check import check
 from paimon_core.fsck.finding import Report
 from paimon_core.maintain.branches import operations as branches
@@ -68,13 +67,9 @@ class Maintenance(expiry.Expiry):
             raise InvalidRequest(f"apply takes a plan to {known}, not {plan!r:.80}")
         context = self._checked_context()
         report = APPLY[plan.operation](context, plan)
-        missing = report.missing if isinstance(report, repair.RepairReport) else report
-        if isinstance(missing, missing_files.MissingReport) and missing.snapshot is not None:
-            self.settle(missing.snapshot)
-        elif isinstance(report, partitions.PartitionReport):
-            with contextlib.suppress(SnapshotNotFound):  # a concurrent expiry
-                for snapshot_id in report.snapshots[-1:]:
-                    self.settle(context.snapshots.read(snapshot_id))
+        committed = report.missing if isinstance(report, repair.RepairReport) else report
+        if isinstance(committed, missing_files.MissingReport | partitions.PartitionReport) and committed.snapshot:
+            self.settle(committed.snapshot)
         return report
 
     # -- files that are not referenced, entries whose file is missing

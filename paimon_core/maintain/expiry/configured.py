@@ -75,7 +75,7 @@ def expire_due(context: TableContext, now_millis: int, committed: list[Snapshot]
             plan = partitions.plan_partition_expiry(context, now_millis=now_millis)
             dropped = partitions.apply_partition_expiry(context, plan)
             if committed is not None:
-                committed += map(context.snapshots.read, dropped.snapshots[-1:])
+                committed += filter(None, [dropped.snapshot])
     with _collecting(errors):
         if context.options[consumers.LIFETIME] is not None:
             plan = consumers.plan_consumer_expiry(context, now_millis=now_millis)

@@ -47,6 +47,8 @@ class PartitionReport:
     data_files: int = 0
     size_bytes: int = 0
     protected: tuple[Protected, ...] = ()
+    snapshot: Snapshot | None = None
+    """The last of these commits."""
 
 
 def plan_partition_expiry(
@@ -126,6 +128,7 @@ def apply_partition_expiry(context: TableContext, plan: Plan) -> PartitionReport
         len(plan.files),
         plan.size_bytes,
         plan.protected,
+        snapshots[-1] if snapshots else None,
     )
 
 
