@@ -28,6 +28,8 @@ def test_what_counts_as_a_finding(tmp_path):
     assert found(metadata_targets._schema) is None
     assert found(lambda data: {}[data]) == "KeyError"
     assert found(lambda data: bytearray(b"\1") * (300 << 20)) == "memory"
+    assert len(bytearray(b"\1") * (600 << 20)) == 600 << 20  # the process has needed more before
+    assert found(lambda data: bytearray(b"\1") * (300 << 20)) == "memory"
 
 
 def test_a_parser_that_ends_its_process_is_a_finding(tmp_path):

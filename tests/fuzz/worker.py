@@ -93,7 +93,7 @@ class Probe:
             sys.settrace(None)
             signal.setitimer(signal.ITIMER_PROF, 0)
             signal.setitimer(signal.ITIMER_REAL, 0)
-        used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
+        used = _highest_memory() - before
         if found is not None:
             text = "".join(traceback.format_exception(found, limit=-6))[-3000:]
             return Finding(type(found).__name__, _place(found), data, text), self._new
@@ -127,6 +127,13 @@ def _start_measuring() -> int:
     """Set the highest memory of the process to its memory now, and return that in bytes."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
+    return _highest_memory()
+
+
+def _highest_memory() -> int:
+    """Return the highest memory since the last reset, in bytes; ``ru_maxrss`` also counts what was before it."""
+    with suppress(OSError):
+        return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from paimon_core.errors import NotFound
+from paimon_core.errors import NotFound, PaimonError
 from paimon_core.table.table import Table
 from pipelines.audit import audit
 from pipelines.finding import Finding
@@ -49,11 +49,16 @@ class Judge:
 
     def judge(self, chance: random.Random) -> list[str]:
         """Return what is wrong, in sentences."""
-        problems = self._untold()
+        problems = []
+        steps = [self._untold, self._settle, self._compare]
         if chance.random() < 0.75:
-            problems += self._damage_and_repair(chance)
-        problems += self._settle()
-        return problems + self._compare()
+            steps.insert(1, lambda: self._damage_and_repair(chance))
+        for step in steps:
+            try:
+                problems += step()
+            except PaimonError as error:
+                problems.append(f"{type(error).__name__}: {error}")
+        return problems
 
     # -- what is out of date is told
 
@@ -110,7 +115,9 @@ class Judge:
         if kind != "hint" and sum(other in said.stdout + said.stderr for other in names) < len(names):
             problems.append(f"the lost {kind} of {name} hides other tables: {said.stdout}{said.stderr}")
         done = self._command("paimon_core", "repair", name, "--warehouse", str(self._folder / "warehouse"), "--apply")
-        if done.returncode:
+        if done.returncode and "drop the table and write its rows again" in done.stderr:
+            lake.drop_table(name)
+        elif done.returncode:
             problems.append(f"repair after a lost {kind} of {name}: {done.returncode}: {done.stdout}{done.stderr}")
         return problems
 
