@@ -97,19 +97,20 @@ def _batches(data: Any, convert: Convert) -> Iterator[pa.RecordBatch]:
 
 
 def gather(batches: Iterable[pa.RecordBatch], table_bytes: int = GATHER_BYTES) -> Iterator[pa.Table]:
-    """Combine batches into tables of about ``table_bytes``: large enough for column operations, bounded in memory.
+    """Combine batches into tables of at most ``table_bytes``: large enough for column operations, bounded in memory.
 
     Batches with different columns are not combined.
     """
     held: list[pa.RecordBatch] = []
     size = 0
     for batch in chain.from_iterable(cut(batch, table_bytes) for batch in batches):
-        if held and batch.schema != held[0].schema:
+        more = decoded_bytes(batch)
+        if held and (size + more > table_bytes or batch.schema != held[0].schema):
             yield pa.Table.from_batches(held)
             held, size = [], 0
         held.append(batch)
-        size += decoded_bytes(batch)
-        if size >= table_bytes:
+        size += more
+        if size >= table_bytes:  # the next batch is not read before the caller needs it
             yield pa.Table.from_batches(held)
             held, size = [], 0
     if held:

@@ -6,18 +6,22 @@ from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
+from paimon_core.arrow.byte_budget import BATCH_BYTES
 from paimon_core.lsm.gather import take
 from paimon_core.lsm.key_groups import Groups
 
 FEW_ROWS = 4096
-"""Up to this number of rows, the last rows of groups are taken as full rows instead of column by column."""
+"""Up to this number of rows, the last rows of groups are taken as full rows instead of column by column.
+
+Rows above BATCH_BYTES are not, because that copies all of them.
+"""
 Rule = Callable[[pa.ChunkedArray, Groups], pa.ChunkedArray]
 """Maps a column and the groups of its rows to one value per group."""
 
 
 def fold(rows: pa.Table, groups: Groups, rules: Mapping[str, Rule]) -> pa.Table:
     """Return one row per group, with the columns named in ``rules``, each computed by its rule."""
-    if 0 < len(rows) <= FEW_ROWS and all(rule is last for rule in rules.values()):
+    if 0 < len(rows) <= FEW_ROWS and all(rule is last for rule in rules.values()) and rows.nbytes <= BATCH_BYTES:
         return _last_rows(rows.select(list(rules)), groups)
     schema = pa.schema([rows.schema.field(name) for name in rules])
     return pa.Table.from_arrays([rule(rows[name], groups) for name, rule in rules.items()], schema=schema)

@@ -64,10 +64,15 @@ def take(column: pa.ChunkedArray, positions: Rows) -> pa.ChunkedArray:
     """
     if pa.types.is_dictionary(column.type):
         return _take_decoded(column, positions)
-    if column.num_chunks > 1 and column.type in _LARGE and column.nbytes > _LONG_BYTES * len(column):
+    if column.num_chunks > 1 and is_long(column):
         return _take_long(column, positions)
     taken = pc.take(contiguous(column), pa.array(positions), boundscheck=False)
     return pa.chunked_array([taken]) if taken.type == column.type else in_pieces(taken, column.type)
+
+
+def is_long(column: pa.ChunkedArray) -> bool:
+    """Whether the column has long texts, of which a copy costs more than the search for their chunks."""
+    return bool(column.type in _LARGE and column.nbytes > _LONG_BYTES * len(column))
 
 
 def _take_long(column: pa.ChunkedArray, positions: Rows) -> pa.ChunkedArray:

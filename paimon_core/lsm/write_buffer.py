@@ -6,10 +6,10 @@ the runs are read in order of arrival, and each run keeps the rows of a key in m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise, starmap
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -26,10 +26,13 @@ FAN_IN = 64
 """Number of runs that one merge reads; if there are more, adjacent runs are merged into one first."""
 BATCH_BYTES = 1 << 20
 """Bytes per batch of a run; a merge keeps some batches of every run in memory."""
-PART_BYTES = 16 << 20
+PART_BYTES = 8 << 20
 """Bytes of long rows that are copied at once."""
 _LONG_BYTES = 1 << 10
 """The mean bytes of long rows."""
+
+
+_Result = TypeVar("_Result")
 
 
 class StoredRun(Protocol):
@@ -109,19 +112,23 @@ class WriteBuffer:
             self._runs.append(_put(self._store, self._chunk()))
         return True
 
+    def spill_long(self) -> None:
+        """Spill long rows if ``drain`` has to merge runs, because the merge needs memory, too."""
+        if self._runs and self._bytes > _LONG_BYTES * sum(map(len, self._tables)):
+            self.spill()
+
     def drain(self) -> Iterator[Drained]:
         """Yield all rows by ascending key; nothing if empty. The buffer is empty once the iterator is exhausted."""
         if not self._runs:
             if self._tables:
                 yield from starmap(self._drained, _parts(*self._grouped()))
             return
-        if _is_long(self._tables):
-            self.spill()  # the merge needs memory, too
+        self.spill_long()
         self._join_runs()
         runs = [run.batches() for run in self._runs]
         if self._tables:
             runs.append(_batches(self._chunk()))
-        yield from map(self._drained_window, self._windows(runs))  # no variable holds the rows
+        yield from self._merged(runs, self._drained)
         self._delete(self._runs)
         self._runs = []
 
@@ -155,15 +162,19 @@ class WriteBuffer:
         in_place = Groups(np.arange(len(raw)), groups.starts, groups.ends)
         return Drained(self._fold(raw, in_place), raw)
 
-    def _drained_window(self, rows: pa.Table) -> Drained:
-        return self._drained(rows, self._groups(rows))
-
     def _fold(self, rows: pa.Table, groups: Groups) -> pa.Table:
         return self._engine.fold(rows, self._engine.survivors(rows, groups, drop_deletes=False), rows.column_names)
 
-    def _windows(self, runs: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[pa.Table]:
-        """Yield the rows of runs, which are given in order of arrival, window by window."""
-        return map(pa.concat_tables, windows(runs, self._key, WINDOW_ROWS, repeats=not self._folds_early))
+    def _merged(
+        self, runs: Sequence[Iterator[pa.RecordBatch]], result: Callable[[pa.Table, Groups], _Result]
+    ) -> Iterator[_Result]:
+        """Yield the results for the rows of runs, which are given in order of arrival; no variable holds the rows."""
+
+        def of_window(pieces: list[pa.Table]) -> Iterator[_Result]:
+            rows = pa.concat_tables(pieces)
+            return starmap(result, _parts(rows, self._groups(rows)))
+
+        return chain.from_iterable(map(of_window, windows(runs, self._key, WINDOW_ROWS, repeats=not self._folds_early)))
 
     def _groups(self, rows: pa.Table) -> Groups:
         """Return the groups of rows of several runs.
@@ -186,8 +197,7 @@ class WriteBuffer:
     def _joined(self, runs: list[StoredRun]) -> StoredRun:
         if self._store is None or len(runs) == 1:
             return runs[0]
-        tables = (self._run_rows(rows, self._groups(rows)) for rows in self._windows([run.batches() for run in runs]))
-        joined = _put(self._store, tables)
+        joined = _put(self._store, self._merged([run.batches() for run in runs], self._run_rows))
         self._delete(runs)
         return joined
 
@@ -224,17 +234,13 @@ def _parts(rows: pa.Table, groups: Groups) -> Iterator[tuple[pa.Table, Groups]]:
 
     Groups of narrow rows stay together: their columns are copied one after the other, which is faster.
     """
-    if not _is_long([rows]):
+    if rows.nbytes <= max(PART_BYTES, _LONG_BYTES * len(rows)):
         yield rows, groups
         return
     groups = groups.compact()
     for first, last in ranges(np.add.reduceat(row_sizes(rows)[groups.order], groups.starts), PART_BYTES):
         start, end = groups.starts[first], groups.ends[last - 1]
         yield rows, Groups(groups.order[start:end], groups.starts[first:last] - start, groups.ends[first:last] - start)
-
-
-def _is_long(tables: Sequence[pa.Table]) -> bool:
-    return bool(sum(t.nbytes for t in tables) > max(PART_BYTES, _LONG_BYTES * sum(map(len, tables))))
 
 
 def _put(store: RunStore, tables: Iterator[pa.Table]) -> StoredRun:

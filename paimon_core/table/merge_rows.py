@@ -160,7 +160,7 @@ class Merge:
             if not matched:
                 yield assigned(some, as_functions(values, some, source=None))
                 continue
-            source = self.source.rows.take(pa.array(source_rows[start:end]))
+            source = self.source.taken(source_rows[start:end])
             yield assigned(some, as_functions(values, some, source, source=source))
 
     def _literal_bytes(self, values: Values) -> int:
@@ -183,7 +183,7 @@ class Merge:
             whole = any(map(callable, (clause.values or {}).values()))  # a function gets all rows
             sizes = self._source_sizes[places] + self._literal_bytes(clause.values or {})
             for start, end in [(0, len(places))][: len(places)] if whole else ranges(sizes, BATCH_BYTES):
-                rows = self.source.rows.take(pa.array(places[start:end]))
+                rows = self.source.taken(places[start:end])
                 writer.write(self._inserted(rows, clause.values))
 
     def _check_new_keys(self, rows: Flags) -> None:

@@ -19,14 +19,18 @@ import pyarrow.compute as pc
 
 from paimon_core.arrow import conform, read_tables
 from paimon_core.errors import InvalidRequest, SchemaMismatch, listed
+from paimon_core.lsm.gather import is_long, take_rows, with_contiguous
 from paimon_core.metadata.context import TableContext
 from paimon_core.predicate import Predicate, col
 from paimon_core.schema import DataField
+from paimon_core.table.encoded_texts import conform_encoded, joined_encoded
 from paimon_core.table.merge_clauses import Clauses
 from paimon_core.types import NESTED_ROOTS, TypeRoot, from_arrow
 
 Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+_READ_BYTES = 64 << 20
+"""Bytes of decoded rows of the source that are converted at once."""
 _LISTED_KEYS = 10_000
 """The most values of a column for which files are tested one by one; for more values by the range of the values."""
 
@@ -42,7 +46,10 @@ class _KeyColumn:
 
 @dataclass(frozen=True)
 class MergeSource:
-    """The rows of the source; columns of the table have the table's types."""
+    """The rows of the source.
+
+    Columns of the table have the table's types, but texts may be dictionaries in columns that decide nothing.
+    """
 
     rows: pa.Table
     fields: tuple[DataField, ...]
@@ -59,17 +66,17 @@ class MergeSource:
         extra, tested = clauses.source_columns, clauses.condition_columns
         fields = [replace(f, type=f.type.with_nullable(True), default=None) for f in context.schema.fields]
         known, tables, first_row = set(context.schema.names), [], 0
-        for table in read_tables(data, fields):
+        for table in read_tables(data, fields, _READ_BYTES):
             others = [n for n in table.column_names if n in extra and n not in known]
             if not table.column_names:
                 continue
-            rows = conform(table.drop_columns(others), fields, first_row=first_row)
+            rows = conform_encoded(table.drop_columns(others), fields, {*on, *tested}, first_row=first_row)
             rows = rows.select([n for n in rows.column_names if n in table.column_names])
             tables.append(_with_others(rows, table, others, tested, first_row))
             first_row += len(table)
         empty = pa.schema([f.arrow for f in fields]).empty_table()
         try:
-            rows = pa.concat_tables(tables, promote_options="default") if tables else empty
+            rows = joined_encoded(tables) if tables else empty
         except pa.ArrowException as error:
             raise InvalidRequest(f"the tables of the source have different columns: {error}") from error
         for name in (*on, *sorted(tested)):
@@ -79,7 +86,8 @@ class MergeSource:
                 )
         used = [f for f in fields if f.name in rows.column_names]
         used += [_field(rows, n) for n in rows.column_names if n in tested and n not in known]
-        return MergeSource(rows.combine_chunks(), tuple(used), tuple(on))
+        short = [name for name in rows.column_names if not is_long(rows[name])]
+        return MergeSource(with_contiguous(rows, short), tuple(used), tuple(on))
 
     @cached_property
     def _columns(self) -> tuple[_KeyColumn, ...]:
@@ -140,6 +148,10 @@ class MergeSource:
         ends = np.cumsum(times)
         offsets = np.arange(len(numbers) and int(ends[-1])) - np.repeat(ends - times, times)
         return np.repeat(np.arange(len(numbers)), times), order[np.repeat(starts[numbers], times) + offsets]
+
+    def taken(self, rows: Numbers) -> pa.Table:
+        """Return some rows of the source, decoded."""
+        return take_rows(self.rows, rows, self.rows.column_names)
 
     def selected(self, where: Predicate | None) -> Flags:
         """Return for each row of the source whether a condition on its columns is true."""

@@ -128,6 +128,10 @@ class KeyedBucketWriter:
         if not self._buffer.spill():
             self.finish()
 
+    def spill_long(self) -> None:
+        """Spill long rows in memory before spilled runs of any bucket are merged."""
+        self._buffer.spill_long()
+
     def finish(self) -> None:
         """Merge all rows into new level-0 files with disjoint key ranges."""
         data = changelog = None

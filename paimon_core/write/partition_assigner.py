@@ -23,6 +23,7 @@ from paimon_core.codec.binary_row import decode_row, to_array
 from paimon_core.errors import CorruptTable, UnsupportedFeature
 from paimon_core.hashindex.key_index import KeyIndex, image_hashes, key_images
 from paimon_core.hashindex.partition_buckets import BucketLimits, PartitionBuckets, check_bucket
+from paimon_core.lsm.gather import take_rows
 from paimon_core.metadata.commit_message import Assignment, Position, position_of
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import read_latest
@@ -142,11 +143,11 @@ class PartitionAssigner:
         left = np.where(starts, known[of_key], places[np.maximum(run - 1, 0)])[leaves]
         self._release(left[~starts[leaves]])
         deleted = order[leaves]
-        deletes = self._with_partitions(rows.take(pa.array(deleted)), left >> _SHIFT)
+        deletes = self._with_partitions(take_rows(rows, deleted, rows.column_names), left >> _SHIFT)
         kinds = pa.repeat(pa.scalar(RowKind.DELETE, pa.int8()), len(deletes))
         deletes = deletes.set_column(deletes.schema.get_field_index(VALUE_KIND), VALUE_KIND, kinds)
         merged = np.argsort(np.concatenate((2 * deleted, 2 * np.arange(len(rows)) + 1)), kind="stable")
-        both = pa.concat_tables([deletes.cast(rows.schema), rows]).take(pa.array(merged))
+        both = take_rows(pa.concat_tables([deletes.cast(rows.schema), rows]), merged, rows.column_names)
         return self._result(both, np.concatenate((left, at))[merged])
 
     def _result(self, rows: pa.Table, places: _Ints) -> PlacedRows:

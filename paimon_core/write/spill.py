@@ -76,6 +76,7 @@ class SpillSpace:
                 ) from error
             raise
         self._count(size)
+        pa.default_memory_pool().release_unused()
         return SpilledRun(self, path, rows, size)
 
     def close(self) -> None:

@@ -260,7 +260,9 @@ class TableWriter:
         """Do ``flush`` and keep the keys in memory, for messages that are committed with those of the next flush."""
         self._check_usable()
         check_same_table(self._context, otherwise=self.abort)
-        self._run_on_each(_batches(list(self._buckets.values())), _finish)
+        writers = list(self._buckets.values())
+        self._run_on_each([w for w in writers if isinstance(w, KeyedBucketWriter)], lambda w: w.spill_long())
+        self._run_on_each(_batches(writers), _finish)
         check_same_table(self._context, otherwise=self.abort)
         total, assigner = self._context.options["bucket"], self._assigner
         assignments = {} if assigner is None else {p: assigner.assignment(p) for p, _ in self._buckets}

@@ -22,6 +22,14 @@ import pyarrow as pa
 import pyarrow.dataset
 from paimon_core import col, open_catalog
 
+SCHEMA = pa.schema([("id", pa.int64()), ("n", pa.int32()), ("s", pa.string())])
+
+def wide(rows):
+    for start in range(0, rows, 500):
+        ids = range(start, start + 500)
+        texts = [f"{n:010}" * 10_000 for n in ids]
+        yield pa.record_batch([ids, [n % 10 for n in ids], texts], schema=SCHEMA)
+
 def status(name):
     lines = open("/proc/self/status").read().splitlines()
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith(name + ":"))
@@ -41,6 +49,9 @@ found = {
     "top": lambda: len(table.scan().top(10, by="s")),
     "sort": lambda: (table.sort_compact(["n"]), table.scan().count())[1],
     "compact": lambda: (table.compact(full=True), table.scan().count())[1],
+    "wide": lambda: table.write(pa.RecordBatchReader.from_batches(SCHEMA, wide(30_000))) and table.scan().count(),
+    "update": lambda: table.update(col("id") >= 0, {"s": "y" * 45_000}) and table.scan().count(),
+    "merge": lambda: table.merge(shared(100_000), ["id"]) and table.scan().count(),
     "write": lambda: table.write(shared(100_000)) and table.scan().count(),
 }[sys.argv[3]]()
 print(json.dumps([found, status("VmHWM") - before]))
@@ -106,4 +117,16 @@ def test_peak_memory_of_a_shared_text_that_is_written(tmp_path):
     run(FILL, tmp_path, "keyed", 1000, 10, 1, 1)
     found, peak = json.loads(run(CASE, tmp_path, "db.keyed", "write"))
     assert found == 100_000
+    assert peak < MOST, f"{peak >> 20} MB"
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc of Linux")
+@pytest.mark.parametrize(
+    ("case", "rows", "expected"), [("wide", 1000, 30_000), ("update", 100_000, 100_000), ("merge", 50_000, 100_000)]
+)
+def test_peak_memory_of_long_rows_in_a_keyed_table(tmp_path, case, rows, expected):
+    run(FILL, tmp_path, "keyed", rows, 10, 1, 1)
+    found, peak = json.loads(run(CASE, tmp_path, "db.keyed", case))
+    assert found == expected
     assert peak < MOST, f"{peak >> 20} MB"

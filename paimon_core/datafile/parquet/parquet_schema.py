@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_core.arrow.byte_budget import rows_for
 from paimon_core.datafile.field_ids import numbered_schema
 from paimon_core.datafile.parquet.int96 import INT96_AS_BYTES, holds_int96, is_int96
 from paimon_core.datafile.statistics import leaf_numbers
@@ -24,6 +25,8 @@ INTEGER_DECIMAL = 18
 """The highest precision of a DECIMAL that is stored as INT32 or INT64; others are fixed-length byte arrays."""
 
 _SAMPLE_ROWS = 4096
+_SAMPLE_BYTES = 4 << 20
+"""Four dictionaries: Arrow gives up a dictionary above 1 MiB."""
 _FEW_ROWS = 64
 """The largest number of values for which Python counts distinct values faster than Arrow."""
 _DELTA_ROOTS = frozenset({TypeRoot.INT, TypeRoot.BIGINT, TypeRoot.DATE, TypeRoot.TIME})
@@ -120,7 +123,7 @@ def _takes_dictionary(dtype: DataType) -> bool:
 
 def _repeats(column: pa.ChunkedArray) -> bool:
     """Whether values occur at least twice on average; otherwise a dictionary would be built and then discarded."""
-    sample = column.slice(0, _SAMPLE_ROWS)
+    sample = column.slice(0, rows_for(_SAMPLE_BYTES, column.nbytes / max(1, len(column)), _SAMPLE_ROWS))
     if len(sample) <= _FEW_ROWS:
         return 2 * len(set(sample.to_pylist())) <= len(sample)
     return bool(2 * pc.count_distinct(sample, mode="all").as_py() <= len(sample))

@@ -5,7 +5,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from paimon_core.arrow import conform, read_tables
+from paimon_core.arrow import conform, gather, read_tables
 from paimon_core.errors import InvalidRequest, SchemaMismatch
 from paimon_core.schema import DataField
 from paimon_core.types import parse_type
@@ -51,6 +51,12 @@ def test_a_generator_is_read_in_parts():
     tables = read_tables(rows(), ONE, 1 << 17)
     assert len(next(tables)) == len(taken) == 1 << 14
     assert sum(map(len, tables)) == 40_000 - (1 << 14)
+
+
+def test_combined_batches_do_not_exceed_the_size():
+    batches = [pa.record_batch([["x" * 300] * n], names=["s"]) for n in (2, 2, 3, 1)]
+    assert [len(table) for table in gather(batches, 1216)] == [4, 4]
+    assert [len(table) for table in gather(batches, 1000)] == [2, 2, 3, 1]
 
 
 def test_an_error_in_a_generator_has_the_number_of_the_row():
