@@ -1,4 +1,4 @@
-"""A target that crashes or loops, to test that the parent process of a worker notices."""
+"""A target that crashes, loops or takes memory, to test that the parent process of a worker notices."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from tests.fuzz.target import Target
 def _run(data: bytes) -> object:
     while data == b"loop":
         pass
+    if data.startswith(b"memory "):
+        return len(bytearray(b"\1") * (int(data.split()[1]) << 20))
     return ctypes.string_at(0) if data == b"crash" else None
 
 
