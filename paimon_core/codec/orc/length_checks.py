@@ -52,7 +52,7 @@ def _column(source: pa.NativeFile, metadata: Metadata, stripe: Stripe, column: i
     if kind in _TEXTS:
         return _texts(source, metadata, stripe, column, rows)
     if kind in _LISTS:
-        found = _lengths(source, metadata, stripe, column, rows)
+        found = lengths_of(source, metadata, stripe, column, rows)
         if found.longest > max(ROW_VALUES, VALUES_PER_PACKED_BYTE * stripe.length):
             raise ValueError(f"a stripe of {stripe.length} bytes has a list of {found.longest} values")
         inner = [_column(source, metadata, stripe, child, found.total) for child in children]
@@ -66,7 +66,7 @@ def _texts(source: pa.NativeFile, metadata: Metadata, stripe: Stripe, column: in
     encoding = stripe.encodings[column]
     repeats = encoding.kind in _DICTIONARIES
     count = encoding.size if repeats else rows
-    found = _lengths(source, metadata, stripe, column, count)
+    found = lengths_of(source, metadata, stripe, column, count)
     held = sum(_parts(source, metadata, stripe, column, _DICTIONARY_DATA if repeats else _DATA))
     if found.total > held:
         raise ValueError(f"the lengths of the texts of a column have the sum {found.total}, its stream {held} bytes")
@@ -76,7 +76,8 @@ def _texts(source: pa.NativeFile, metadata: Metadata, stripe: Stripe, column: in
     return total + _NUMBER_BYTES * rows, found.longest + _NUMBER_BYTES
 
 
-def _lengths(source: pa.NativeFile, metadata: Metadata, stripe: Stripe, column: int, most: int) -> Lengths:
+def lengths_of(source: pa.NativeFile, metadata: Metadata, stripe: Stripe, column: int, most: int) -> Lengths:
+    """Return what is known of the first ``most`` lengths of a column's texts, lists or maps; raises ValueError."""
     stream = stripe.streams.get((column, _LENGTH))
     if stream is None:
         return Lengths(0, 0, 0)

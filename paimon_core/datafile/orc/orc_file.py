@@ -15,6 +15,7 @@ import pyarrow.orc as orc
 
 from paimon_core.arrow.byte_budget import rows_for
 from paimon_core.codec.orc.length_checks import CHECKED_BYTES, rows_within
+from paimon_core.codec.orc.map_keys import column_with_null_key
 from paimon_core.codec.orc.metadata_checks import check_metadata
 from paimon_core.codec.orc.writer_zone import writer_zones
 from paimon_core.datafile.column_bounds import ColumnBounds
@@ -162,12 +163,14 @@ class OrcInput:
     ) -> Iterator[tuple[int, Arrays]]:
         """Yield all rows; a checksum was verified when the file was opened.
 
-        Raises UnsupportedFeature for a column with timestamps that Arrow cannot read, or may read wrongly.
+        Raises UnsupportedFeature for a column with timestamps that Arrow cannot read, or may read wrongly, and for a
+        map with a null key.
         """
         if not wanted:
             yield from counted_batches(self.row_count or 0, batch_rows)
             return
         check_columns([DataField(-1, name, dtype) for name, dtype in wanted.items()], legacy_ltz=self._legacy_ltz)
+        self._check_map_keys(wanted)
         sizes = row_bytes(self._source)
         width = sum(max(_VALUE_BYTES, sizes.get(name, 0)) for name in wanted)
         some = rows_for(batch_bytes, width, batch_rows)
@@ -193,6 +196,21 @@ class OrcInput:
                 ) from error
             raise
 
+    def _check_map_keys(self, wanted: Mapping[str, DataType]) -> None:
+        maps = [name for name, dtype in wanted.items() if _has_map(dtype)]
+        if not maps:
+            return
+        metadata = self._metadata or check_metadata(self._source)
+        if metadata is None:
+            raise UnsupportedFeature(f"{self._path}: maps in files packed with LZO are not supported", path=self._path)
+        if column := column_with_null_key(self._source, metadata, maps):
+            raise UnsupportedFeature(
+                f"{self._path}: column {column!r} contains a map with a null key, which Arrow cannot represent: "
+                "read the other columns",
+                path=self._path,
+                column=column,
+            )
+
     def _column(self, array: pa.Array, dtype: DataType) -> pa.Array:
         return as_java_reads(_without_padding(array, dtype), dtype, self._writer_offset)
 
@@ -213,6 +231,10 @@ def _with_inherited_nulls(rows: pa.Table) -> pa.Table:
             chunks = [with_inherited_nulls(chunk) for chunk in rows.column(at).chunks]
             rows = rows.set_column(at, field, pa.chunked_array(chunks, field.type))
     return rows
+
+
+def _has_map(dtype: DataType) -> bool:
+    return dtype.root in (TypeRoot.MAP, TypeRoot.MULTISET) or any(_has_map(child.type) for child in dtype.children)
 
 
 def _short(bound: Any) -> Any:

@@ -90,4 +90,7 @@ def as_maps(array: pa.Array, column: str) -> pa.Array:
     try:
         return rebuilt(array, wanted, lambda leaf, kind: leaf.cast(kind))
     except pa.ArrowInvalid as error:
-        raise UnsupportedFeature(f"column {column!r} contains a map with a null key: {error}", column=column) from None
+        raise UnsupportedFeature(
+            f"column {column!r} contains a map with a null key, which Arrow cannot represent: read the other columns",
+            column=column,
+        ) from error
