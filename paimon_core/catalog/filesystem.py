@@ -25,7 +25,6 @@ from paimon_core.errors import (
     CorruptTable,
     InvalidRequest,
     NotFound,
-    PaimonError,
     StorageError,
     UnsupportedFeature,
 )
@@ -150,13 +149,19 @@ class FilesystemCatalog(Catalog):
         """
         identifier = Identifier.of_table(name, "repair")
         schemas = self._places.schemas(identifier)
-        failed: PaimonError = self._no_table(identifier)
+        failed: CorruptTable | None = None
         for schema_id in reversed(schemas.ids()):
             try:
                 return self._places.open(identifier, schemas.read(schema_id))
             except CorruptTable as error:
                 failed = error
-        raise failed
+        if failed is None:
+            raise self._no_table(identifier)
+        raise CorruptTable(
+            f"{failed.message}. No schema of table {identifier} can be read, and no row without one: restore "
+            "this file from a backup, or drop the table and write its rows again",
+            **{**failed.facts, "problem": failed.message},
+        ) from failed
 
     def _create_table(self, identifier: Identifier, schema: TableSchema, ignore_if_exists: bool) -> Table:
         """Create the table; it exists as soon as its schema file exists."""

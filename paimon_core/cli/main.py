@@ -47,5 +47,7 @@ def _advice(args: argparse.Namespace, error: PaimonError) -> str:
 
 def _failed(args: argparse.Namespace, message: str, code: int) -> int:
     words = " ".join(str(message).split())
+    if getattr(args, "table", None):
+        words = words.replace("paimon-core repair TABLE", f"paimon-core repair {args.table}")
     sys.stderr.write(f"paimon-core {args.command}: {words}\n")
     return code

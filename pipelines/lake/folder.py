@@ -70,7 +70,7 @@ def load_settings(
         **{key: getattr(own, key) for key in EnvironmentSettings.model_fields},
         environment=name,
         folder=folder,
-        tables={path.stem: _table(path) for path in _yaml_files(folder / "tables")},
+        tables=_tables(_yaml_files(folder / "tables")),
     )
     if found := early_disagreements(settings):
         raise SettingsError("; ".join([found[0], *([f"{len(found) - 1} more"] if len(found) > 1 else [])]))
@@ -95,6 +95,19 @@ def _common(files: list[YamlFile]) -> EnvironmentSettings:
         _overlay(values, with_variables(file), origin, file)
         _overlay(written, file.values, {}, file)
     return _checked(EnvironmentSettings, values, written, files[-1], origin)
+
+
+def _tables(files: list[Path]) -> dict[str, TableSpec]:
+    """Read the declarations of tables; raises one SettingsError with a line for each file that is wrong."""
+    tables, problems = dict[str, TableSpec](), list[str]()
+    for path in files:
+        try:
+            tables[path.stem] = _table(path)
+        except SettingsError as error:
+            problems.append(str(error))
+    if problems:
+        raise SettingsError("\n".join(problems))
+    return tables
 
 
 def _table(path: Path) -> TableSpec:

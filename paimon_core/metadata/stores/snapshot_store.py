@@ -146,7 +146,9 @@ class SnapshotStore:
         if [i for i in ids if i > snapshot_id]:
             return f"Only this version is lost: newer snapshots up to {ids[-1]} have their own files"
         older = [i for i in ids if i < snapshot_id]
-        left = f"snapshots {older[0]} to {older[-1]} have their own files" if older else "no older snapshot exists"
+        left = "no older snapshot exists"
+        if older:
+            left = f"older snapshots have their own files, the newest of them is {older[-1]}"
         return f"This is the newest snapshot: its commit is lost, {left}"
 
     def as_of(self, time_millis: int) -> Snapshot:

@@ -95,6 +95,17 @@ def test_a_mistake_names_file_and_key(configs: Path, file: str, old: str, new: s
         load_settings("local", configs=configs)
 
 
+def test_the_mistakes_of_all_tables_are_named_each_in_a_line(configs: Path) -> None:
+    (configs / "tables" / "shop.days.yaml").write_text("columns: {id: INT}\nprimary_kye: [id]\n")
+    (configs / "tables" / "shop.nights.yaml").write_text("columns: {id: NUMBER}\nprimary_key: [id]\n")
+    with pytest.raises(SettingsError) as told:
+        load_settings("local", configs=configs)
+    assert [line.partition(".yaml:")[0].rpartition("/")[2] for line in str(told.value).splitlines()] == [
+        "shop.days",
+        "shop.nights",
+    ]
+
+
 def test_an_unknown_environment_names_those_that_exist() -> None:
     with pytest.raises(SettingsError, match=r"no environment 'moon': .*configs/ has local, prod, s3, standalone"):
         load_settings("moon")

@@ -2,6 +2,7 @@
 
 import datetime
 import re
+from pathlib import Path
 
 import pytest
 
@@ -139,9 +140,18 @@ def test_a_store_that_fails_is_no_damage(tmp_path):
         plan_repair(reopened(table.context, storage))
 
 
+def test_a_table_without_a_readable_schema_is_refused_with_what_to_do(tmp_path):
+    paths = damaged_lake(tmp_path).context.paths
+    for schema_id in (0, 1):
+        Path(paths.schema(schema_id)).write_text('{"version":3,')
+    told = "schema-0: .*No schema of table db.t can be read.*: restore this file from a backup, or drop the table"
+    with pytest.raises(CorruptTable, match=told):
+        paimon.open_catalog(tmp_path).damaged_table("db.t")
+
+
 @pytest.mark.parametrize("name", [n for n in DAMAGES if "snapshot" in n and "missing" not in n and "tag" not in n])
 def test_errors_say_what_is_lost_and_how_to_mend_it(tmp_path, name):
     table = damaged(tmp_path, name)
-    lost = r"(its commit is lost, (snapshots 1 to|no older)|Only this version is lost).*`paimon-core repair TABLE`"
+    lost = r"(its commit is lost, (older snapshots|no older)|Only this version is lost).*`paimon-core repair TABLE`"
     with pytest.raises(PaimonError, match=lost):
         table.inspect.snapshots()
