@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from paimon_core.errors import PaimonError, StorageError
 from paimon_core.metadata.latest_snapshot import is_missing
+from paimon_core.table.scan_options import ALL_ROWS
 from paimon_core.table.view import TableView
 from pipelines.checks.context import CheckContext
 from pipelines.checks.load_checks import freshness, row_count, volume
@@ -98,7 +99,7 @@ def _checked(
 def _rows(spec: TableSpec, table: TableView, context: CheckContext) -> Rows:
     if table.pinned is None and (latest := table.latest_snapshot()) is not None:
         table = table.at(snapshot=latest.id)
-    return Rows(table, spec.key, context.where)
+    return Rows(table.with_options(ALL_ROWS), spec.key, context.where)
 
 
 def _evaluated(check: Check, rows: Rows, context: CheckContext, spark: Spark | None) -> Result:
