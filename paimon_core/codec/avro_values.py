@@ -73,8 +73,8 @@ class _Counter:
         while count := self.long(None):
             if count < 0:
                 self.long(None)
+            self.take(abs(count))
             for _ in range(abs(count)):
-                self.take(1)
                 if kind == "map":
                     self.plain("string", "string")
                 self.value(schema["items" if kind == "array" else "values"])
@@ -102,6 +102,10 @@ class _Counter:
 
     def long(self, most: int | None) -> int:
         """Return the next number; raises ValueError when it is not from 0 to ``most``, if that is given."""
+        data, at = self.data, self.at
+        if most is None and at < len(data) and data[at] < 0x80:  # most numbers take one byte
+            self.at = at + 1
+            return (data[at] >> 1) ^ -(data[at] & 1)
         value = shift = 0
         while self.at < len(self.data) and shift < 64:
             byte = self.data[self.at]
