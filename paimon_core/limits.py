@@ -53,7 +53,7 @@ AVRO_BLOCK_BYTES = 32 << 20
 """Unpacked bytes of a block of an Avro data file; a block contains one row or more."""
 AVRO_UNCOUNTED_BYTES = 1 << 20
 """Unpacked bytes up to which the values of an Avro block are not counted before they are decoded."""
-AVRO_VALUES = 1 << 20
+AVRO_VALUES = 1 << 19
 """Values in a longer block, and in manifests that pack to less than a VALUES_RATIO-th of their size."""
 VALUES_PER_BYTE = 4
 """Values in a longer block per packed byte; such a block may have more than AVRO_VALUES values."""

@@ -39,6 +39,8 @@ def lengths(data: bytes, most: int, *, version: int) -> Lengths:
 
 def _line(count: int, first: int, step: int) -> Lengths:
     last = first + (count - 1) * step
+    if last < 0:
+        raise ValueError(f"a stream of lengths contains {last}")
     return Lengths(count, (first + last) * count // 2, max(first, last))
 
 
@@ -75,6 +77,8 @@ def _run(data: bytes, at: int) -> tuple[Lengths, int]:
         return _line(count, first, step), at
     steps, at = _packed(data, at, max(0, count - 2), _WIDTHS[code])
     found = list(accumulate((step, *(steps if step >= 0 else [-s for s in steps])), initial=first))[:count]
+    if min(found) < 0:
+        raise ValueError(f"a stream of lengths contains {min(found)}")
     return Lengths(count, sum(found), max(found)), at
 
 

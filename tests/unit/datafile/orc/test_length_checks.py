@@ -105,6 +105,13 @@ def test_lengths_that_end_early_are_refused(data, version):
         lengths(raw, 5, version=version)
 
 
+@pytest.mark.parametrize(("data", "version"), [("c01d0101", 2), ("c2020103c0", 2), ("02ff00", 1)])
+def test_negative_lengths_are_refused(data, version):
+    """Arrow takes their sum for the bytes of the texts, and writes beyond its memory."""
+    with pytest.raises(ValueError, match="a stream of lengths contains -"):
+        lengths(bytes.fromhex(data), 30, version=version)
+
+
 def test_a_dictionary_with_more_texts_than_lengths_is_refused():
     data = written(pa.table({"s": ["ab", "cd"] * 50}), compression="uncompressed", dictionary_key_size_threshold=1.0)
     source = pa.BufferReader(data)
