@@ -1,7 +1,7 @@
 # The commands of the project; `make` without a target lists them.
 #   PYTHON=...  the Python for .venv (3.11 or later)
 #   PORT=...    the port of `make ui`
-#   CONFIGS=... the folder of another lake for make demo and make ui, see `python -m pipelines new`
+#   CONFIGS=... the folder of another lake for make demo and make ui, see `paimon-lake new`
 #   ARGS=...    more arguments for pytest, the demo or the benchmark, such as make test ARGS="-k merge"
 
 PORT ?= 3000
@@ -32,7 +32,7 @@ demo: setup-run ## run the main job: build, maintain and query a lake under ./la
 	@$(BIN)/python -m assets.demo $(if $(CONFIGS),--configs "$(CONFIGS)") $(ARGS)
 
 ui: setup-run ## open Dagster for the lake that `make demo` built
-	@$(BIN)/python -m assets.ui $(if $(CONFIGS),--configs "$(CONFIGS)") --port "$(PORT)"
+	@$(BIN)/python -m paimon_dagster.ui $(if $(CONFIGS),--configs "$(CONFIGS)") --port "$(PORT)"
 
 test: setup-java ## run the tests, without the long ones
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --durations 50 -m "not long" $(ARGS)

@@ -1,26 +1,17 @@
-"""Definitions: everything that Dagster loads, for the environment in PAIMON_ENV of the folder in PAIMON_LAKE_CONFIGS.
+"""Definitions: what Dagster loads for the lake of this repository, see workspace.yaml.
 
-workspace.yaml loads this module as a file, so imports are absolute and the working directory is that of the project.
+The folder of the declarations is the one in PAIMON_LAKE_CONFIGS, by default ``configs/`` beside workspace.yaml.
 """
 
 from __future__ import annotations
 
-import warnings
+import os
 from pathlib import Path
 
-import dagster as dg
+from paimon_lake.declarations import FOLDER
 
-import assets
-from assets.lake import build_definitions
-from pipelines.lake import ROOT, load_settings
+os.environ.setdefault(FOLDER, str(Path(__file__).resolve().parents[1] / "configs"))
 
-__all__ = ["build_definitions", "defs"]
+from paimon_dagster.definitions import defs
 
-# Dagster marks backfill policies as beta, and warns about parameters that only Dagster itself passes.
-warnings.filterwarnings("ignore", category=dg.BetaWarning)
-
-if Path(assets.__file__ or "").resolve().parent.parent != ROOT:
-    raise ImportError(f"the package assets was imported from {assets.__file__}, not from {ROOT}: check PYTHONPATH")
-
-
-defs = build_definitions(load_settings())
+__all__ = ["defs"]

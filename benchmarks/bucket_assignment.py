@@ -22,7 +22,7 @@ import pyarrow as pa
 import paimon_core
 from benchmarks.java_side import JavaSide
 from benchmarks.workload import mix
-from paimon_core.codec.binary_row import encode_rows
+from paimon_core.codec.binary_row.rows import encode_rows
 from paimon_core.schema import VALUE_KIND
 from paimon_core.write.bucket_assigner import BucketAssigner
 from paimon_core.write.bucketing import assign_buckets, key_hashes

@@ -25,7 +25,7 @@ import pyarrow as pa
 import paimon_core
 from benchmarks.java_side import JavaSide
 from benchmarks.run import MANY, log, timed
-from paimon_core.codec.binary_row import encode_row
+from paimon_core.codec.binary_row.rows import encode_row
 from paimon_core.commit.committer import commit
 from paimon_core.maintain.expiry.retention import Retention
 from paimon_core.maintain.expiry.snapshots import expire

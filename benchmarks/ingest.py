@@ -21,9 +21,9 @@ import pyarrow as pa
 import pyarrow.csv
 from pyspark.sql import SparkSession
 
-from pipelines.lake import load_settings
-from pipelines.load.load import load_table
-from pipelines.session import start_session
+from paimon_lake.declarations import load_settings
+from paimon_lake.loads.load import load_table
+from paimon_lake.session import start_session
 
 FILES = 10
 COLUMNS = """

@@ -23,20 +23,20 @@ from typing import Any
 import psutil
 
 PHASES = {
-    "definitions": ["assets.demo:build_definitions"],
-    "dagster and the rest of runs": ["assets.demo_runs:Demo._run"],
-    "session start": ["assets.resources:start_session"],
-    "session stop": ["assets.resources:SparkResource.teardown_after_execution"],
-    "load: plan and ledger": ["pipelines.load.load:load_table"],
-    "load: read and write (tasks)": ["pipelines.load.write_tasks:collect_tasks"],
-    "load: query and write (SQL)": ["pipelines.load.frames:write_frame"],
-    "load: column lineage": ["pipelines.load.frames:column_lineage"],
-    "load: files that are fetched": ["pipelines.load.files:fetch_files"],
-    "load: checks": ["pipelines.load.load:run_checks"],
-    "load: commit": ["pipelines.load.load:commit_load"],
-    "compaction": ["assets.compaction:compact"],
-    "tags and expiry": ["assets.maintenance:tag", "assets.maintenance:expire"],
-    "checks": ["assets.checks:audit", "assets.checks:declared_findings"],
+    "definitions": ["assets.demo.run:build_definitions"],
+    "dagster and the rest of runs": ["assets.demo.runs:Demo._run"],
+    "session start": ["paimon_dagster.resources:start_session"],
+    "session stop": ["paimon_dagster.resources:SparkResource.teardown_after_execution"],
+    "load: plan and ledger": ["paimon_lake.loads.load:load_table"],
+    "load: read and write (tasks)": ["paimon_lake.loads.write_tasks:collect_tasks"],
+    "load: query and write (SQL)": ["paimon_lake.loads.frames:write_frame"],
+    "load: column lineage": ["paimon_lake.loads.frames:column_lineage"],
+    "load: files that are fetched": ["paimon_lake.loads.files.file_load:fetch_files"],
+    "load: checks": ["paimon_lake.loads.load:run_checks"],
+    "load: commit": ["paimon_lake.loads.load:commit_load"],
+    "compaction": ["paimon_dagster.factories.compaction:compact"],
+    "tags and expiry": ["paimon_dagster.factories.maintenance:tag", "paimon_dagster.factories.maintenance:expire"],
+    "checks": ["paimon_dagster.factories.checks:audit", "paimon_dagster.factories.checks:declared_findings"],
 }
 """By phase, the functions that it consists of, where they are looked up."""
 
@@ -113,8 +113,8 @@ def main() -> int:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     profile = Profile()
     with profile.phase("imports"):
-        demo = importlib.import_module("assets.demo")
-        importlib.import_module("pipelines.load.load")
+        demo = importlib.import_module("assets.demo.run")
+        importlib.import_module("paimon_lake.loads.load")
     for phase, names in PHASES.items():
         for name in names:
             module, _, path = name.partition(":")

@@ -36,12 +36,12 @@ import paimon_core
 from benchmarks.java_side import JavaSide
 from benchmarks.peers import NAMES, time_plan
 from benchmarks.run import MANY, log
-from paimon_core.codec.binary_row import encode_row
+from paimon_core.codec.binary_row.rows import encode_row
 from paimon_core.commit.manifest_merge import ManifestMerge
 from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
-from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
+from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry, ManifestFile
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.types import parse_type
 from tests.support.oracle import OracleUnavailable

@@ -47,13 +47,13 @@ if TYPE_CHECKING:
     from paimon_core.metadata.snapshot import CommitKind, Snapshot
     from paimon_core.metadata.statistics import ColumnStatistics, Statistics
     from paimon_core.metadata.stores.tag_store import Tag
+    from paimon_core.plan.split import Split
     from paimon_core.predicate import Predicate, col
-    from paimon_core.scan.split import Split
+    from paimon_core.query.scan import Scan
     from paimon_core.schema import DataField, TableSchema
-    from paimon_core.table.merge_clauses import Delete, Insert, Update
-    from paimon_core.table.prepared import Prepared
-    from paimon_core.table.query import Scan
+    from paimon_core.table.rows.merge_clauses import Delete, Insert, Update
     from paimon_core.table.table import Table
+    from paimon_core.table.writes.prepared import Prepared
     from paimon_core.types import DataType
     from paimon_core.types.variant import Variant
     from paimon_core.write.table_writer import TableWriter
@@ -145,11 +145,11 @@ _NAMES_OF = {
     "metadata.statistics": ("ColumnStatistics", "Statistics"),
     "metadata.stores.tag_store": ("Tag",),
     "predicate": ("Predicate", "col"),
-    "scan.split": ("Split",),
+    "plan.split": ("Split",),
     "schema": ("DataField", "TableSchema"),
-    "table.merge_clauses": ("Delete", "Insert", "Update"),
-    "table.prepared": ("Prepared",),
-    "table.query": ("Scan",),
+    "table.rows.merge_clauses": ("Delete", "Insert", "Update"),
+    "table.writes.prepared": ("Prepared",),
+    "query.scan": ("Scan",),
     "table.table": ("Table",),
     "types": ("DataType",),
     "types.variant": ("Variant",),

@@ -15,8 +15,8 @@ from paimon_core.options.option import Kind, Option, Support
 from paimon_core.options.registry import OPTIONS, PREFIXES, SUBJECTS
 from paimon_core.table.system.columns import fields_of
 from paimon_core.table.system.metadata_tables import METADATA_TABLES
-from pipelines.lake import json_schema
-from pipelines.sources.files import formats
+from paimon_lake.declarations import json_schema
+from paimon_lake.sources.files import formats
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

@@ -78,11 +78,11 @@ make_venv() {
 }
 
 install() {
-  local what=(-c constraints.txt --group pipeline)
+  local what=(-c constraints.txt --group demo)
   if [ "$1" = run ]; then
-    what+=(-e ".[spark]")
+    what+=(-e ".[dagster]")
   else
-    what+=(--group dev -e ".[spark,polars,pandas]")
+    what+=(--group dev -e ".[dagster,polars,pandas]")
   fi
   echo "Installing packages in the versions of constraints.txt."
   if [ -n "$uv" ]; then
@@ -98,7 +98,7 @@ install() {
 record_classes() {
   if ! [ -w .venv ] || [ "$(cat .venv/classes-done 2>/dev/null)" = "$1" ]; then return; fi
   echo "Recording the classes of Spark once, so that its sessions start faster."
-  .venv/bin/python -m pipelines.class_archive 2>&1 | grep -E '^(note:|Spark sessions)' || true
+  .venv/bin/python -m paimon_lake.class_archive 2>&1 | grep -E '^(note:|Spark sessions)' || true
   printf '%s\n' "$1" >.venv/classes-done
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paimon_core.datafile.casts import find_cast
+from paimon_core.datafile.evolution.casts import find_cast
 from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS, STRING_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot
 
 _INTEGERS = (TypeRoot.TINYINT, TypeRoot.SMALLINT, TypeRoot.INT, TypeRoot.BIGINT)

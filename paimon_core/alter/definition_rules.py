@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from paimon_core.datafile.defaults import check_default
-from paimon_core.datafile.external_places import ExternalPlaces
+from paimon_core.datafile.evolution.defaults import check_default
 from paimon_core.datafile.format_rules import check_formats
+from paimon_core.datafile.writing.external_places import ExternalPlaces
 from paimon_core.errors import InvalidRequest
 from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.metadata.context import TableContext

@@ -33,7 +33,7 @@ from paimon_core.alter.changes import (
 from paimon_core.alter.exact_casts import lost
 from paimon_core.alter.members import Edit, Member, edited, inserted, missing, position
 from paimon_core.alter.option_rules import check_option_change, check_option_removal, renamed_options
-from paimon_core.datafile.defaults import check_default, default_value
+from paimon_core.datafile.evolution.defaults import check_default, default_value
 from paimon_core.errors import InvalidRequest
 from paimon_core.options import TableOptions
 from paimon_core.schema import DataField, TableSchema, check_schema, new_time_millis

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.datafile.casts import find_cast
-from paimon_core.datafile.nested_arrays import parts, whole
+from paimon_core.datafile.evolution.casts import find_cast
+from paimon_core.datafile.evolution.nested_arrays import parts, whole
 from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS, STRING, STRING_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot
 
 _BITS = {TypeRoot.TINYINT: 7, TypeRoot.SMALLINT: 15, TypeRoot.INT: 31, TypeRoot.BIGINT: 63}

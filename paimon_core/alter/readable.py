@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paimon_core.datafile.casts import check_cast
+from paimon_core.datafile.evolution.casts import check_cast
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import latest_entries

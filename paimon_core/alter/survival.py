@@ -19,13 +19,13 @@ from paimon_core.alter.exact_casts import ExactRange, exact_range, leaf_types, l
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import read_latest
-from paimon_core.metadata.live_vectors import vectors_by_bucket, vectors_of
-from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.plan.prune import ValuePruner
 from paimon_core.predicate import Predicate, col
 from paimon_core.read.bucket_reader import BucketReader
-from paimon_core.scan.prune import ValuePruner
 from paimon_core.schema import DataField, TableSchema
+from paimon_core.table_indexes.live_vectors import vectors_by_bucket, vectors_of
 from paimon_core.types import NESTED_ROOTS
 
 _AFTER = "\x00after"

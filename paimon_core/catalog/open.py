@@ -48,7 +48,7 @@ def open_catalog(
         if allowed_roots:
             raise UnsupportedFeature("allowed_roots is not supported by catalogs of type rest")
         with _installed(REST):
-            from paimon_core.catalog.rest import RestCatalog
+            from paimon_core.catalog.rest.rest_catalog import RestCatalog
         opened = RestCatalog.open(place, str(uri), options, storage)
         cache = manifest_cache(place, uri, options, storage, REST)
         return replace(opened, given=_shown(place, type, uri, options, storage), manifests=cache)
@@ -57,7 +57,7 @@ def open_catalog(
     store = rooted(store, roots)
     if type == SQL:
         with _installed(SQL):
-            from paimon_core.catalog.sql import SqlCatalog
+            from paimon_core.catalog.sql.sql_catalog import SqlCatalog
         named = SqlCatalog.open(store, root, place if "://" in place else root, str(uri), options, roots)
         cache = manifest_cache(place, None, options, storage, SQL)
         return replace(named, given=_shown(place, type, uri, options, storage), manifests=cache)

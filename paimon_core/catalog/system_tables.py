@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from paimon_core.codec.binary_row import decode_row
+from paimon_core.codec.binary_row.rows import decode_row
 from paimon_core.codec.partition_text import partition_values
 from paimon_core.errors import CorruptTable, InvalidRequest, NotFound, UnsupportedFeature, names_a_secret
-from paimon_core.metadata.local_time import epoch_millis
+from paimon_core.metadata.times.local_time import epoch_millis
 from paimon_core.predicate import Predicate
 from paimon_core.schema import DataField
 from paimon_core.storage.secret import HIDDEN, scrubbed

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paimon_core.codec import avro_file
+from paimon_core.codec.avro import container as avro_file
 from paimon_core.codec.orc import length_checks
 from paimon_core.codec.orc.metadata_checks import check_metadata
 from paimon_core.codec.parquet import page_checks

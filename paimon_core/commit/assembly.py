@@ -25,7 +25,7 @@ from paimon_core.errors import CommitConflict, TableNotFound
 from paimon_core.metadata import clock
 from paimon_core.metadata.column_stats import EMPTY_STATS
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.manifest import FileKind, ManifestEntry
+from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.schema import TableSchema
 from paimon_core.version import version

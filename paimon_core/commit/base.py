@@ -8,10 +8,10 @@ from functools import cached_property
 
 from paimon_core.commit.snapshot_chain import chain_break
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.index_manifest import IndexEntry
 from paimon_core.metadata.latest_snapshot import SNAPSHOT_TRIES
-from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
-from paimon_core.metadata.manifest_file import merge_entries
+from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry, ManifestFile
+from paimon_core.metadata.manifests.index_manifest import IndexEntry
+from paimon_core.metadata.manifests.manifest_file import merge_entries
 from paimon_core.metadata.snapshot import Snapshot
 
 

@@ -10,7 +10,7 @@ from paimon_core.commit.numbering import Flush
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import InvalidRequest
 from paimon_core.metadata.commit_message import CommitMessage
-from paimon_core.metadata.manifest import FileKind, ManifestEntry
+from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind
 
 

@@ -18,9 +18,9 @@ from paimon_core.commit.snapshot_history import changed_by, describe
 from paimon_core.errors import CommitConflict
 from paimon_core.lsm.key_order import key_order
 from paimon_core.metadata import clock
-from paimon_core.metadata.manifest import FileKind, ManifestEntry
-from paimon_core.metadata.partition_time import is_expired_by_value
+from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
+from paimon_core.metadata.times.partition_time import is_expired_by_value
 
 _TWO_COMPACTORS = (
     "; two jobs compact this table: let only one of them do it (with table option write-only = true, writes do "

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.index_manifest import IndexEntry
-from paimon_core.metadata.manifest import ManifestEntry, ManifestFile
+from paimon_core.metadata.manifests.entries import ManifestEntry, ManifestFile
+from paimon_core.metadata.manifests.index_manifest import IndexEntry
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from paimon_core.commit.base import Base
 from paimon_core.commit.snapshot_history import changed_by, recent_changes
 from paimon_core.errors import SnapshotNotFound
-from paimon_core.metadata.local_time import epoch_millis
-from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
+from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry, ManifestFile
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.times.local_time import epoch_millis
 from paimon_core.storage.paths import stem_of
 
 DELTAS_READ = 20

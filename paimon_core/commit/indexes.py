@@ -22,8 +22,8 @@ from paimon_core.commit.overwrite import Matches
 from paimon_core.commit.snapshot_history import delta_of, describe, snapshots_since
 from paimon_core.errors import CommitConflict, CorruptTable, InvalidRequest, SnapshotNotFound, UnsupportedFeature
 from paimon_core.metadata.commit_message import Assignment, CommitMessage, Position, position_of
-from paimon_core.metadata.index_manifest import HASH, IndexEntry, IndexFile
-from paimon_core.metadata.manifest import FileKind, ManifestEntry
+from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
+from paimon_core.metadata.manifests.index_manifest import HASH, IndexEntry, IndexFile
 from paimon_core.metadata.snapshot import CommitKind
 
 _READ_AGAIN = "; read the table again and repeat the change"

@@ -19,8 +19,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from paimon_core.lsm.key_order import key_order
-from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
-from paimon_core.metadata.manifest_file import merge_entries
+from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry, ManifestFile
+from paimon_core.metadata.manifests.manifest_file import merge_entries
 from paimon_core.types import DataType
 
 

@@ -16,14 +16,14 @@ import pyarrow.compute as pc
 
 from paimon_core.commit.base import Base
 from paimon_core.commit.snapshot_history import delta_of, snapshots_since
-from paimon_core.datafile.reader import read_batches
-from paimon_core.datafile.table_files import rolling_writer
+from paimon_core.datafile.reading.reader import read_batches
+from paimon_core.datafile.writing.table_files import rolling_writer
 from paimon_core.errors import CorruptTable, SnapshotNotFound
 from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage, Position, position_of
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
-from paimon_core.metadata.manifest import FileKind, ManifestEntry
+from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
 from paimon_core.parallel_work import run_parallel
 from paimon_core.schema import SEQUENCE_NUMBER
 from paimon_core.storage.paths import POSTPONE_BUCKET, FileNames

@@ -11,7 +11,7 @@ from paimon_core.lsm.levels import num_levels
 from paimon_core.lsm.sections import intervals
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.metadata.manifest import FileKind, ManifestEntry
+from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
 
 Matches = Callable[[bytes], bool]
 """Whether a serialized partition is replaced."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from paimon_core.metadata.data_file import DataFile, FileSource
-from paimon_core.metadata.manifest import FileKind, ManifestEntry
+from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
 from paimon_core.schema import ROW_ID
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from paimon_core.errors import CorruptTable, SnapshotNotFound
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import SNAPSHOT_TRIES
-from paimon_core.metadata.manifest import FileKind
+from paimon_core.metadata.manifests.entries import FileKind
 from paimon_core.metadata.snapshot import Snapshot
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from paimon_core.commit.base import Base
 from paimon_core.errors import CorruptTable, SnapshotNotFound
 from paimon_core.metadata.commit_message import Position
-from paimon_core.metadata.manifest import FileKind, ManifestEntry
+from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 

@@ -8,7 +8,7 @@ from paimon_core.codec.record_file import read_records
 from paimon_core.commit.base import Base
 from paimon_core.commit.snapshot_history import describe
 from paimon_core.errors import CommitConflict, SnapshotNotFound
-from paimon_core.metadata.manifest import ManifestFile
+from paimon_core.metadata.manifests.entries import ManifestFile
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 
 _OPTION = "commit.strict-mode.last-safe-snapshot"

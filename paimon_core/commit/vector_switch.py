@@ -16,7 +16,7 @@ from paimon_core.commit.base import Base
 from paimon_core.commit.indexes import IndexChange, IndexStep
 from paimon_core.errors import CommitConflict, InvalidRequest
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.manifest import FileKind
+from paimon_core.metadata.manifests.entries import FileKind
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.schema import TableSchema
 

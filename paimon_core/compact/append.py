@@ -12,14 +12,14 @@ import pyarrow as pa
 
 from paimon_core.compact.external_sort import Sort, external_sort
 from paimon_core.compact.task import AppendUnit
-from paimon_core.datafile.table_files import rolling_writer
+from paimon_core.datafile.writing.table_files import rolling_writer
 from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
-from paimon_core.metadata.live_vectors import Vectors
 from paimon_core.options import TableOptions
 from paimon_core.read.bucket_reader import BucketReader
+from paimon_core.table_indexes.live_vectors import Vectors
 
 _NO_VECTORS: Vectors = {}
 

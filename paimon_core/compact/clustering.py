@@ -13,21 +13,21 @@ from functools import cache
 from paimon_core.compact.pick import by_bucket, largest_first
 from paimon_core.compact.sort_order import SortOrder
 from paimon_core.compact.task import AppendUnit, CompactionTask
-from paimon_core.deletionvectors.bucket_vectors import index_files_by_bucket, vectors_in
 from paimon_core.lsm.compaction.universal import CompactionUnit, UniversalCompaction
 from paimon_core.lsm.levels import Levels, num_levels
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.metadata import clock
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.metadata.index_manifest import IndexEntry
-from paimon_core.metadata.live_vectors import Vectors
-from paimon_core.metadata.local_time import epoch_millis
-from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.manifests.entries import ManifestEntry
+from paimon_core.metadata.manifests.index_manifest import IndexEntry
 from paimon_core.metadata.rules.clustering_rules import check_clustering
+from paimon_core.metadata.times.local_time import epoch_millis
 from paimon_core.options import TableOptions
 from paimon_core.options.names import current_names
-from paimon_core.scan.split import Packing
+from paimon_core.plan.split import Packing
+from paimon_core.table_indexes.bucket_vectors import index_files_by_bucket, vectors_in
+from paimon_core.table_indexes.live_vectors import Vectors
 
 
 def is_clustered(context: TableContext) -> bool:

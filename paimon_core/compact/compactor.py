@@ -17,10 +17,8 @@ from paimon_core.compact.append import rewrite_append
 from paimon_core.compact.changelog import ChangelogProducer, Move, changelog_producer
 from paimon_core.compact.record_expiry import RecordExpiry
 from paimon_core.compact.task import AppendUnit, CompactionTask
-from paimon_core.datafile.rolling_writer import RollingWriter
-from paimon_core.datafile.table_files import rolling_writer
-from paimon_core.deletionvectors.bucket_vectors import replace_vectors, vectors_in
-from paimon_core.deletionvectors.index_file import merged, read_vector
+from paimon_core.datafile.writing.rolling_writer import RollingWriter
+from paimon_core.datafile.writing.table_files import rolling_writer
 from paimon_core.errors import CommitConflict, CorruptTable
 from paimon_core.lsm.changelog import Merged
 from paimon_core.lsm.compaction.rewrite_plan import Rewrite, Upgrade, plan_rewrite, small_file_bytes
@@ -38,6 +36,8 @@ from paimon_core.metadata.table_identity import refreshed
 from paimon_core.parallel_work import run_parallel
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.read.lookup_reader import Marks
+from paimon_core.table_indexes.bucket_vectors import replace_vectors, vectors_in
+from paimon_core.table_indexes.vector_file import merged, read_vector
 
 
 def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:

@@ -11,7 +11,6 @@ from paimon_core.compact.append import candidates, pick_append
 from paimon_core.compact.record_expiry import RecordExpiry
 from paimon_core.compact.sort_order import SortOrder
 from paimon_core.compact.task import AppendUnit, CompactionTask
-from paimon_core.deletionvectors.bucket_vectors import index_files_by_bucket, vectors_in
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.lsm.compaction.schedule import Moment
 from paimon_core.lsm.compaction.strategy import Strategy, needs_lookup
@@ -20,11 +19,12 @@ from paimon_core.lsm.levels import Levels, num_levels
 from paimon_core.metadata import clock
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.metadata.index_manifest import IndexEntry
-from paimon_core.metadata.live_vectors import Vectors
-from paimon_core.metadata.local_time import epoch_millis
-from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.manifests.entries import ManifestEntry
+from paimon_core.metadata.manifests.index_manifest import IndexEntry
+from paimon_core.metadata.times.local_time import epoch_millis
 from paimon_core.read.bucket_reader import BucketReader
+from paimon_core.table_indexes.bucket_vectors import index_files_by_bucket, vectors_in
+from paimon_core.table_indexes.live_vectors import Vectors
 
 
 class Extent(Enum):

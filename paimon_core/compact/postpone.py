@@ -11,7 +11,7 @@ from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.latest_snapshot import latest_entries
-from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.table_identity import refreshed
 from paimon_core.storage.paths import POSTPONE_BUCKET
 from paimon_core.write.postpone import bucket_counts, spread

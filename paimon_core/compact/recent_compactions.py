@@ -11,7 +11,7 @@ from paimon_core.compact.task import CompactionTask
 from paimon_core.errors import SnapshotNotFound
 from paimon_core.lsm.compaction.strategy import gentle_interval, needs_lookup
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.options import TableOptions
 

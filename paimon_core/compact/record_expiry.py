@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.codec.binary_row import row_decoder
+from paimon_core.codec.binary_row.rows import row_decoder
 from paimon_core.errors import CorruptTable
 from paimon_core.metadata import clock
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.metadata.time_field import TIME_ROOTS, time_field
+from paimon_core.metadata.times.time_field import TIME_ROOTS, time_field
 from paimon_core.schema import DataField
 from paimon_core.types import TIMESTAMP_ROOTS, DataType, TypeRoot
 

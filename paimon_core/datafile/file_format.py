@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from paimon_core.datafile.statistics import Bounds
+from paimon_core.datafile.statistics.column_statistics import Bounds
 from paimon_core.types import DataType
 
 UNPACKED_BYTES = 64 << 20

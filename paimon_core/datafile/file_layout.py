@@ -8,14 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from paimon_core.codec.binary_row import row_encoder, storage_values
+from paimon_core.codec.binary_row.rows import row_encoder, storage_values
 from paimon_core.datafile.compressions import codec_of
+from paimon_core.datafile.evolution.nested_arrays import has_required
 from paimon_core.datafile.file_format import FileOutput
 from paimon_core.datafile.file_plan import FilePlan
-from paimon_core.datafile.nested_arrays import has_required
 from paimon_core.datafile.parquet.parquet_schema import ParquetShape
-from paimon_core.datafile.statistics import Bounds, StatsEncoder, ValueStats
-from paimon_core.datafile.stats_modes import has_bounds, key_modes, value_modes
+from paimon_core.datafile.statistics.column_statistics import Bounds, StatsEncoder, ValueStats
+from paimon_core.datafile.statistics.stats_modes import has_bounds, key_modes, value_modes
 from paimon_core.errors import SchemaMismatch
 from paimon_core.fileindex.builder import indexed_fields
 from paimon_core.options import TableOptions

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from paimon_core.fsck.buckets import Buckets
-from paimon_core.fsck.changelog_replay import Replay
 from paimon_core.fsck.check_context import CheckRun
-from paimon_core.fsck.compactions import check_compaction, check_readable
-from paimon_core.fsck.data_file_rows import check_rows
-from paimon_core.fsck.data_files import Visit, check_files
+from paimon_core.fsck.files.buckets import Buckets
+from paimon_core.fsck.files.data_file_rows import check_rows
+from paimon_core.fsck.files.data_files import Visit, check_files
+from paimon_core.fsck.files.hash_indexes import check_hash_indexes
+from paimon_core.fsck.files.row_ids import check_row_ids
+from paimon_core.fsck.files.unique_keys import check_unique_keys
 from paimon_core.fsck.finding_collector import Location
-from paimon_core.fsck.hash_indexes import check_hash_indexes
 from paimon_core.fsck.hints import check_hints, check_unknown_files
+from paimon_core.fsck.history.changelog_replay import Replay
+from paimon_core.fsck.history.compactions import check_compaction, check_readable
+from paimon_core.fsck.history.references import check_changelogs, check_consumers, check_tags
+from paimon_core.fsck.history.snapshot_chain import Step, steps_of
 from paimon_core.fsck.indexes import check_indexes
 from paimon_core.fsck.live_files import LiveFiles
-from paimon_core.fsck.references import check_changelogs, check_consumers, check_tags
-from paimon_core.fsck.row_ids import check_row_ids
 from paimon_core.fsck.schemas import check_schema_of, check_schemas
-from paimon_core.fsck.snapshot_chain import Step, steps_of
-from paimon_core.fsck.unique_keys import check_unique_keys
-from paimon_core.metadata.manifest import FileKind
+from paimon_core.metadata.manifests.entries import FileKind
 from paimon_core.metadata.snapshot import Snapshot
 
 

@@ -13,9 +13,9 @@ from dataclasses import replace
 from paimon_core.errors import BranchNotFound, PaimonError, TableNotFound
 from paimon_core.fsck.branch import check_branch
 from paimon_core.fsck.check_context import CheckRun
+from paimon_core.fsck.files.unreferenced_files import list_unreferenced_files
 from paimon_core.fsck.finding import Finding, Level, Report
 from paimon_core.fsck.finding_collector import FindingCollector, Location
-from paimon_core.fsck.unreferenced_files import list_unreferenced_files
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.stores.schema_store import SchemaStore
 from paimon_core.storage.fsspec_storage import confined

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from paimon_core.errors import CorruptTable
 from paimon_core.fsck.finding_collector import FindingCollector, Location
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
+from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry, ManifestFile
 from paimon_core.storage.paths import component
 
 KEPT_LISTINGS = 1024

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from paimon_core.deletionvectors.index_file import read_vector
 from paimon_core.errors import PaimonError
 from paimon_core.fsck.check_context import CheckRun
 from paimon_core.fsck.finding import Level
 from paimon_core.fsck.finding_collector import Location
 from paimon_core.fsck.live_files import LiveFiles
-from paimon_core.metadata.index_manifest import IndexEntry, IndexFile, decode_indexes
+from paimon_core.metadata.manifests.index_manifest import IndexEntry, IndexFile, decode_indexes
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.table_indexes.vector_file import read_vector
 
 
 def check_indexes(run: CheckRun, files: LiveFiles, snapshot: Snapshot, location: Location) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from paimon_core.fsck.check_context import CheckRun
 from paimon_core.fsck.finding_collector import Location
-from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
+from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry, ManifestFile
 
 Place = tuple[bytes, int]
 """A serialized partition and a bucket."""

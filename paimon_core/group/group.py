@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
+from paimon_core.argument_checks import at_least_one, whole
 from paimon_core.commit.base import Base
 from paimon_core.commit.changes import changes_of
 from paimon_core.commit.duplicates import added_before
@@ -39,15 +40,14 @@ from paimon_core.metadata import clock
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import read_latest
-from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.storage.fsspec_storage import confined
 from paimon_core.storage.paths import identifier
 from paimon_core.storage.storage import Storage
-from paimon_core.table.argument_checks import at_least_one, whole
 from paimon_core.table.commit_request import CommitRequest
-from paimon_core.table.message_check import check_messages
 from paimon_core.table.table import Table
+from paimon_core.table.writes.message_check import check_messages
 
 _TRIES = 20
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.lsm.aggregates.value_codes import same_object, same_row
+from paimon_core.lsm.aggregates.collections.value_codes import same_object, same_row
 from paimon_core.lsm.gather import Flags, contiguous
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from paimon_core.codec.binary_row import decode_row
+from paimon_core.codec.binary_row.rows import decode_row
 from paimon_core.types import DataType
 
 SortKey = tuple[tuple[int, Any], ...]

@@ -21,11 +21,11 @@ from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, index_file_name
 from paimon_core.metadata.latest_snapshot import latest_entries
-from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.parallel_work import run_parallel
+from paimon_core.plan.partitions import matching_partitions
 from paimon_core.predicate import Where
 from paimon_core.read.bucket_reader import BucketReader
-from paimon_core.scan.partitions import matching_partitions
 from paimon_core.schema import TableSchema
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paimon_core.codec.binary_row import encode_row
+from paimon_core.codec.binary_row.rows import encode_row
 from paimon_core.errors import InvalidRequest, NotFound, UnsupportedFeature
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import latest_entries

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from paimon_core.metadata.data_file import DataFile, bytes_from_plain, bytes_to_plain, from_plain, to_plain
-from paimon_core.metadata.index_manifest import IndexFile, index_from_plain, index_to_plain
-from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.manifests.entries import ManifestEntry
+from paimon_core.metadata.manifests.index_manifest import IndexFile, index_from_plain, index_to_plain
 from paimon_core.metadata.member_types import checked
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.versioned_json import pack, unpacked

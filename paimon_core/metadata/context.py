@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from paimon_core.codec.binary_row import decode_row
+from paimon_core.codec.binary_row.rows import decode_row
 from paimon_core.codec.partition_text import partition_values
 from paimon_core.errors import CorruptTable
 from paimon_core.metadata.data_file import DataFile

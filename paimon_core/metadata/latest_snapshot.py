@@ -15,7 +15,7 @@ from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 
 if TYPE_CHECKING:
     from paimon_core.metadata.context import TableContext
-    from paimon_core.metadata.manifest import ManifestEntry
+    from paimon_core.metadata.manifests.entries import ManifestEntry
 
 SNAPSHOT_TRIES = 5
 """Maximum number of snapshots that are tried, one after the other, before the error of the last one is raised."""

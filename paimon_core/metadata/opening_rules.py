@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from paimon_core.codec.bucket_function import function_problem
+from paimon_core.codec.binary_row.bucket_function import function_problem
 from paimon_core.options import TableOptions
 from paimon_core.options.scan_position import OTHER_BRANCHES
 from paimon_core.schema import TableSchema

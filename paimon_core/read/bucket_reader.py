@@ -15,9 +15,8 @@ import pyarrow as pa
 
 from paimon_core.arrow.byte_budget import BATCH_BYTES
 from paimon_core.codec.arrays import Mask, Positions
-from paimon_core.datafile.read_counts import ReadCounts
-from paimon_core.datafile.reader import read_batches
-from paimon_core.deletionvectors.index_file import read_vector
+from paimon_core.datafile.reading.read_counts import ReadCounts
+from paimon_core.datafile.reading.reader import read_batches
 from paimon_core.errors import CorruptTable
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.engines.engine_choice import merge_engine
@@ -28,11 +27,12 @@ from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.metadata.live_vectors import Vectors
 from paimon_core.predicate import BoundPredicate
 from paimon_core.read.row_tracking import Tracked
 from paimon_core.read.unsorted_file import naming_unsorted_file
 from paimon_core.schema import DataField
+from paimon_core.table_indexes.live_vectors import Vectors
+from paimon_core.table_indexes.vector_file import read_vector
 
 _LEAST_BATCH_BYTES = 1 << 20
 """The bytes of a batch of each run when very many runs are merged."""

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from paimon_core.datafile.reader import read_batches
+from paimon_core.datafile.reading.reader import read_batches
 from paimon_core.errors import CorruptTable
 from paimon_core.lsm.key_windows import WINDOW_ROWS
 from paimon_core.metadata.context import TableContext
+from paimon_core.plan.changelog_plan import ChangedFile
 from paimon_core.predicate import Predicate
 from paimon_core.read.bucket_reader import BucketReader
-from paimon_core.scan.changelog_plan import ChangedFile
 from paimon_core.schema import KIND_FIELD, ROW_KINDS, TableSchema
 
 ROW_KIND = pa.field("rowkind", pa.string(), nullable=False)

@@ -15,8 +15,8 @@ import pyarrow as pa
 from paimon_core.errors import CorruptTable
 from paimon_core.lsm.merge import RowFilter
 from paimon_core.metadata.data_file import DataFile
+from paimon_core.plan.row_ranges import Group, anchor, column_ids
 from paimon_core.read.bucket_reader import BucketReader
-from paimon_core.scan.row_ranges import Group, anchor, column_ids
 from paimon_core.schema import ROW_ID_FIELD, TRACKING_IDS, DataField
 
 _BATCH_ROWS = 1 << 16

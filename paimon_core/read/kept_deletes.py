@@ -13,10 +13,10 @@ from paimon_core.errors import CorruptTable
 from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.lsm.sorted_run import SortedRun, in_sequence
 from paimon_core.metadata.context import TableContext
+from paimon_core.plan.split import Split
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.read.column_groups import read_group
 from paimon_core.read.split_reader import naming_expired_snapshot
-from paimon_core.scan.split import Split
 from paimon_core.schema import KIND_FIELD, ROW_KINDS, SEQUENCE_FIELD, SEQUENCE_NUMBER, VALUE_KIND
 
 ROW_KIND = "rowkind"

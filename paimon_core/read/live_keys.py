@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.plan.plan_scan import plan_scan
 from paimon_core.read.split_reader import read_split
-from paimon_core.scan.plan import plan_scan
 
 
 def live_keys(context: TableContext, snapshot: Snapshot) -> Iterator[tuple[bytes, int, pa.Table]]:

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.codec.arrays import Positions
-from paimon_core.codec.binary_row import storage_values
-from paimon_core.datafile.row_groups import row_group_keys
+from paimon_core.codec.binary_row.rows import storage_values
+from paimon_core.datafile.reading.row_groups import row_group_keys
 from paimon_core.lsm.key_order import SortKey, key_order, sort_key
 from paimon_core.lsm.lookup import places, with_level
 from paimon_core.lsm.sorted_run import by_key

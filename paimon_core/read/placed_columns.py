@@ -8,13 +8,13 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from paimon_core.codec.binary_row import decode_row, to_array
+from paimon_core.codec.binary_row.rows import decode_row, to_array
 from paimon_core.errors import UnsupportedFeature
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
+from paimon_core.plan.split import Split
 from paimon_core.predicate import BoundPredicate
 from paimon_core.read.columns import BUCKET, FILE_PATH, PARTITION, ROW_INDEX
-from paimon_core.scan.split import Split
 from paimon_core.schema import DataField
 
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from paimon_core.codec.binary_row import decode_row, to_array
+from paimon_core.codec.binary_row.rows import decode_row, to_array
 from paimon_core.metadata.context import TableContext
+from paimon_core.plan.split import Split
 from paimon_core.predicate import BoundPredicate, Predicate
 from paimon_core.predicate.bound import BoundAnd
 from paimon_core.predicate.row_mask import row_mask
-from paimon_core.scan.split import Split
 from paimon_core.schema import TRACKING_NAMES, DataField
 from paimon_core.types import TIMESTAMP_ROOTS
 

@@ -12,17 +12,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from paimon_core.codec.binary_row import decode_row
-from paimon_core.datafile.members import chosen, shares_members
+from paimon_core.codec.binary_row.rows import decode_row
+from paimon_core.datafile.evolution.members import chosen, shares_members
 from paimon_core.errors import InvalidRequest, PaimonError
 from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
+from paimon_core.plan.split import Split
 from paimon_core.predicate import Predicate
 from paimon_core.read.columns import PLACED_IDS, filter_fields, result_fields
 from paimon_core.read.placed_columns import PlacedColumns, constant_names
 from paimon_core.read.split_reader import read_split
-from paimon_core.scan.split import Split
 from paimon_core.schema import DataField
 from paimon_core.types import NESTED_ROOTS
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from paimon_core.datafile.reader import file_may_match
+from paimon_core.datafile.reading.reader import file_may_match
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.options import COMBINING_ENGINES
+from paimon_core.plan.index_filter import IndexFilter
 from paimon_core.predicate import BoundPredicate
 from paimon_core.read.bucket_reader import BucketReader
-from paimon_core.scan.index_filter import IndexFilter
 
 
 def section_may_match(reader: BucketReader, runs: Sequence[SortedRun], where: BoundPredicate) -> bool:

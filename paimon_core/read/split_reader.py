@@ -12,7 +12,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from paimon_core.datafile.read_counts import ReadCounts
+from paimon_core.datafile.reading.read_counts import ReadCounts
 from paimon_core.errors import CorruptTable, SnapshotNotFound
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.engines.engine_choice import merge_engine
@@ -23,14 +23,14 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.known_deletes import has_no_deletes
 from paimon_core.metadata.table_identity import check_same_table
+from paimon_core.plan.index_filter import IndexFilter
+from paimon_core.plan.split import Split
 from paimon_core.predicate import Predicate
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.read.column_groups import read_group
 from paimon_core.read.damaged_files import DamagedFiles
 from paimon_core.read.pushdown import Pushdown, pushdown
 from paimon_core.read.section_filter import section_may_match
-from paimon_core.scan.index_filter import IndexFilter
-from paimon_core.scan.split import Split
 from paimon_core.schema import KIND_FIELD, SEQUENCE_FIELD, DataField
 
 _STEP_ROWS = 1 << 16

@@ -10,17 +10,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.plan.changelog_plan import changed_snapshot, changed_snapshots
+from paimon_core.plan.stream_plan import plan_changes
 from paimon_core.predicate import Predicate
+from paimon_core.query.scan import new_scan
 from paimon_core.read.changelog_reader import ROW_KIND
-from paimon_core.scan.changelog_plan import changed_snapshot, changed_snapshots
-from paimon_core.scan.stream_plan import plan_changes
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.stream_source import UnitPartition, as_partition, unit_of
 from paimon_core.spark.tasks import run_tasks
 from paimon_core.spark.types import arrow_schema, spark_schema, to_spark
-from paimon_core.table.query import new_scan
-from paimon_core.table.stream import read_unit
-from paimon_core.table.stream_start import overwrite_rule
+from paimon_core.table.stream.start import overwrite_rule
+from paimon_core.table.stream.table_stream import read_unit
 from paimon_core.table.table import Table
 
 SNAPSHOT_ID = pa.field("_snapshot_id", pa.int64(), nullable=False)

@@ -41,9 +41,9 @@ from paimon_core.errors import InvalidOption
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.microseconds import in_microseconds
 from paimon_core.options.scan_position import POSITIONS
+from paimon_core.plan.split import Split
 from paimon_core.read.damaged_files import DamagedFiles
 from paimon_core.read.split_reader import read_split
-from paimon_core.scan.split import Split
 from paimon_core.spark.merged_schema import MERGE_OPTIONS, merge_rules, merged_for, parsed_bool
 from paimon_core.spark.placement import in_this_process, place
 from paimon_core.spark.reference import TableReference

@@ -19,7 +19,7 @@ from paimon_core.arrow import gather
 from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import Assignment, CommitMessage
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.index_manifest import IndexFile
+from paimon_core.metadata.manifests.index_manifest import IndexFile
 from paimon_core.spark.reference import TableReference
 from paimon_core.table.table import Table
 from paimon_core.write.bucket_assigner import BucketAssigner

@@ -14,10 +14,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.microseconds import in_microseconds
+from paimon_core.plan.split import Split
 from paimon_core.predicate import Predicate, Where
 from paimon_core.read.damaged_files import DamagedFiles
 from paimon_core.read.split_reader import read_split
-from paimon_core.scan.split import Split
 from paimon_core.schema import DataField
 from paimon_core.spark.filters import compares_types_natively, to_column
 from paimon_core.spark.reference import TableReference

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 
+from paimon_core.argument_checks import as_millis
 from paimon_core.errors import CorruptTable, InvalidRequest
 from paimon_core.maintain.candidate_files import Directory, Found, Kind, candidates
 from paimon_core.maintain.expiry import snapshots as expire
@@ -32,7 +33,6 @@ from paimon_core.metadata.versioned_json import pack, unpacked
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.tasks import collect_tasks
 from paimon_core.storage.storage import FileInfo, Storage
-from paimon_core.table.argument_checks import as_millis
 from paimon_core.table.table import Table
 
 _T = TypeVar("_T")

@@ -20,17 +20,17 @@ from paimon_core.errors import InvalidOption, ReadOutdated, UnsupportedFeature
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.plan.changed_places import ChangedPlace
+from paimon_core.plan.changelog_plan import ChangedFile
+from paimon_core.plan.split import Split
+from paimon_core.plan.stream_plan import SnapshotPlan, Unit, plan_changes, plan_full
 from paimon_core.read.changelog_reader import ROW_KIND
-from paimon_core.scan.changed_places import ChangedPlace
-from paimon_core.scan.changelog_plan import ChangedFile
-from paimon_core.scan.split import Split
-from paimon_core.scan.stream_plan import SnapshotPlan, Unit, plan_changes, plan_full
 from paimon_core.schema import ROW_KINDS
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.types import arrow_schema, to_spark
-from paimon_core.table.stream import TableStream, is_delayed, next_snapshot, read_unit
-from paimon_core.table.stream_position import Position
-from paimon_core.table.stream_start import open_stream, overwrite_rule
+from paimon_core.table.stream.position import Position
+from paimon_core.table.stream.start import open_stream, overwrite_rule
+from paimon_core.table.stream.table_stream import TableStream, is_delayed, next_snapshot, read_unit
 from paimon_core.table.table import Table
 
 LIMITS = {

@@ -33,8 +33,8 @@ from paimon_core.spark.placement import place
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.tasks import collect_tasks
 from paimon_core.table.commit_request import CommitRequest
-from paimon_core.table.merged_write import MergeSchema
 from paimon_core.table.table import Table
+from paimon_core.table.writes.merged_write import MergeSchema
 from paimon_core.write.bucketing import assign_buckets, assigned_buckets, key_hashes, valid_keys
 from paimon_core.write.default_values import conform_with_defaults
 from paimon_core.write.staging import Staged, StagingWriter, is_staged

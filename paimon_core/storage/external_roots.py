@@ -14,7 +14,7 @@ from typing import Any
 
 from paimon_core.errors import CorruptTable, InvalidRequest, PaimonError, UnsupportedFeature
 from paimon_core.storage.fsspec_storage import FsspecStorage
-from paimon_core.storage.object_storage import ObjectStorage
+from paimon_core.storage.object_stores.object_storage import ObjectStorage
 from paimon_core.storage.open import has_scheme, open_storage
 from paimon_core.storage.storage import Storage
 

@@ -8,13 +8,13 @@ import re
 from collections.abc import Mapping
 
 from paimon_core.errors import InvalidOption, InvalidRequest, UnsupportedFeature
-from paimon_core.storage.connections import check_installed
 from paimon_core.storage.fsspec_storage import LOCAL, MEMORY, FsspecStorage
-from paimon_core.storage.object_storage import ObjectStorage
+from paimon_core.storage.object_stores.connections import check_installed
+from paimon_core.storage.object_stores.object_storage import ObjectStorage
+from paimon_core.storage.object_stores.time_out import OPTION as TIME_OUT
+from paimon_core.storage.object_stores.time_out import TimeOut
 from paimon_core.storage.secret import Secret
 from paimon_core.storage.storage import Storage
-from paimon_core.storage.time_out import OPTION as TIME_OUT
-from paimon_core.storage.time_out import TimeOut
 
 SCHEMES = {
     "s3": ("s3", "s3"),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from paimon_core.storage.external_roots import ExternalRoots
-from paimon_core.storage.object_storage import ObjectStorage
+from paimon_core.storage.object_stores.object_storage import ObjectStorage
 from paimon_core.storage.storage import FileInfo, Storage
 
 

@@ -26,17 +26,17 @@ from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import same_table, table_to_change
 from paimon_core.predicate import Where
-from paimon_core.table import compaction
-from paimon_core.table.branches import Branches
+from paimon_core.query.fallback import refuse_other_branch
 from paimon_core.table.commit_request import CommitRequest
-from paimon_core.table.expiry import requested_retentions
-from paimon_core.table.fallback import refuse_other_branch
-from paimon_core.table.maintenance import Maintenance
-from paimon_core.table.merging import TableMerges
-from paimon_core.table.rescale import rescale
-from paimon_core.table.stream import TableStream
-from paimon_core.table.stream_start import Start, open_stream
-from paimon_core.table.tags import Tags, rollback_target
+from paimon_core.table.refs.branches import Branches
+from paimon_core.table.refs.tags import Tags, rollback_target
+from paimon_core.table.stream.start import Start, open_stream
+from paimon_core.table.stream.table_stream import TableStream
+from paimon_core.table.table_merges import TableMerges
+from paimon_core.table.upkeep import compaction
+from paimon_core.table.upkeep.expiry import requested_retentions
+from paimon_core.table.upkeep.maintenance import Maintenance
+from paimon_core.table.upkeep.rescale import rescale
 
 _LOG = logging.getLogger(__name__)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
+from paimon_core.argument_checks import epoch_millis, whole
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.metadata import time_travel
 from paimon_core.metadata.context import TableContext
@@ -19,20 +20,19 @@ from paimon_core.metadata.statistics import Statistics
 from paimon_core.metadata.table_identity import check_same_table, refreshed, same_table, within_same_table
 from paimon_core.options import OptionValue, TableOptions
 from paimon_core.options.scan_position import CREATION_TIME, FILE_TIME, scan_position, selects_changes
+from paimon_core.plan.split import Split
 from paimon_core.predicate import Where
-from paimon_core.scan.split import Split
+from paimon_core.query.fallback import fallback_scan, refuse_other_branch
+from paimon_core.query.row_explanation import RowExplanation, explain, key_filter
+from paimon_core.query.scan import Scan, new_scan
 from paimon_core.schema import TableSchema
-from paimon_core.table.argument_checks import epoch_millis, whole
 from paimon_core.table.changes.changes import Changes, changes_between
 from paimon_core.table.changes.diff import Diff, diff_between
 from paimon_core.table.changes.incremental import incremental_scan
 from paimon_core.table.changes.versions import Bound
 from paimon_core.table.dynamic_options import selects_snapshot, with_dynamic_options
-from paimon_core.table.fallback import fallback_scan, refuse_other_branch
 from paimon_core.table.inspect import Inspect
-from paimon_core.table.leases import Lease, LeaseTag, leases_of
-from paimon_core.table.query import Scan, new_scan
-from paimon_core.table.row_explanation import RowExplanation, explain, key_filter
+from paimon_core.table.refs.leases import Lease, LeaseTag, leases_of
 from paimon_core.table.system.row_tables import changes_asked
 from paimon_core.table.system.system_table import SystemScan, SystemTable
 from paimon_core.table.system.tables import check_name, is_of_snapshot, system_table

@@ -14,16 +14,16 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from paimon_core.codec.bucket_hash import Hashes, hash_images
-from paimon_core.deletionvectors.index_file import delete_index_files
+from paimon_core.codec.binary_row.bucket_hash import Hashes, hash_images
 from paimon_core.errors import CorruptTable, InvalidRequest
-from paimon_core.hashindex.index_file import read_hashes, write_hashes
-from paimon_core.hashindex.partition_buckets import BucketLimits, PartitionBuckets
 from paimon_core.metadata.commit_message import Assignment
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.index_manifest import HASH, IndexFile
 from paimon_core.metadata.latest_snapshot import read_latest
+from paimon_core.metadata.manifests.index_manifest import HASH, IndexFile
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.table_indexes.hash_file import read_hashes, write_hashes
+from paimon_core.table_indexes.partition_buckets import BucketLimits, PartitionBuckets
+from paimon_core.table_indexes.vector_file import delete_index_files
 
 _ARITY_BYTES = 4
 """The bytes of a serialized BinaryRow before the row itself."""

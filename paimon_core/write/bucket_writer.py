@@ -10,8 +10,8 @@ from typing import Protocol, cast
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.datafile.rolling_writer import RollingWriter
-from paimon_core.datafile.table_files import rolling_writer
+from paimon_core.datafile.writing.rolling_writer import RollingWriter
+from paimon_core.datafile.writing.table_files import rolling_writer
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.lsm.write_buffer import WriteBuffer, drain_together

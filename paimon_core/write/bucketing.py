@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.arrow import one_nan
-from paimon_core.codec.binary_row import encode_rows
-from paimon_core.codec.bucket_function import buckets_of
-from paimon_core.codec.bucket_hash import hash_rows
+from paimon_core.codec.binary_row.bucket_function import buckets_of
+from paimon_core.codec.binary_row.bucket_hash import hash_rows
+from paimon_core.codec.binary_row.rows import encode_rows
 from paimon_core.lsm.gather import take_rows
 from paimon_core.metadata.column_stats import EMPTY_ROW
 from paimon_core.metadata.context import TableContext

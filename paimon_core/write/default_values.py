@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.arrow import conform
-from paimon_core.datafile.defaults import default_value
+from paimon_core.datafile.evolution.defaults import default_value
 from paimon_core.schema import DataField
 from paimon_core.types import NESTED_ROOTS
 

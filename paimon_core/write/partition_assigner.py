@@ -19,16 +19,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_core.arrow import one_nan
-from paimon_core.codec.binary_row import decode_row, to_array
+from paimon_core.codec.binary_row.rows import decode_row, to_array
 from paimon_core.errors import CorruptTable, UnsupportedFeature
-from paimon_core.hashindex.key_index import KeyIndex, image_hashes, key_images
-from paimon_core.hashindex.partition_buckets import BucketLimits, PartitionBuckets, check_bucket
 from paimon_core.lsm.gather import take_rows
 from paimon_core.metadata.commit_message import Assignment, Position, position_of
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.schema import VALUE_KIND, RowKind
+from paimon_core.table_indexes.key_index import KeyIndex, image_hashes, key_images
+from paimon_core.table_indexes.partition_buckets import BucketLimits, PartitionBuckets, check_bucket
 
 _SHIFT, _MASK = 16, 2**16 - 1
 _Ints = npt.NDArray[np.int64]

@@ -15,16 +15,16 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.datafile.reader import read_batches
-from paimon_core.datafile.rolling_writer import RollingWriter
-from paimon_core.datafile.table_files import rolling_writer
+from paimon_core.datafile.reading.reader import read_batches
+from paimon_core.datafile.writing.rolling_writer import RollingWriter
+from paimon_core.datafile.writing.table_files import rolling_writer
 from paimon_core.errors import CommitConflict, CorruptTable
 from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.latest_snapshot import latest_entries
-from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.schema import VALUE_KIND, DataField
 from paimon_core.storage.paths import POSTPONE_BUCKET, FileNames
 from paimon_core.write.bucket_writer import StreamWriter, file_columns

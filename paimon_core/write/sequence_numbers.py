@@ -10,7 +10,7 @@ from paimon_core.metadata.commit_message import Position, position_of
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.latest_snapshot import read_latest
-from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.storage.paths import POSTPONE_BUCKET
 

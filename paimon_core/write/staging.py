@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.codec.binary_row import encode_rows
+from paimon_core.codec.binary_row.rows import encode_rows
 from paimon_core.metadata.column_stats import EMPTY_ROW
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import paimon_core as paimon
-from paimon_core.table.stream import TableStream
-from pipelines.cli import _parser
-from pipelines.lake import load_settings
+from paimon_core.table.stream.table_stream import TableStream
+from paimon_lake.cli.main import _parser
+from paimon_lake.declarations import load_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -110,6 +110,6 @@ def test_the_function_that_brings_files_brings_them(tmp_path: Path) -> None:
 def test_commands_of_shell_blocks_are_accepted(path: Path) -> None:
     lines = [line for text in blocks(path, "bash") for line in text.splitlines()]
     for line in lines:
-        found = re.search(r"python -m pipelines ([^#]+)", line)
+        found = re.search(r"paimon-lake ([^#]+)", line)
         if found is not None:
             assert _parser().parse_args(found[1].split()).command

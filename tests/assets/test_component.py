@@ -11,9 +11,9 @@ import dagster as dg
 import pytest
 from dagster.components.testing.utils import DefsFolderSandbox, create_defs_folder_sandbox
 
-from assets.component import PaimonLake, load_translator
-from assets.translator import PaimonTranslator
-from pipelines.lake import SettingsError, TableSpec
+from paimon_dagster.component import PaimonLake, load_translator
+from paimon_dagster.translator import PaimonTranslator
+from paimon_lake.declarations import SettingsError, TableSpec
 from tests.support.declared_lakes import declared_lake
 
 pytestmark = [
@@ -31,7 +31,7 @@ def sandbox() -> Iterator[DefsFolderSandbox]:
 
 def test_a_scaffolded_component_is_a_lake_that_loads(sandbox: DefsFolderSandbox) -> None:
     path = sandbox.scaffold_component(component_cls=PaimonLake, defs_path="lake")
-    assert "type: assets.component.PaimonLake" in (path / "defs.yaml").read_text()
+    assert "type: paimon_dagster.component.PaimonLake" in (path / "defs.yaml").read_text()
     with sandbox.load_component_and_build_defs(defs_path=path) as (component, definitions):
         assert isinstance(component, PaimonLake)
         dg.Definitions.validate_loadable(definitions)
@@ -63,7 +63,7 @@ def test_the_attributes_choose_folder_translator_and_tables(
     path = sandbox.scaffold_component(
         component_cls=PaimonLake,
         defs_path="lake",
-        defs_yaml_contents={"type": "assets.component.PaimonLake", "attributes": attributes},
+        defs_yaml_contents={"type": "paimon_dagster.component.PaimonLake", "attributes": attributes},
     )
     with sandbox.load_component_and_build_defs(defs_path=path) as (_, definitions):
         assert [key.to_user_string() for key in definitions.resolve_all_asset_keys()] == ["own/ods_b"]

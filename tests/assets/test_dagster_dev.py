@@ -20,9 +20,10 @@ from typing import Any
 import psutil
 import pytest
 
-from pipelines.lake import ROOT, Settings
-from pipelines.tables import open_table
+from paimon_lake.declarations import Settings
+from paimon_lake.tables import open_table
 from tests.support.orders_lake import DAYS, ORDERS_A_DAY, orders_lake
+from tests.support.project import ROOT
 
 LAUNCH = """mutation($days: [String!]) { launchPartitionBackfill(backfillParams: {
   partitionNames: $days, assetSelection: [{path: ["shop", "orders"]}] }) {
@@ -57,7 +58,7 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
         port = probe.getsockname()[1]
     environment = {**os.environ, "PAIMON_ENV": "local"}
     environment.pop("DAGSTER_HOME", None)
-    command = [sys.executable, "-m", "assets.ui", "--configs", str(settings.folder), "--port", str(port)]
+    command = [sys.executable, "-m", "paimon_dagster.ui", "--configs", str(settings.folder), "--port", str(port)]
     process = subprocess.Popen(
         command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )

@@ -10,12 +10,12 @@ import dagster as dg
 import pytest
 from pyspark.sql import SparkSession
 
-from assets.instance import open_instance
-from assets.lake import build_definitions
-from assets.resources import SparkResource
-from pipelines.lake import Settings, load_settings
-from pipelines.new_lake import new_lake
-from pipelines.tables import open_table
+from paimon_dagster.instance import open_instance
+from paimon_dagster.lake import build_definitions
+from paimon_dagster.resources import SparkResource
+from paimon_lake.cli.new_lake import new_lake
+from paimon_lake.declarations import Settings, load_settings
+from paimon_lake.tables import open_table
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning", "ignore::ResourceWarning")
 
@@ -43,7 +43,7 @@ Run = Callable[..., dg.ExecuteInProcessResult]
 
 @pytest.fixture
 def run(settings: Settings, instance: dg.DagsterInstance, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setattr("assets.resources.start_session", lambda settings: spark)
+    monkeypatch.setattr("paimon_dagster.resources.start_session", lambda settings: spark)
     monkeypatch.setattr(SparkResource, "teardown_after_execution", lambda self, context: None)
     definitions = build_definitions(settings)
 

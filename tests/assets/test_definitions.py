@@ -7,9 +7,10 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from assets.lake import build_definitions
-from pipelines.lake import ROOT, environments, load_settings
+from paimon_dagster.lake import build_definitions
+from paimon_lake.declarations import environments, load_settings
 from tests.support.orders_lake import TABLES, environments_of_the_project, write_tables
+from tests.support.project import ROOT
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
 

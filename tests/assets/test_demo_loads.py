@@ -11,13 +11,13 @@ import dagster as dg
 import pyarrow as pa
 import pytest
 
-from assets.demo_loads import load_tables
-from assets.demo_runs import Demo
-from pipelines.load.load_snapshot import FILES, TOTAL
-from pipelines.load.loaded_files import LoadedFiles
-from pipelines.load.source_files import source_files
-from pipelines.load_properties import load_user
-from pipelines.tables import open_table
+from assets.demo.loads import load_tables
+from assets.demo.runs import Demo
+from paimon_lake.loads.files.source_files import source_files
+from paimon_lake.loads.ledger.load_properties import load_user
+from paimon_lake.loads.ledger.load_snapshot import FILES, TOTAL
+from paimon_lake.loads.ledger.loaded_files import LoadedFiles
+from paimon_lake.tables import open_table
 from tests.support.lakes import SmallLake, small_lake
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning", "ignore::ResourceWarning")

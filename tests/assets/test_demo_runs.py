@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import dagster as dg
 import pytest
 
-from assets.demo_runs import Demo, DemoFailed
-from pipelines.lake import Settings
+from assets.demo.runs import Demo, DemoFailed
+from paimon_lake.declarations import Settings
 
 
 def demo_of(instance: dg.DagsterInstance, severity: dg.AssetCheckSeverity) -> Demo:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.lake import ROOT
+from tests.support.project import SOURCES
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("dagster_dg_cli") is None, reason="the package dagster-dg-cli is not installed"
@@ -25,7 +25,6 @@ requires-python = ">=3.11"
 directory_type = "project"
 [tool.dg.project]
 root_module = "shop"
-registry_modules = ["assets.component"]
 """
 DEFINITIONS = """
 from pathlib import Path
@@ -47,7 +46,7 @@ def project(tmp_path: Path) -> Path:
     for package in (defs, defs.parent):
         (package / "__init__.py").write_text("")
     (defs.parent / "definitions.py").write_text(DEFINITIONS)
-    code, said = dg(tmp_path, "scaffold", "defs", "assets.component.PaimonLake", "lake")
+    code, said = dg(tmp_path, "scaffold", "defs", "paimon_dagster.PaimonLake", "lake")
     assert code == 0, said
     return tmp_path
 
@@ -55,7 +54,7 @@ def project(tmp_path: Path) -> Path:
 def dg(project: Path, *arguments: str) -> tuple[int, str]:
     """Run dg in the project and return its exit code and what it printed."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DAGSTER")}
-    paths = os.pathsep.join([str(ROOT), str(project)])
+    paths = os.pathsep.join([*map(str, SOURCES), str(project)])
     environment = {**kept, "HOME": str(project / "home"), "PYTHONPATH": paths, "DAGSTER_DISABLE_TELEMETRY": "yes"}
     (project / "home").mkdir(exist_ok=True)
     command = [str(Path(sys.executable).with_name("dg")), *arguments]

@@ -7,10 +7,10 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from assets.event_storage import BATCH, BATCH_SIZE
+from paimon_dagster.event_storage import BATCH, BATCH_SIZE
 
 DAYS = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-01-08")
-OWN = "event_log_storage: {module: assets.event_storage, class: BatchedSqliteEvents}"
+OWN = "event_log_storage: {module: paimon_dagster.event_storage, class: BatchedSqliteEvents}"
 
 
 @dg.asset(partitions_def=DAYS)

@@ -12,16 +12,16 @@ import dagster as dg
 import pyarrow as pa
 import pytest
 
-from assets import file_sensor
-from assets.file_requests import Look, decide, listed
-from assets.lake import build_definitions
-from assets.loads import RANGE_END, RANGE_START
-from pipelines.lake import Settings
-from pipelines.load.ledger import Ledger
-from pipelines.load.load_snapshot import FILES, TOTAL
-from pipelines.load.loaded_files import LoadedFiles
-from pipelines.load_properties import load_user
-from pipelines.tables import open_table
+from paimon_dagster.factories.loads import RANGE_END, RANGE_START
+from paimon_dagster.lake import build_definitions
+from paimon_dagster.sensors import file_sensor
+from paimon_dagster.sensors.file_requests import Look, decide, listed
+from paimon_lake.declarations import Settings
+from paimon_lake.loads.ledger.ledger import Ledger
+from paimon_lake.loads.ledger.load_properties import load_user
+from paimon_lake.loads.ledger.load_snapshot import FILES, TOTAL
+from paimon_lake.loads.ledger.loaded_files import LoadedFiles
+from paimon_lake.tables import open_table
 from tests.support.declared_lakes import declared_lake
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from assets.instance import prepare_home, process_environment
-from pipelines.protocol import PipelineError
+from paimon_dagster.instance import prepare_home, process_environment
+from paimon_lake.protocol import PipelineError
 from tests.support.declared_lakes import declared_lake
 
 

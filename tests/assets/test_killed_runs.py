@@ -5,7 +5,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from assets.demo_runs import DEMO, DemoFailed, alone, end_killed_runs
+from assets.demo.runs import DEMO, DemoFailed, alone, end_killed_runs
 
 POOL = "paimon_write__shop_orders"
 

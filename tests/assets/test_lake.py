@@ -7,9 +7,9 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from assets.lake import build_definitions
-from assets.resources import LakeResource, place_of
-from pipelines.lake import SettingsError
+from paimon_dagster.lake import build_definitions
+from paimon_dagster.resources import LakeResource, place_of
+from paimon_lake.declarations import SettingsError
 from tests.support.declared_lakes import declared_lake
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")

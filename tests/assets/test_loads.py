@@ -10,9 +10,9 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from assets.lake import build_definitions
-from assets.loads import RANGE_END, RANGE_START, due_partitions, load_requests
-from pipelines.lake import Settings
+from paimon_dagster.factories.loads import RANGE_END, RANGE_START, due_partitions, load_requests
+from paimon_dagster.lake import build_definitions
+from paimon_lake.declarations import Settings
 from tests.support.declared_lakes import declared_lake
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")

@@ -3,10 +3,10 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from assets.partitions import mapping, partitions_def
-from pipelines.lake import SettingsError, TableSpec
-from pipelines.lake.sources import SqlSource
-from pipelines.load.partition_keys import check_key
+from paimon_dagster.partitions import mapping, partitions_def
+from paimon_lake.declarations import SettingsError, TableSpec
+from paimon_lake.declarations.sources import SqlSource
+from paimon_lake.loads.partition_keys import check_key
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
 

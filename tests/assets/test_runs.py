@@ -13,15 +13,15 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from assets.compaction import compaction_config
-from assets.instance import open_instance
-from assets.lake import build_definitions
-from assets.loads import RANGE_END, RANGE_START
-from assets.metadata import asset_key
-from assets.resources import SparkResource
-from pipelines.lake import Settings
-from pipelines.load import load as load_module
-from pipelines.tables import open_table
+from paimon_dagster.factories.compaction import compaction_config
+from paimon_dagster.factories.loads import RANGE_END, RANGE_START
+from paimon_dagster.instance import open_instance
+from paimon_dagster.lake import build_definitions
+from paimon_dagster.metadata import asset_key
+from paimon_dagster.resources import SparkResource
+from paimon_lake.declarations import Settings
+from paimon_lake.loads import load as load_module
+from paimon_lake.tables import open_table
 from tests.support.orders_lake import ORDERS_A_DAY, orders_lake
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning", "ignore::ResourceWarning")
@@ -51,7 +51,7 @@ def started(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> list[Settin
         sessions.append(settings)
         return spark
 
-    monkeypatch.setattr("assets.resources.start_session", start)
+    monkeypatch.setattr("paimon_dagster.resources.start_session", start)
     monkeypatch.setattr(SparkResource, "teardown_after_execution", lambda self, context: None)
     return sessions
 

@@ -5,8 +5,8 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from assets.lake import build_definitions
-from assets.maintenance import day_of
+from paimon_dagster.factories.maintenance import day_of
+from paimon_dagster.lake import build_definitions
 from tests.support.declared_lakes import declared_lake
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")

@@ -10,10 +10,10 @@ import dagster as dg
 import pyarrow as pa
 import pytest
 
-from assets.lake import build_definitions
 from paimon_core.storage.open import open_storage
-from pipelines.lake import Settings, load_settings
-from pipelines.tables import open_table
+from paimon_dagster.lake import build_definitions
+from paimon_lake.declarations import Settings, load_settings
+from paimon_lake.tables import open_table
 from tests.support.object_servers import make_bucket, s3_server
 from tests.support.orders_lake import environments_of_the_project
 

@@ -6,10 +6,10 @@ import dagster as dg
 import pyarrow as pa
 import pytest
 
-from assets.lake import build_definitions
-from assets.sensors import Decision, decide
-from pipelines.lake import Compaction, Settings, TableSpec
-from pipelines.tables import open_table
+from paimon_dagster.lake import build_definitions
+from paimon_dagster.sensors.compaction_sensor import Decision, decide
+from paimon_lake.declarations import Compaction, Settings, TableSpec
+from paimon_lake.tables import open_table
 from tests.support.declared_lakes import declared_lake
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")

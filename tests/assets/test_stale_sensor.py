@@ -8,15 +8,15 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from assets.checks import check_result
-from assets.lake import build_definitions
 from paimon_core.metadata.commit_message import position_of
-from pipelines.audit import audit
-from pipelines.lake import Settings, load_settings
-from pipelines.load.input_loads import STALE
-from pipelines.load.load_snapshot import INPUTS
-from pipelines.load_properties import PARTITIONS, load_user
-from pipelines.tables import open_table
+from paimon_dagster.factories.checks import check_result
+from paimon_dagster.lake import build_definitions
+from paimon_lake.declarations import Settings, load_settings
+from paimon_lake.loads.inputs.input_loads import STALE
+from paimon_lake.loads.ledger.load_properties import PARTITIONS, load_user
+from paimon_lake.loads.ledger.load_snapshot import INPUTS
+from paimon_lake.steps.audit import audit
+from paimon_lake.tables import open_table
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
 

@@ -12,13 +12,13 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from assets import tables
-from assets.lake import build_definitions
-from assets.metadata import declared
-from assets.translator import PaimonTranslator
-from pipelines.finding import Finding
-from pipelines.lake import Settings, TableSpec, load_settings
-from pipelines.protocol import AuditFailed, LevelSize, StepResult
+from paimon_dagster.factories import tables
+from paimon_dagster.lake import build_definitions
+from paimon_dagster.metadata import declared
+from paimon_dagster.translator import PaimonTranslator
+from paimon_lake.declarations import Settings, TableSpec, load_settings
+from paimon_lake.finding import Finding
+from paimon_lake.protocol import AuditFailed, LevelSize, StepResult
 from tests.support.declared_lakes import declared_lake
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
@@ -180,7 +180,7 @@ def run(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dg
     definitions = build_definitions(settings)
 
     def execute(load: FakeLoad, name: str, **more: Any) -> dg.ExecuteInProcessResult:
-        monkeypatch.setitem(sys.modules, "pipelines.load.load", SimpleNamespace(load_table=load))
+        monkeypatch.setitem(sys.modules, "paimon_lake.loads.load", SimpleNamespace(load_table=load))
         job = definitions.resolve_implicit_global_asset_job_def()
         selected = dg.AssetKey(name.split("."))
         return job.get_subset(asset_selection={selected}, asset_check_selection=set()).execute_in_process(

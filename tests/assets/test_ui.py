@@ -2,8 +2,8 @@ import socket
 
 import pytest
 
-from assets.ui import check_port, main
-from pipelines.protocol import PipelineError
+from paimon_dagster.ui import check_port, main
+from paimon_lake.protocol import PipelineError
 
 
 def test_a_taken_port_is_said_in_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from assets import demo
-from assets.lake import build_definitions
-from pipelines.cli import main
-from pipelines.lake import environments, load_settings
+from assets.demo import run as demo
+from paimon_dagster.lake import build_definitions
+from paimon_lake.cli.main import main
+from paimon_lake.declarations import environments, load_settings
 from tests.support.orders_lake import environments_of_the_project
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
@@ -22,7 +22,7 @@ def next_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.delenv("PAIMON_LAKE", raising=False)
     return (
         f"no table is declared in {folder}/tables: write <database>.<table>.yaml there, or begin with the example of "
-        "`python -m pipelines new <folder>`\n"
+        "`paimon-lake new <folder>`\n"
     )
 
 
@@ -45,6 +45,6 @@ def test_the_demo_says_what_to_do_and_makes_nothing(
 
 def test_show_and_check_say_what_to_do(next_step: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show"]) == 2
-    assert capsys.readouterr() == ("", f"pipelines show: {next_step}")
+    assert capsys.readouterr() == ("", f"paimon-lake show: {next_step}")
     assert main(["check"]) == 0
     assert capsys.readouterr() == (next_step, "")

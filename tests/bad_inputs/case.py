@@ -23,7 +23,7 @@ import paimon_core as paimon
 from paimon_core.catalog.catalog import Catalog
 from paimon_core.cli.main import main
 from paimon_core.metadata.context import TableContext
-from pipelines.lake.errors import SettingsError
+from paimon_lake.declarations.errors import SettingsError
 from tests.support.broken_tables import some_rows
 
 LONGEST_MESSAGE = 600

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from pipelines.lake.errors import SettingsError
-from pipelines.lake.yaml_file import read_yaml
+from paimon_lake.declarations.errors import SettingsError
+from paimon_lake.declarations.yaml_file import read_yaml
 from tests.bad_inputs.case import Case, Cases, Lake
 
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import paimon_core as paimon
-from paimon_core.codec.avro_file import read_avro, write_avro
+from paimon_core.codec.avro.container import read_avro, write_avro
 from paimon_core.errors import CorruptTable, InvalidRequest, PaimonError, UnsupportedFeature
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.manifest_file import MANIFEST_SCHEMA
+from paimon_core.metadata.manifests.manifest_file import MANIFEST_SCHEMA
 from paimon_core.metadata.stores.schema_store import SchemaStore
 from paimon_core.storage.paths import TablePaths
 from tests.bad_inputs.case import Case, Cases

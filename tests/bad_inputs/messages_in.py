@@ -19,7 +19,7 @@ from paimon_core.errors import (
 )
 from paimon_core.maintain.planning.plan import Plan, PlannedFile
 from paimon_core.metadata.commit_message import CommitMessage
-from paimon_core.scan.split import Split
+from paimon_core.plan.split import Split
 from tests.bad_inputs.case import Case, Cases, Lake, case
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import paimon_core as paimon
-from pipelines.lake import CONFIGS
 from tests.support.lakes import small_lake
+from tests.support.project import CONFIGS
 from tests.support.standalone import ClusterUnavailable, standalone_cluster
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,11 +26,11 @@ partitions: {by: day, start: 2024-01-01, end: 2024-12-31}
 STEPS = """
 import json, sys
 from paimon_core.spark import read_spark
-from pipelines.maintenance import compact
-from pipelines.load.load import load_table
-from pipelines.session import start_session
-from pipelines.lake import load_settings
-from pipelines.tables import open_table
+from paimon_lake.steps.maintenance import compact
+from paimon_lake.loads.load import load_table
+from paimon_lake.session import start_session
+from paimon_lake.declarations import load_settings
+from paimon_lake.tables import open_table
 
 settings = load_settings(None, warehouse=sys.argv[1], configs=sys.argv[2])
 session = start_session(settings)

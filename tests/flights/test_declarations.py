@@ -1,9 +1,9 @@
 """The flights as a lake: the declarations agree with each other, with configs/flights.py and with their schemas."""
 
-from pipelines.checks import problems
-from pipelines.lake import environments, load_settings
-from pipelines.lake.agreement import disagreements
-from pipelines.lake.order import in_order
+from paimon_lake.checks import problems
+from paimon_lake.declarations import environments, load_settings
+from paimon_lake.declarations.agreement import disagreements
+from paimon_lake.declarations.order import in_order
 
 OTHERS = ["dim.airlines", "dim.airports", "dim.planes", "ods.cancellations", "ods.flights", "ods.weather"]
 

@@ -3,8 +3,9 @@
 import dagster as dg
 import pytest
 
-from assets.lake import build_definitions
-from pipelines.lake import CONFIGS, environments, load_settings
+from paimon_dagster.lake import build_definitions
+from paimon_lake.declarations import environments, load_settings
+from tests.support.project import CONFIGS
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
 

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 import pytest
 
-from pipelines.lake import CONFIGS
-from pipelines.lake.functions import function_of
+from paimon_lake.declarations.functions import function_of
+from tests.support.project import CONFIGS
 
 LAND = function_of("flights:land", CONFIGS, ("step",))
 

@@ -10,8 +10,8 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from paimon_core.codec.avro_codecs import CODECS, zstd
-from paimon_core.codec.avro_file import AvroReader
+from paimon_core.codec.avro.block_codecs import CODECS, zstd
+from paimon_core.codec.avro.container import AvroReader
 from paimon_core.codec.parquet.footer_checksum import sealed
 from paimon_core.codec.parquet.thrift import BINARY, I32, I64, LIST, STRUCT, Struct, parse_struct, serialize_struct
 from paimon_core.datafile.orc.file_checksum import ChecksumSink

@@ -16,26 +16,27 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
-from paimon_core.codec.avro_codecs import zstd
-from paimon_core.codec.avro_file import read_avro
+from paimon_core.codec.avro.block_codecs import zstd
+from paimon_core.codec.avro.container import read_avro
 from paimon_core.codec.record_file import read_records
 from paimon_core.datafile.formats import open_file
-from paimon_core.datafile.reader import opened
-from paimon_core.datafile.row_groups import row_group_keys
+from paimon_core.datafile.reading.reader import opened
+from paimon_core.datafile.reading.row_groups import row_group_keys
 from paimon_core.errors import PaimonError
 from paimon_core.predicate import col
 from paimon_core.types import parse_type
-from pipelines.column_types import type_object
-from pipelines.lake.errors import SettingsError
-from pipelines.lake.folder import CONFIGS, load_settings
-from pipelines.protocol import PipelineError
-from pipelines.sources.files import RowRules, file_format, list_files, plan_splits, read_split
-from pipelines.sources.files.columns import arrow_field
+from paimon_lake.column_types import type_object
+from paimon_lake.declarations.errors import SettingsError
+from paimon_lake.declarations.folder import load_settings
+from paimon_lake.protocol import PipelineError
+from paimon_lake.sources.files import RowRules, file_format, list_files, plan_splits, read_split
+from paimon_lake.sources.files.columns import arrow_field
 from tests.fuzz.containers import of_avro, of_orc, of_parquet, unsealed
 from tests.fuzz.metadata_targets import GOLDEN
 from tests.fuzz.mutators import of_bytes, of_json, of_text
 from tests.fuzz.target import Target
 from tests.support.data_files import STORAGE, Bucket, schema_of
+from tests.support.project import CONFIGS
 
 ROWS = 30
 _READ_BYTES = 64 << 20
@@ -156,7 +157,7 @@ def _declaration(data: bytes) -> object:
 
 
 def _declarations() -> list[bytes]:
-    folders = (CONFIGS / "tables", CONFIGS.parent / "pipelines" / "template" / "tables")
+    folders = (CONFIGS / "tables", CONFIGS.parent / "pipelines" / "paimon_lake" / "template" / "tables")
     return [p.read_bytes() for folder in folders for p in sorted(folder.glob("*.yaml"))]
 
 

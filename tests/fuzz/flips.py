@@ -15,13 +15,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import paimon_core as paimon
-from paimon_core.datafile.reader import read_batches
-from paimon_core.deletionvectors.index_file import read_vector
+from paimon_core.datafile.reading.reader import read_batches
 from paimon_core.errors import PaimonError
 from paimon_core.fsck.check import check_root
-from paimon_core.hashindex.index_file import read_hashes
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
+from paimon_core.table_indexes.hash_file import read_hashes
+from paimon_core.table_indexes.vector_file import read_vector
 from tests.support import broken_tables as broken
 from tests.support.broken_tables import real_table, some_rows
 

@@ -12,7 +12,6 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.deletionvectors.bitmap import decode_vector, encode_vector
 from paimon_core.errors import PaimonError
 from paimon_core.fileindex import bitmap, bsi, range_bitmap
 from paimon_core.fileindex.bloom import write as write_bloom
@@ -21,6 +20,7 @@ from paimon_core.fileindex.evaluate import UNPACKED_ROWS, matching_rows
 from paimon_core.fileindex.keys import keys_of
 from paimon_core.predicate import col
 from paimon_core.schema import DataField
+from paimon_core.table_indexes.vector_bitmap import decode_vector, encode_vector
 from paimon_core.types import parse_type
 from tests.fuzz.mutators import of_bytes
 from tests.fuzz.target import Target

@@ -10,19 +10,19 @@ from pathlib import Path
 from unittest import mock
 
 import paimon_core as paimon
-from paimon_core.codec.avro_file import write_avro
-from paimon_core.codec.binary_row import decode_row, encode_row, row_decoder, to_array
+from paimon_core.codec.avro.container import write_avro
+from paimon_core.codec.binary_row.rows import decode_row, encode_row, row_decoder, to_array
 from paimon_core.codec.partition_text import partition_values
 from paimon_core.compact.task import AppendUnit, CompactionTask
 from paimon_core.errors import PaimonError
 from paimon_core.group.record import GroupVersion, Intent, Member, Mode, Part
 from paimon_core.maintain.planning.plan import Plan
-from paimon_core.metadata import entry_decoder
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.entry_columns import values_of
-from paimon_core.metadata.index_names import index_file_names
-from paimon_core.metadata.manifest_file import decode_entries, decode_list, live_entries
+from paimon_core.metadata.manifests import entry_decoder
+from paimon_core.metadata.manifests.entry_columns import values_of
+from paimon_core.metadata.manifests.index_names import index_file_names
+from paimon_core.metadata.manifests.manifest_file import decode_entries, decode_list, live_entries
 from paimon_core.metadata.statistics import Statistics
 from paimon_core.metadata.stores import consumer_store
 from paimon_core.metadata.stores.branch_store import BranchStore
@@ -32,7 +32,7 @@ from paimon_core.metadata.stores.schema_store import SchemaStore
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 from paimon_core.metadata.stores.tag_store import TagStore
 from paimon_core.metadata.success_file import write_success_file
-from paimon_core.scan.split import Split
+from paimon_core.plan.split import Split
 from paimon_core.storage.fsspec_storage import FsspecStorage
 from paimon_core.storage.paths import TablePaths, partition_path
 from paimon_core.types import parse_type

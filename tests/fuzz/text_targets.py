@@ -15,9 +15,9 @@ import requests
 
 from paimon_core.alter.evolve import evolve
 from paimon_core.alter.text import parse_changes
-from paimon_core.catalog import rest_client
 from paimon_core.catalog.identifier import Identifier
-from paimon_core.catalog.rest import RestCatalog
+from paimon_core.catalog.rest import client as rest_client
+from paimon_core.catalog.rest.rest_catalog import RestCatalog
 from paimon_core.cli import arguments
 from paimon_core.codec.json_text import parse_json
 from paimon_core.errors import InvalidRequest, PaimonError

@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from sqlalchemy.pool import NullPool
 
 import paimon_core as paimon
-from paimon_core.catalog.sql_connection import SqlConnection
-from paimon_core.catalog.sql_names import LOCKS
+from paimon_core.catalog.sql.connection import SqlConnection
+from paimon_core.catalog.sql.names import LOCKS
 from tests.support.postgres import PASSWORD, running_server
 
 COMMITS = 50

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from paimon_core.codec.avro_file import read_avro, write_avro
-from paimon_core.codec.binary_row import decode_row, encode_row, encode_rows, to_array
-from paimon_core.codec.bucket_hash import bucket_of, hash_rows
+from paimon_core.codec.avro.container import read_avro, write_avro
+from paimon_core.codec.binary_row.bucket_hash import bucket_of, hash_rows
+from paimon_core.codec.binary_row.rows import decode_row, encode_row, encode_rows, to_array
 from paimon_core.codec.partition_text import partition_values
 from paimon_core.storage.paths import partition_path
 from paimon_core.types import parse_type

@@ -10,8 +10,8 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import col
-from paimon_core.hashindex.index_file import read_hashes
 from paimon_core.read.split_reader import read_split
+from paimon_core.table_indexes.hash_file import read_hashes
 
 FIELDS = [
     {"name": "p", "type": "INT NOT NULL"},

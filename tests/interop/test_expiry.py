@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 import paimon_core as paimon
-from paimon_core.codec.time_format import DEFAULT, time_format
 from paimon_core.maintain.expiry.changelogs import expire_changelogs
 from paimon_core.maintain.expiry.partitions import apply_partition_expiry, plan_partition_expiry
 from paimon_core.maintain.expiry.retention import Retention
 from paimon_core.maintain.expiry.snapshots import expire
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.stores.schema_store import SchemaStore
-from paimon_core.scan.changelog_plan import changed_snapshot
+from paimon_core.metadata.times.java_time_format import DEFAULT, time_format
+from paimon_core.plan.changelog_plan import changed_snapshot
 from paimon_core.storage.fsspec_storage import FsspecStorage
 from paimon_core.storage.paths import TablePaths
 from tests.support.fake_tables import files_on_storage

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import paimon_core as paimon
-from paimon_core.metadata.local_time import epoch_millis
+from paimon_core.metadata.times.local_time import epoch_millis
 from tests.support.java_rows import json_rows
 
 pytestmark = pytest.mark.java

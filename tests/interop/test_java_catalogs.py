@@ -9,7 +9,7 @@ import pytest
 import paimon_core as paimon
 from paimon_core.alter import AddColumn
 from paimon_core.catalog.identifier import Identifier
-from paimon_core.catalog.sql import SqlCatalog
+from paimon_core.catalog.sql.sql_catalog import SqlCatalog
 from paimon_core.table.table import Table
 from tests.support.faulty_storage import FaultyStorage
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from paimon_core.codec.binary_row import encode_row
+from paimon_core.codec.binary_row.rows import encode_row
 from paimon_core.commit.committer import commit
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.maintain.expiry.retention import Retention

@@ -8,8 +8,8 @@ import pyroaring
 import pytest
 
 import paimon_core as paimon
-from paimon_core.lsm.aggregates.bitmap64 import from_portable, to_portable
-from paimon_core.lsm.aggregates.bitmap64_tree import read_tree, write_tree
+from paimon_core.lsm.aggregates.bitmaps.bitmap64 import from_portable, to_portable
+from paimon_core.lsm.aggregates.bitmaps.bitmap64_tree import read_tree, write_tree
 
 BLOCK = 1 << 16
 SCHEMA = pa.schema([("k", pa.int32()), *((name, pa.binary()) for name in ("hll", "theta", "r32", "r64"))])

@@ -13,7 +13,7 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import col
-from paimon_core.codec.binary_row import decode_row
+from paimon_core.codec.binary_row.rows import decode_row
 from paimon_core.fsck.check import check_root
 from paimon_core.storage.fsspec_storage import FsspecStorage
 from tests.support.java_rows import as_set, json_rows

@@ -26,11 +26,11 @@ from tests.mutation.mutants import Mutant, mutants_of
 
 ROOT = Path(__file__).resolve().parents[2]
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
-PACKAGES = ("lsm", "commit", "scan", "maintain", "codec")
+PACKAGES = ("lsm", "commit", "plan", "maintain", "codec")
 EXTRA = {
     "lsm": ("tests/property/test_merge.py", "tests/unit/read", "tests/unit/compact"),
     "commit": ("tests/unit/table",),
-    "scan": ("tests/unit/read", "tests/unit/table"),
+    "plan": ("tests/unit/read", "tests/unit/table"),
     "maintain": ("tests/unit/table",),
     "codec": ("tests/unit/write", "tests/unit/datafile"),
 }

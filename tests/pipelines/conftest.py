@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.load import write_tasks
+from paimon_lake.loads import write_tasks
 from tests.support.lakes import SmallLake, small_lake
 from tests.support.tasks import in_this_process
 

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.table.table import Table
-from pipelines.audit import audit, audits_of
-from pipelines.finding import Finding
-from pipelines.load.rejects import open_rejects
+from paimon_lake.finding import Finding
+from paimon_lake.loads.rejected.rejects import open_rejects
+from paimon_lake.steps.audit import audit, audits_of
 from tests.support.lakes import SmallLake
 
 NAME = "log.events"

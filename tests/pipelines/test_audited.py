@@ -10,9 +10,9 @@ import pytest
 from paimon_core.errors import CommitConflict
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table.table import Table
-from pipelines import audited
-from pipelines.audited import Audit, audit_and_publish
-from pipelines.protocol import AuditFailed
+from paimon_lake.checks import prepared_audit as audited
+from paimon_lake.checks.prepared_audit import Audit, audit_and_publish
+from paimon_lake.protocol import AuditFailed
 from tests.support.lakes import SmallLake
 
 

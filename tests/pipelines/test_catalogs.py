@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from paimon_core.catalog.rest import RestCatalog
-from paimon_core.catalog.sql import SqlCatalog
-from pipelines.audit import audit
-from pipelines.cli import main
-from pipelines.lake import SettingsError, load_settings
-from pipelines.load.stale import stale_now
-from pipelines.tables import open_lake
+from paimon_core.catalog.rest.rest_catalog import RestCatalog
+from paimon_core.catalog.sql.sql_catalog import SqlCatalog
+from paimon_lake.cli.main import main
+from paimon_lake.declarations import SettingsError, load_settings
+from paimon_lake.loads.inputs.stale import stale_now
+from paimon_lake.steps.audit import audit
+from paimon_lake.tables import open_lake
 from tests.support.lakes import SmallLake, small_lake
 from tests.support.rest_server import Reply, ScriptedServer
 

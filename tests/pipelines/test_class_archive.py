@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import class_archive
-from pipelines.class_archive import archive_options
-from pipelines.lake import load_settings
-from pipelines.session import _configuration
+from paimon_lake import class_archive
+from paimon_lake.class_archive import archive_options
+from paimon_lake.declarations import load_settings
+from paimon_lake.session import _configuration
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 

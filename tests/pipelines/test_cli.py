@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.cli import main
-from pipelines.lake import ROOT
-from pipelines.new_lake import new_lake
-from pipelines.tables import open_lake
+from paimon_lake.cli.main import main
+from paimon_lake.cli.new_lake import new_lake
+from paimon_lake.tables import open_lake
 from tests.support.lakes import SmallLake
+from tests.support.project import ROOT
 
 ORDERS = ["--table", "shop.orders"]
 
@@ -69,7 +69,7 @@ def test_options_without_effect_are_refused(arguments: list[str], capsys: pytest
 
 def test_it_runs_as_a_module() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "pipelines", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-m", "paimon_lake", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert "load a table from its source" in done.stdout
 
@@ -79,7 +79,7 @@ def test_loads_audits_and_shows(
 ) -> None:
     shutil.rmtree(lake.folder)
     new_lake(lake.folder)
-    monkeypatch.setattr("pipelines.cli.start_session", lambda _: lake.session)
+    monkeypatch.setattr("paimon_lake.cli.main.start_session", lambda _: lake.session)
     here = ["--configs", str(lake.folder)]
     assert main(["load", *ORDERS, "--partition", "2024-01-01", "--partition", "2024-01-03", "--json", *here]) == 0
     printed = json.loads(capsys.readouterr().out)

@@ -2,7 +2,7 @@ import pytest
 
 from paimon_core.errors import InvalidRequest
 from paimon_core.types import parse_type
-from pipelines.column_types import type_object
+from paimon_lake.column_types import type_object
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from paimon_core.errors import StorageError
-from pipelines.apply import PartlyApplied, apply
-from pipelines.cli import main
-from pipelines.declare import _write_columns, infer
-from pipelines.differences import differences
-from pipelines.lake import load_settings
-from pipelines.lake.yaml_file import read_yaml
-from pipelines.new_lake import new_lake
-from pipelines.protocol import PipelineError
-from pipelines.tables import open_lake, open_table
+from paimon_lake.cli.main import main
+from paimon_lake.cli.new_lake import new_lake
+from paimon_lake.declarations import load_settings
+from paimon_lake.declarations.yaml_file import read_yaml
+from paimon_lake.differences import differences
+from paimon_lake.protocol import PipelineError
+from paimon_lake.steps.apply import PartlyApplied, apply
+from paimon_lake.steps.infer import _write_columns, infer
+from paimon_lake.tables import open_lake, open_table
 
 
 @pytest.fixture
@@ -327,7 +327,7 @@ def test_a_crash_while_columns_are_written_leaves_the_old_file(tmp_path, monkeyp
     def die(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pipelines.declare.os.replace", die)
+    monkeypatch.setattr("paimon_lake.steps.infer.os.replace", die)
     with pytest.raises(KeyboardInterrupt):
         _write_columns(path, {"id": "INT"})
     assert path.read_text() == "columns: infer\n"
@@ -342,7 +342,7 @@ def test_a_table_without_columns_is_not_created(folder):
     text = (folder / "tables" / "shop.orders.yaml").read_text()
     columns = text[text.index("columns:") : text.index("primary_key:")]
     change(folder, columns, "columns: infer\n")
-    with pytest.raises(PipelineError, match=r"shop\.orders has no columns: `python -m pipelines infer"):
+    with pytest.raises(PipelineError, match=r"shop\.orders has no columns: `paimon-lake infer"):
         apply(load_settings("local", configs=folder))
     assert not open_lake(load_settings("local", configs=folder)).table_exists("shop.revenue")
 

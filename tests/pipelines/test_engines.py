@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from pipelines.audit import audit
-from pipelines.expiry import expire
-from pipelines.load.content_version import content_version
-from pipelines.maintenance import compact, tag
-from pipelines.tables import is_awaited
+from paimon_lake.loads.inputs.content_version import content_version
+from paimon_lake.steps.audit import audit
+from paimon_lake.steps.expiry import expire
+from paimon_lake.steps.maintenance import compact, tag
+from paimon_lake.tables import is_awaited
 from tests.support.lakes import SmallLake
 
 ORDERS = """

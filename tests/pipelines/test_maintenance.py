@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.table.table import Table
-from pipelines.maintenance import compact, tag
-from pipelines.protocol import PipelineError
+from paimon_lake.protocol import PipelineError
+from paimon_lake.steps.maintenance import compact, tag
 from tests.support.lakes import SmallLake
 
 NAME = "shop.days"

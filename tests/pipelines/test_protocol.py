@@ -1,7 +1,7 @@
 import dataclasses
 import json
 
-from pipelines.protocol import LevelSize, StepResult, level_changes
+from paimon_lake.protocol import LevelSize, StepResult, level_changes
 
 RESULT = StepResult(
     step="load",

@@ -1,4 +1,4 @@
-"""Queries that cannot run are found by ``python -m pipelines check``, without data; loads name their place."""
+"""Queries that cannot run are found by ``paimon-lake check``, without data; loads name their place."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from pipelines.cli import main
-from pipelines.protocol import PipelineError
-from pipelines.query_analysis import query_problems
+from paimon_lake.cli.main import main
+from paimon_lake.protocol import PipelineError
+from paimon_lake.query_analysis import query_problems
 from tests.support.lakes import SmallLake
 
 ORDERS = """\
@@ -78,7 +78,7 @@ def test_a_query_that_cannot_run_is_told_with_its_place(shop: SmallLake, old: st
 def test_the_command_fails_for_a_query_and_for_the_query_of_a_check(
     shop: SmallLake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("pipelines.cli.start_session", lambda settings: shop.session)
+    monkeypatch.setattr("paimon_lake.cli.main.start_session", lambda settings: shop.session)
     shop.file("data/1.csv", "id,day,amount\n")
     check = "checks: [{type: sql, name: few, query: SELECT nope FROM shop.orders}]\n"
     shop.declare("shop.total", TOTAL + check)
@@ -88,7 +88,7 @@ def test_the_command_fails_for_a_query_and_for_the_query_of_a_check(
 
 def test_an_input_without_columns_is_told_until_they_are_known(shop: SmallLake) -> None:
     shop.declare("shop.orders", ORDERS.replace(ORDERS.splitlines()[0], "columns: infer"))
-    assert "the columns of shop.orders are not known: `python -m pipelines infer" in found(shop)[0]
+    assert "the columns of shop.orders are not known: `paimon-lake infer" in found(shop)[0]
 
 
 def test_an_error_of_a_load_names_table_file_and_line(shop: SmallLake) -> None:

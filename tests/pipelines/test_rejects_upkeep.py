@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 
 from paimon_core.errors import PlanOutdated
-from paimon_core.table.maintenance import Maintenance
 from paimon_core.table.table import Table
-from pipelines import rejects_upkeep
-from pipelines.audit import audit_fsck
-from pipelines.cli import main
-from pipelines.lake import Retention, Settings, load_settings
-from pipelines.load import load as loading
-from pipelines.load import write_tasks
-from pipelines.load.load import load_table
-from pipelines.new_lake import new_lake
-from pipelines.rejects_upkeep import expire_rejects, fsck_rejects, sweep_rejects
-from pipelines.tables import open_lake
+from paimon_core.table.upkeep.maintenance import Maintenance
+from paimon_lake.cli.main import main
+from paimon_lake.cli.new_lake import new_lake
+from paimon_lake.declarations import Retention, Settings, load_settings
+from paimon_lake.loads import load as loading
+from paimon_lake.loads import write_tasks
+from paimon_lake.loads.load import load_table
+from paimon_lake.steps import rejects_upkeep
+from paimon_lake.steps.audit import audit_fsck
+from paimon_lake.steps.rejects_upkeep import expire_rejects, fsck_rejects, sweep_rejects
+from paimon_lake.tables import open_lake
 from tests.support.tasks import in_this_process
 
 NAME, REJECTS = "shop.orders", "shop.orders__rejects"
@@ -94,7 +94,7 @@ def test_an_expiry_that_never_gets_a_plan_that_keeps_it_stops(
     for _ in range(2):
         load(settings, reload=True)
     rejects(settings).compact(full=True)
-    monkeypatch.setattr("pipelines.expiry._since_load", lambda table, loaded: 0)
+    monkeypatch.setattr("paimon_lake.steps.expiry._since_load", lambda table, loaded: 0)
     with pytest.raises(PlanOutdated, match="other commits came after the plan was made"):
         expire_rejects(never, settings, NAME)
 

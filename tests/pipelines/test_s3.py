@@ -9,17 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.audit import audit
-from pipelines.care import fsck
-from pipelines.expiry import expire
-from pipelines.lake import CONFIGS, Settings, load_settings
-from pipelines.load.load import load_table
-from pipelines.maintenance import compact, tag
-from pipelines.show import existing
-from pipelines.sweep import sweep
-from pipelines.tables import open_lake, open_table
+from paimon_lake.declarations import Settings, load_settings
+from paimon_lake.loads.load import load_table
+from paimon_lake.overview import existing
+from paimon_lake.steps.audit import audit
+from paimon_lake.steps.check_and_rollback import fsck
+from paimon_lake.steps.expiry import expire
+from paimon_lake.steps.maintenance import compact, tag
+from paimon_lake.steps.sweep import sweep
+from paimon_lake.tables import open_lake, open_table
 from tests.support.lakes import SmallLake
 from tests.support.object_servers import make_bucket, s3_server
+from tests.support.project import CONFIGS
 
 SECRET = "canary-Zk3/not-to-be-seen"
 ORDERS, MONTHS = "shop.orders", "shop.months"

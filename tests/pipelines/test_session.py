@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipelines.session import _configuration
+from paimon_lake.session import _configuration
 from tests.support.lakes import small_lake
 
 

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.errors import InvalidOption
-from pipelines import tables
-from pipelines.protocol import LevelSize, PipelineError
-from pipelines.tables import counted_rows, open_table, state_of
+from paimon_lake import tables
+from paimon_lake.protocol import LevelSize, PipelineError
+from paimon_lake.tables import counted_rows, open_table, state_of
 from tests.support.lakes import SmallLake
 
 KEYED = "columns: {id: BIGINT, text: STRING}\nprimary_key: [id]\noptions: {write-only: 'true'}\n"
@@ -32,7 +32,7 @@ def test_a_table_is_created_only_when_that_is_asked_for(dry_lake: SmallLake) -> 
 
 def test_columns_to_infer_are_told(dry_lake: SmallLake) -> None:
     dry_lake.declare("shop.orders", "columns: infer\nprimary_key: [id]\nsource: {type: files, path: 'in/*.csv'}\n")
-    with pytest.raises(PipelineError, match=r"`python -m pipelines infer --table shop\.orders` writes them down"):
+    with pytest.raises(PipelineError, match=r"`paimon-lake infer --table shop\.orders` writes them down"):
         open_table(dry_lake.settings, "shop.orders", create=True)
 
 

@@ -14,13 +14,13 @@ import pytest
 
 from paimon_core.errors import CorruptTable, PlanOutdated
 from paimon_core.metadata import clock
-from paimon_core.table.maintenance import Maintenance
 from paimon_core.table.table import Table
-from pipelines import expiry
-from pipelines.care import fsck, rollback
-from pipelines.cli import main
-from pipelines.expiry import expire
-from pipelines.sweep import sweep
+from paimon_core.table.upkeep.maintenance import Maintenance
+from paimon_lake.cli.main import main
+from paimon_lake.steps import expiry
+from paimon_lake.steps.check_and_rollback import fsck, rollback
+from paimon_lake.steps.expiry import expire
+from paimon_lake.steps.sweep import sweep
 from tests.support.lakes import SmallLake
 
 NAME = "shop.days"
@@ -150,7 +150,7 @@ def test_long_lists_are_spread_over_spark(
     asked: list[str] = []
     monkeypatch.setattr(expiry, "apply_spark", lambda spark, table, plan: asked.append(plan.operation))
     monkeypatch.setattr(
-        "pipelines.sweep.plan_orphan_removal_spark",
+        "paimon_lake.steps.sweep.plan_orphan_removal_spark",
         lambda spark, table, older_than: (
             asked.append("plan"),
             table.maintenance.plan_orphan_removal(older_than=older_than),

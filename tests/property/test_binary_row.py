@@ -10,8 +10,8 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from paimon_core.codec.binary_row import decode_row, encode_row, encode_rows, row_images, storage_values, to_array
-from paimon_core.codec.bucket_hash import hash_images, hash_rows
+from paimon_core.codec.binary_row.bucket_hash import hash_images, hash_rows
+from paimon_core.codec.binary_row.rows import decode_row, encode_row, encode_rows, row_images, storage_values, to_array
 from paimon_core.errors import CorruptTable
 from paimon_core.types import DataType, parse_type
 

@@ -6,9 +6,9 @@ import pyroaring
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paimon_core.lsm.aggregates import sketches
-from paimon_core.lsm.aggregates.bitmap64 import from_portable, to_portable
-from paimon_core.lsm.aggregates.bitmap64_tree import read_tree, write_tree
+from paimon_core.lsm.aggregates.bitmaps import sketches
+from paimon_core.lsm.aggregates.bitmaps.bitmap64 import from_portable, to_portable
+from paimon_core.lsm.aggregates.bitmaps.bitmap64_tree import read_tree, write_tree
 
 VALUES = st.one_of(
     st.integers(0, 2**64 - 1),

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import paimon_core as paimon
-from paimon_core.datafile import rolling_writer
+from paimon_core.datafile.writing import rolling_writer
 from paimon_core.read import bucket_reader
 
 SCHEMA = pa.schema([("k", pa.int32()), ("a", pa.int64()), ("b", pa.string()), ("t", pa.string())])

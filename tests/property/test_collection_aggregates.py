@@ -11,12 +11,12 @@ import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from paimon_core.lsm.aggregates.collect import Collect
-from paimon_core.lsm.aggregates.listagg import ListAgg
-from paimon_core.lsm.aggregates.maps import MergeMap, MergeMapWithKeyTime
-from paimon_core.lsm.aggregates.nested import NO_LIMIT, NestedAppend, NestedUpsert
-from paimon_core.lsm.aggregates.nested_key import NestedKey
-from paimon_core.lsm.aggregates.nested_partial import NestedPartialUpdate
+from paimon_core.lsm.aggregates.collections.collect import Collect
+from paimon_core.lsm.aggregates.collections.listagg import ListAgg
+from paimon_core.lsm.aggregates.collections.maps import MergeMap, MergeMapWithKeyTime
+from paimon_core.lsm.aggregates.collections.nested import NO_LIMIT, NestedAppend, NestedUpsert
+from paimon_core.lsm.aggregates.collections.nested_key import NestedKey
+from paimon_core.lsm.aggregates.collections.nested_partial import NestedPartialUpdate
 from paimon_core.lsm.key_groups import group
 
 MANY = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])

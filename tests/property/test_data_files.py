@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paimon_core.codec.binary_row import decode_row, storage_values
-from paimon_core.datafile.statistics import truncate_up
+from paimon_core.codec.binary_row.rows import decode_row, storage_values
+from paimon_core.datafile.statistics.column_statistics import truncate_up
 from paimon_core.errors import CorruptTable, UnsupportedFeature
 from paimon_core.types import parse_type
 from tests.support.data_files import STORAGE, Bucket, schema_of

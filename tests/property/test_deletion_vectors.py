@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paimon_core.deletionvectors.bitmap import decode_vector, encode_vector
 from paimon_core.errors import CorruptTable
+from paimon_core.table_indexes.vector_bitmap import decode_vector, encode_vector
 
 # Values, runs and dense ranges: each kind of container.
 RUNS = st.tuples(st.integers(0, 300_000), st.integers(1, 70_000), st.integers(1, 3)).map(

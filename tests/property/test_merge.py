@@ -12,7 +12,7 @@ import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from paimon_core.codec.binary_row import to_array
+from paimon_core.codec.binary_row.rows import to_array
 from paimon_core.lsm.engines.deduplicate import Deduplicate
 from paimon_core.lsm.key_order import sort_key
 from paimon_core.lsm.merge import merge_runs

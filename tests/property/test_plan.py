@@ -6,8 +6,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paimon_core.codec.bucket_hash import bucket_of, hash_rows
-from paimon_core.metadata.manifest import FileKind
+from paimon_core.codec.binary_row.bucket_hash import bucket_of, hash_rows
+from paimon_core.metadata.manifests.entries import FileKind
 from paimon_core.predicate import col
 from tests.support.manifest_tables import MetadataTable, data_file, fields_of, schema_of
 

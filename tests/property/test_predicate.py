@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paimon_core.codec.binary_row import storage_values
+from paimon_core.codec.binary_row.rows import storage_values
 from paimon_core.predicate import from_json, parse_where
 from tests.support.predicate_model import BUILD, COLUMNS, FIELDS, PAIRS, PARTS, PATTERNS, build, evaluate
 

@@ -8,7 +8,7 @@ import pytest
 import paimon_core as paimon
 from paimon_core import col
 from paimon_core.commit.snapshot_chain import in_chain
-from paimon_core.scan.split import Split
+from paimon_core.plan.split import Split
 from paimon_core.table.table import Table
 from tests.support.fake_tables import reopened
 from tests.support.faulty_storage import FaultyStorage

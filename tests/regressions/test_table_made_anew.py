@@ -11,8 +11,8 @@ import pytest
 import paimon_core as paimon
 from paimon_core import schema as schemas
 from paimon_core.metadata.latest_snapshot import read_latest
-from paimon_core.table import prepared
 from paimon_core.table.table import Table
+from paimon_core.table.writes import prepared
 from tests.support.fake_tables import reopened
 from tests.support.faulty_storage import Died, FaultyStorage, Outcome
 from tests.support.rest_server import Reply, ScriptedServer

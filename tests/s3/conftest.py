@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from paimon_core.storage.connections import connection
+from paimon_core.storage.object_stores.connections import connection
 from paimon_core.storage.open import open_storage
 from paimon_core.storage.storage import Storage
 from tests.support.faulty_storage import FaultyStorage

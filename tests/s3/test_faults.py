@@ -7,8 +7,8 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core.errors import CommitStateUnknown, ConditionalWriteUnsupported, PaimonError, StorageError
-from paimon_core.storage import probe
-from paimon_core.storage import s3 as s3_store
+from paimon_core.storage.object_stores import probe
+from paimon_core.storage.object_stores import s3 as s3_store
 from paimon_core.storage.open import open_storage
 from tests.support.s3_proxy import Fault, s3_proxy
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import paimon_core as paimon
-from paimon_core.storage import object_storage
+from paimon_core.storage.object_stores import object_storage
 from paimon_core.storage.open import open_storage
 from tests.s3.conftest import open_place
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from paimon_core.errors import CorruptTable
-from paimon_core.metadata import manifest_file
-from paimon_core.metadata.entry_columns import Entries
-from paimon_core.metadata.manifest import ManifestEntry, ManifestFile
+from paimon_core.metadata.manifests import manifest_file
+from paimon_core.metadata.manifests.entries import ManifestEntry, ManifestFile
+from paimon_core.metadata.manifests.entry_columns import Entries
 from paimon_core.metadata.stores import manifest_store, schema_store, snapshot_store
 
 MODULES = (manifest_file, manifest_store, snapshot_store, schema_store)

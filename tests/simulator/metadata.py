@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from paimon_core.codec.binary_row import encode_row
+from paimon_core.codec.binary_row.rows import encode_row
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import InvalidRequest, SnapshotNotFound
 from paimon_core.metadata.commit_message import CommitMessage

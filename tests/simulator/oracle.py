@@ -13,8 +13,8 @@ from typing import Any
 
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.manifest import FileKind, ManifestEntry
-from paimon_core.metadata.manifest_file import live_entries
+from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
+from paimon_core.metadata.manifests.manifest_file import live_entries
 from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
 from paimon_core.metadata.stores.snapshot_store import parse_snapshot
 from paimon_core.storage.paths import MAIN

@@ -20,11 +20,12 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipelines.lake import ROOT, load_settings
-from pipelines.load.load_snapshot import loads_of
-from pipelines.load_properties import ROWS_READ, ROWS_REJECTED, ROWS_WRITTEN
-from pipelines.new_lake import new_lake
-from pipelines.tables import open_lake
+from paimon_lake.cli.new_lake import new_lake
+from paimon_lake.declarations import load_settings
+from paimon_lake.loads.ledger.load_properties import ROWS_READ, ROWS_REJECTED, ROWS_WRITTEN
+from paimon_lake.loads.ledger.load_snapshot import loads_of
+from paimon_lake.tables import open_lake
+from tests.support.project import ROOT
 
 TABLES = ("shop.orders", "shop.orders__rejects", "shop.revenue")
 _SECONDS = 600
@@ -33,7 +34,7 @@ _SECONDS = 600
 def start(folder: Path) -> subprocess.Popen[bytes]:
     """Start the demo of a lake in a process group of its own."""
     return subprocess.Popen(
-        [sys.executable, "-m", "assets.demo", "--configs", str(folder)],
+        [sys.executable, "-m", "assets.demo.run", "--configs", str(folder)],
         cwd=ROOT,
         env=os.environ | {"PAIMON_LAKE": str(folder / "warehouse")},
         stdout=subprocess.DEVNULL,

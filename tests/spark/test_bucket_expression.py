@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from paimon_core.codec.bucket_hash import bucket_of, hash_rows
+from paimon_core.codec.binary_row.bucket_hash import bucket_of, hash_rows
 from paimon_core.schema import new_schema
 from paimon_core.spark.bucket_expression import bucket_expression
 

@@ -13,7 +13,7 @@ import paimon_core as paimon
 from paimon_core import col
 from paimon_core.compact.recent_compactions import FULL_MARK
 from paimon_core.spark import PaimonDataSource, compact_spark, read_spark, write_spark
-from paimon_core.table import compaction
+from paimon_core.table.upkeep import compaction
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("w", pa.string())])
 SUM = {"merge-engine": "aggregation", "fields.v.aggregate-function": "sum"}

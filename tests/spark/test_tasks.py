@@ -9,7 +9,7 @@ from pyspark.errors import PythonException
 from paimon_core.errors import SchemaMismatch
 from paimon_core.spark import tasks
 from paimon_core.spark.tasks import collect_tasks
-from pipelines.session import spark_reason
+from paimon_lake.session import spark_reason
 
 
 @pytest.fixture(params=["rdd", "frame"])

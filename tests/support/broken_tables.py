@@ -9,11 +9,11 @@ from dataclasses import replace
 import pyarrow as pa
 
 import paimon_core as paimon
-from paimon_core.codec.avro_file import write_avro
+from paimon_core.codec.avro.container import write_avro
 from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.metadata.manifest import FileKind, ManifestEntry
+from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.table.table import Table
 from tests.support.fake_tables import append, fake_file, fake_table, key, partition, reopened

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from paimon_core.codec.binary_row import encode_row
-from paimon_core.datafile.table_files import rolling_writer
+from paimon_core.codec.binary_row.rows import encode_row
+from paimon_core.datafile.writing.table_files import rolling_writer
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile

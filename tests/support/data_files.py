@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 
 from paimon_core.datafile.file_layout import FileLayout
 from paimon_core.datafile.file_plan import FilePlan
-from paimon_core.datafile.reader import read_batches
-from paimon_core.datafile.rolling_writer import RollingWriter
+from paimon_core.datafile.reading.reader import read_batches
+from paimon_core.datafile.writing.rolling_writer import RollingWriter
 from paimon_core.metadata.column_stats import EMPTY_ROW
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.options import TableOptions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from pipelines.lake import Settings, load_settings
+from paimon_lake.declarations import Settings, load_settings
 
 COLUMNS = "columns: {id: BIGINT, day: DATE, name: STRING}\nprimary_key: [id]\n"
 """The beginning of most declarations."""

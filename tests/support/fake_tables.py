@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from paimon_core.codec.binary_row import encode_row
+from paimon_core.codec.binary_row.rows import encode_row
 from paimon_core.commit import numbering
 from paimon_core.commit.committer import commit
 from paimon_core.maintain.expiry.retention import Retention
@@ -18,7 +18,7 @@ from paimon_core.maintain.expiry.snapshots import ExpireReport, expire
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.schema import new_schema
 from paimon_core.storage.fsspec_storage import FsspecStorage

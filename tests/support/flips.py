@@ -12,7 +12,7 @@ from collections import Counter
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paimon_core.datafile.row_groups import row_group_keys
+from paimon_core.datafile.reading.row_groups import row_group_keys
 from paimon_core.errors import CorruptTable
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.predicate import col

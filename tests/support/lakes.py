@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from paimon_core.table.table import Table
-from pipelines.lake import Settings, load_settings
-from pipelines.load.load import load_table
-from pipelines.protocol import StepResult
-from pipelines.tables import open_lake, open_table
+from paimon_lake.declarations import Settings, load_settings
+from paimon_lake.loads.load import load_table
+from paimon_lake.protocol import StepResult
+from paimon_lake.tables import open_lake, open_table
 
 
 @dataclass

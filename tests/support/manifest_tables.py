@@ -7,15 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
-from paimon_core.codec.binary_row import encode_row
+from paimon_core.codec.binary_row.rows import encode_row
 from paimon_core.metadata.column_stats import EMPTY_ROW, EMPTY_STATS, ColumnStats
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.metadata.manifest import FileKind, ManifestEntry
+from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.metadata.stores.manifest_store import ManifestStore
 from paimon_core.options import TableOptions
+from paimon_core.plan.plan_scan import ScanPlan, plan_scan
 from paimon_core.predicate import Predicate
-from paimon_core.scan.plan import ScanPlan, plan_scan
 from paimon_core.schema import DataField, TableSchema
 from paimon_core.storage.fsspec_storage import FsspecStorage
 from paimon_core.storage.paths import TablePaths

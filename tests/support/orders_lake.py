@@ -6,7 +6,8 @@ import shutil
 from datetime import date, timedelta
 from pathlib import Path
 
-from pipelines.lake import CONFIGS, Settings, load_settings
+from paimon_lake.declarations import Settings, load_settings
+from tests.support.project import CONFIGS
 
 TABLES = {
     "shop.orders": """\

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.index_names import index_file_names
-from paimon_core.metadata.manifest import FileKind
+from paimon_core.metadata.manifests.entries import FileKind
+from paimon_core.metadata.manifests.index_names import index_file_names
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from tests.support.fake_tables import files_on_storage
 

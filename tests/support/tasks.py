@@ -1,4 +1,4 @@
-"""Tasks of loads in this process instead of Spark, as ``pipelines.load.write_tasks.collect_tasks`` is called."""
+"""Tasks of loads in this process instead of Spark, as ``paimon_lake.loads.write_tasks.collect_tasks`` is called."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from paimon_core.codec.avro_codecs import CODECS
+from paimon_core.codec.avro.block_codecs import CODECS
 from paimon_core.codec.orc.protobuf import BYTES, NUMBER, NUMBERS, Fields, one, parse
 from paimon_core.limits import STORED_DEPTH
 

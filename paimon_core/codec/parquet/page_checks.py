@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from paimon_core.codec.avro_codecs import CODECS
+from paimon_core.codec.avro.block_codecs import CODECS
 from paimon_core.codec.parquet.footer_checks import Chunk, RowGroup
 from paimon_core.codec.parquet.page_headers import DATA, DATA_V2, DICTIONARY, Page, page_header
 from paimon_core.limits import PAGE_BYTES, PAGE_RATIO, ROW_VALUES, VALUES_PER_PACKED_BYTE

@@ -13,8 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from paimon_core.codec.avro_file import AvroReader, AvroWriter, decoding
-from paimon_core.codec.avro_plain_schema import array_schema
+from paimon_core.codec.avro.container import AvroReader, AvroWriter, decoding
+from paimon_core.codec.avro.plain_schema import array_schema
 from paimon_core.datafile.avro.avro_schema import (
     arrow_type,
     avro_schema,
@@ -23,9 +23,9 @@ from paimon_core.datafile.avro.avro_schema import (
     plain_type,
     to_plain,
 )
-from paimon_core.datafile.column_bounds import ColumnBounds
 from paimon_core.datafile.file_format import Arrays, ColumnRange
-from paimon_core.datafile.statistics import Bounds
+from paimon_core.datafile.statistics.column_bounds import ColumnBounds
+from paimon_core.datafile.statistics.column_statistics import Bounds
 from paimon_core.limits import AVRO_BLOCK_BYTES, AVRO_RATIO, AVRO_RECORDS
 from paimon_core.schema import DataField
 from paimon_core.types import DataType

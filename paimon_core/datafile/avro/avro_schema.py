@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from paimon_core.datafile.avro.decimals import bytes_of_decimals, decimals_of_bytes
-from paimon_core.datafile.nested_arrays import rebuilt
+from paimon_core.datafile.evolution.nested_arrays import rebuilt
 from paimon_core.errors import UnsupportedFeature
 from paimon_core.limits import AVRO_RECORDS
 from paimon_core.schema import DataField

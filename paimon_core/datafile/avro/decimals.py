@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.datafile.nested_arrays import whole
+from paimon_core.datafile.evolution.nested_arrays import whole
 
 _WIDTH = 16
 

@@ -18,16 +18,16 @@ from paimon_core.codec.orc.length_checks import CHECKED_BYTES, rows_within
 from paimon_core.codec.orc.map_keys import column_with_null_key
 from paimon_core.codec.orc.metadata_checks import check_metadata
 from paimon_core.codec.orc.writer_zone import writer_zones
-from paimon_core.datafile.column_bounds import ColumnBounds
+from paimon_core.datafile.evolution.nested_arrays import assembled, parts, whole, with_inherited_nulls
 from paimon_core.datafile.field_ids import numbered_schema
 from paimon_core.datafile.file_format import UNPACKED_BYTES, Arrays, ColumnRange, counted_batches
-from paimon_core.datafile.nested_arrays import assembled, parts, whole, with_inherited_nulls
 from paimon_core.datafile.orc.decoded_sizes import row_bytes
 from paimon_core.datafile.orc.file_checksum import ChecksumSink, verified
 from paimon_core.datafile.orc.timestamps import as_java_reads, check_columns, check_values, leaves, offset_of
 from paimon_core.datafile.readable_rows import TEXT_BYTES
 from paimon_core.datafile.readable_rows import check_values as check_readable
-from paimon_core.datafile.statistics import Bounds
+from paimon_core.datafile.statistics.column_bounds import ColumnBounds
+from paimon_core.datafile.statistics.column_statistics import Bounds
 from paimon_core.errors import UnsupportedFeature
 from paimon_core.schema import DataField
 from paimon_core.types import DataType, TypeRoot

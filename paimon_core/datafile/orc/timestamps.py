@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.datafile.nested_arrays import assembled, parts, whole
+from paimon_core.datafile.evolution.nested_arrays import assembled, parts, whole
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.schema import DataField
 from paimon_core.types import NESTED_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot

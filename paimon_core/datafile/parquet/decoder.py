@@ -15,8 +15,8 @@ from paimon_core.arrow.byte_budget import cut
 from paimon_core.codec.parquet.footer_checks import RowGroup
 from paimon_core.codec.parquet.page_checks import Pages, read_pages, rows_of
 from paimon_core.codec.parquet.thrift import parse_struct
+from paimon_core.datafile.evolution.members import leaf_paths
 from paimon_core.datafile.file_format import Arrays, counted_batches
-from paimon_core.datafile.members import leaf_paths
 from paimon_core.datafile.parquet.decoded_sizes import DecodedSizes
 from paimon_core.datafile.parquet.footer import has_int96, int96_as_bytes, repeating_texts
 from paimon_core.datafile.parquet.int96 import without_int96

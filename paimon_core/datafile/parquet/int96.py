@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from paimon_core.datafile.nested_arrays import assembled, parts, rebuilt, whole, without_hidden_nulls
+from paimon_core.datafile.evolution.nested_arrays import assembled, parts, rebuilt, whole, without_hidden_nulls
 from paimon_core.errors import UnsupportedFeature
 from paimon_core.types import STRUCT_ROOTS, TIMESTAMP_ROOTS, DataType
 

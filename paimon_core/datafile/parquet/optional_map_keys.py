@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paimon_core.codec.parquet.thrift import I32, STRUCT, Struct, parse_struct
-from paimon_core.datafile.nested_arrays import rebuilt
+from paimon_core.datafile.evolution.nested_arrays import rebuilt
 from paimon_core.datafile.parquet.footer import arrow_metadata, as_metadata, schema_elements
 from paimon_core.errors import UnsupportedFeature
 

@@ -18,7 +18,7 @@ from paimon_core.datafile.parquet.int96 import with_int96
 from paimon_core.datafile.parquet.parquet_schema import ParquetShape
 from paimon_core.datafile.parquet.stored_bounds import stored_value
 from paimon_core.datafile.readable_rows import readable_parts
-from paimon_core.datafile.statistics import (
+from paimon_core.datafile.statistics.column_statistics import (
     Bounds,
     bounds_of_long_texts,
     column_bounds,

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from paimon_core.arrow.byte_budget import rows_for
 from paimon_core.datafile.field_ids import numbered_schema
 from paimon_core.datafile.parquet.int96 import INT96_AS_BYTES, holds_int96, is_int96
-from paimon_core.datafile.statistics import leaf_numbers
+from paimon_core.datafile.statistics.column_statistics import leaf_numbers
 from paimon_core.options import TableOptions
 from paimon_core.schema import DataField
 from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS, STRING_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from paimon_core.errors import UnsupportedFeature
-from paimon_core.lsm.aggregates import collection_functions, scalar_functions, sketches
+from paimon_core.lsm.aggregates import scalar_functions
 from paimon_core.lsm.aggregates.aggregate import Aggregate, Factory, IgnoreRetract
+from paimon_core.lsm.aggregates.bitmaps import sketches
+from paimon_core.lsm.aggregates.collections import collection_functions
 from paimon_core.options import FieldOptions
 from paimon_core.schema import DataField
 

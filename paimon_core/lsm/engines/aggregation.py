@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from paimon_core.errors import InvalidOption, InvalidRequest
 from paimon_core.lsm.aggregates.aggregate import Aggregate, IgnoreRetract, Retracts
+from paimon_core.lsm.aggregates.collections.listagg import ListAgg, counting_texts
 from paimon_core.lsm.aggregates.function_choice import aggregate
-from paimon_core.lsm.aggregates.listagg import ListAgg, counting_texts
 from paimon_core.lsm.aggregates.picks import First, Last
 from paimon_core.lsm.engines.singles import with_singles
 from paimon_core.lsm.fold import fold, last

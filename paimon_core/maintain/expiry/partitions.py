@@ -14,11 +14,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from paimon_core.codec.binary_row import decode_row
+from paimon_core.codec.binary_row.rows import decode_row
 from paimon_core.codec.partition_text import partition_values
 from paimon_core.commit.committer import commit
 from paimon_core.commit.overwrite import Overwrite
-from paimon_core.deletionvectors.bucket_vectors import dropping_vectors
 from paimon_core.errors import CorruptTable, InvalidRequest, SnapshotNotFound
 from paimon_core.maintain.expiry.retention import limit_text, refuse_unread_options
 from paimon_core.maintain.planning.plan import Plan, PlannedFile, Protected
@@ -26,11 +25,12 @@ from paimon_core.maintain.planning.table_state import TableState
 from paimon_core.metadata.commit_message import CommitMessage, deletions
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import latest_entries, read_latest
-from paimon_core.metadata.local_time import epoch_millis
-from paimon_core.metadata.manifest import ManifestEntry
-from paimon_core.metadata.manifest_file import live_entries
-from paimon_core.metadata.partition_time import BY_VALUE, LIFETIME, STRATEGY, PartitionTime, local_nanos
+from paimon_core.metadata.manifests.entries import ManifestEntry
+from paimon_core.metadata.manifests.manifest_file import live_entries
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.times.local_time import epoch_millis
+from paimon_core.metadata.times.partition_time import BY_VALUE, LIFETIME, STRATEGY, PartitionTime, local_nanos
+from paimon_core.table_indexes.bucket_vectors import dropping_vectors
 
 OPERATION = "expire-partitions"
 

@@ -53,7 +53,7 @@ from paimon_core.maintain.retry_when_vanished import retry_when_vanished
 from paimon_core.maintain.rollback.rollback_guard import delete_below
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import FileSource
-from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.stores.snapshot_store import EARLIEST
 
 OPERATION = "expire-snapshots"

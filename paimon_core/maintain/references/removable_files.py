@@ -17,8 +17,8 @@ from paimon_core.commit.base import Base
 from paimon_core.errors import CorruptTable
 from paimon_core.maintain.planning.plan import PlannedFile
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.index_names import index_file_names
-from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
+from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry, ManifestFile
+from paimon_core.metadata.manifests.index_names import index_file_names
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 
 _T = TypeVar("_T")

@@ -21,7 +21,7 @@ from paimon_core.errors import CorruptTable, PlanOutdated, SnapshotNotFound
 from paimon_core.maintain.executor import WorkExecutor
 from paimon_core.maintain.roots import Holder, Root, all_roots, contexts_of_branches
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.index_names import index_file_names
+from paimon_core.metadata.manifests.index_names import index_file_names
 from paimon_core.metadata.stores.snapshot_store import EARLIEST, LATEST
 
 SCANS = 4

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from paimon_core.errors import CorruptTable, PaimonError, SnapshotNotFound
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.statistics import Statistics
 from paimon_core.metadata.stores.tag_store import Tag

@@ -15,7 +15,7 @@ from typing import Any
 from paimon_core.commit.base import Base
 from paimon_core.commit.snapshot_history import recent_changes
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.manifest import FileKind, ManifestEntry
+from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind
 
 LOSS = "paimon-core.lost"

@@ -14,7 +14,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from paimon_core.commit.committer import commit
-from paimon_core.deletionvectors.bucket_vectors import dropping_vectors
 from paimon_core.errors import PlanOutdated
 from paimon_core.maintain.orphans.quarantine import quarantines
 from paimon_core.maintain.planning.plan import Plan, PlannedFile, Protected
@@ -23,8 +22,9 @@ from paimon_core.maintain.repair.loss import LOSS, loss_of
 from paimon_core.metadata.commit_message import deletions
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import latest_entries
-from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.table_indexes.bucket_vectors import dropping_vectors
 
 OPERATION = "remove-missing-files"
 

@@ -16,10 +16,10 @@ from paimon_core.errors import AlreadyExists, SnapshotNotFound, TagNotFound
 from paimon_core.maintain.tags.expiry import expire_tags
 from paimon_core.maintain.tags.operations import create_tag, delete_tag, replace_tag
 from paimon_core.metadata import clock
-from paimon_core.metadata.automatic_tag_names import BY_PERIOD, EPOCH, MILLISECOND, Periods, check_tag_options
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores.tag_store import Tag
+from paimon_core.metadata.times.automatic_tag_names import BY_PERIOD, EPOCH, MILLISECOND, Periods, check_tag_options
 
 BATCH_PREFIX = "batch-write-"
 _NO_WATERMARK = -(2**63)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from paimon_core.errors import AlreadyExists, InvalidRequest
-from paimon_core.metadata.automatic_tag_names import BY_PERIOD, Periods
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.times.automatic_tag_names import BY_PERIOD, Periods
 
 
 def check_new_name(context: TableContext, name: str, snapshot: Snapshot, *, instead_of: str | None = None) -> None:

@@ -17,7 +17,7 @@ from paimon_core.maintain.references.protected_files import keep_branches, keep_
 from paimon_core.maintain.references.removable_files import RemovableFiles, Removal, readable_entries
 from paimon_core.maintain.retry_when_vanished import retry_when_vanished
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.manifest_file import live_entries
+from paimon_core.metadata.manifests.manifest_file import live_entries
 from paimon_core.metadata.stores.tag_store import Tag
 
 

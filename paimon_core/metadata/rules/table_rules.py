@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from paimon_core.codec.bucket_function import function_problem
+from paimon_core.codec.binary_row.bucket_function import function_problem
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.fileindex.builder import indexed_fields
 from paimon_core.limits import FILE_PREFIX_BYTES, check_limit
-from paimon_core.metadata.automatic_tag_names import check_tag_options
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.opening_rules import against_cross_partition, against_vectors
-from paimon_core.metadata.partition_time import check_partition_expiry
 from paimon_core.metadata.rules.clustering_rules import check_clustering
 from paimon_core.metadata.rules.engine_rules import check_engine_options
 from paimon_core.metadata.rules.producer_rules import check_producer_options
-from paimon_core.metadata.time_field import check_record_expiry
+from paimon_core.metadata.times.automatic_tag_names import check_tag_options
+from paimon_core.metadata.times.partition_time import check_partition_expiry
+from paimon_core.metadata.times.time_field import check_record_expiry
 from paimon_core.options.scan_position import OTHER_BRANCHES, scan_position
 from paimon_core.storage.paths import partition_path
 from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS, STRING_ROOTS

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, Protocol, TypeVar
 
-from paimon_core.metadata.entry_columns import Entries
+from paimon_core.metadata.manifests.entry_columns import Entries
 from paimon_core.storage.local_cache import LocalCache
 
 

@@ -12,15 +12,15 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from paimon_core.codec.binary_row import decode_row, encode_row, row_decoder
+from paimon_core.codec.binary_row.rows import decode_row, encode_row, row_decoder
 from paimon_core.codec.record_file import unpacked_blocks
 from paimon_core.errors import CorruptTable, SnapshotNotFound, with_advice
 from paimon_core.metadata.column_stats import EMPTY_STATS, ColumnStats
-from paimon_core.metadata.entry_columns import Entries, EntryColumns, live, values_of
-from paimon_core.metadata.entry_decoder import decode_manifests
-from paimon_core.metadata.index_manifest import IndexEntry, decode_indexes, encode_indexes
-from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
-from paimon_core.metadata.manifest_file import decode_list, encode_entries, encode_list
+from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry, ManifestFile
+from paimon_core.metadata.manifests.entry_columns import Entries, EntryColumns, live, values_of
+from paimon_core.metadata.manifests.entry_decoder import decode_manifests
+from paimon_core.metadata.manifests.index_manifest import IndexEntry, decode_indexes, encode_indexes
+from paimon_core.metadata.manifests.manifest_file import decode_list, encode_entries, encode_list
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores.manifest_cache import ManifestCache
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore

@@ -15,17 +15,17 @@ from paimon_core.frames.source import optional_package
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import check_same_table
+from paimon_core.plan.changed_places import Place
+from paimon_core.plan.changelog_plan import changed_files, check_producer
 from paimon_core.predicate import Predicate, Where
+from paimon_core.query.scan import new_scan
 from paimon_core.read.changelog_reader import ROW_KIND, read_changed_file
-from paimon_core.scan.changed_places import Place
-from paimon_core.scan.changelog_plan import changed_files, check_producer
 from paimon_core.schema import TRACKING_NAMES
 from paimon_core.table.changes.difference import as_changes, difference
 from paimon_core.table.changes.history import read_history
 from paimon_core.table.changes.proof import Proof, prove
 from paimon_core.table.changes.segments import Planner, Segment, Way
 from paimon_core.table.changes.versions import EMPTY, Bound, Version, find_version, known, version_of
-from paimon_core.table.query import new_scan
 
 if TYPE_CHECKING:
     import pandas

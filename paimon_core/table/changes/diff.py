@@ -13,11 +13,11 @@ from paimon_core.lsm.equality import equal_values
 from paimon_core.lsm.gather import contiguous
 from paimon_core.metadata.context import TableContext
 from paimon_core.predicate import Where
+from paimon_core.query.scan import new_scan
 from paimon_core.schema import VALUE_KIND, RowKind
 from paimon_core.table.changes.changes import Changes, check_columns, one_difference
 from paimon_core.table.changes.difference import difference
 from paimon_core.table.changes.versions import Bound, find_version
-from paimon_core.table.query import new_scan
 
 
 @dataclass(frozen=True, slots=True)

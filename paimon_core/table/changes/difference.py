@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.plan.changed_places import ChangedPlace, Place, changed_places
+from paimon_core.plan.prune import PartitionPruner
 from paimon_core.predicate import Predicate
 from paimon_core.read.changelog_reader import changes_schema
-from paimon_core.scan.changed_places import ChangedPlace, Place, changed_places
-from paimon_core.scan.prune import PartitionPruner
 from paimon_core.schema import ROW_KINDS, VALUE_KIND
 from paimon_core.table.changes.keyed_difference import keyed_difference
 from paimon_core.table.changes.row_difference import row_difference

@@ -16,25 +16,25 @@ import pyarrow as pa
 
 from paimon_core.errors import InvalidRequest, TagNotFound, UnsupportedFeature
 from paimon_core.lsm.merge import adds
-from paimon_core.metadata.automatic_tag_names import Periods
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.microseconds import in_microseconds
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
-from paimon_core.predicate import Predicate, Where
-from paimon_core.scan.changelog_plan import (
+from paimon_core.metadata.times.automatic_tag_names import Periods
+from paimon_core.plan.changelog_plan import (
     ChangedFile,
     changed_files,
     changed_snapshot,
     changed_snapshots,
     check_producer,
 )
-from paimon_core.scan.live_files import ScanCounts
-from paimon_core.scan.plan import ScanPlan
-from paimon_core.scan.prune import PartitionPruner
-from paimon_core.scan.split import Packing, Split
+from paimon_core.plan.live_files import ScanCounts
+from paimon_core.plan.plan_scan import ScanPlan
+from paimon_core.plan.prune import PartitionPruner
+from paimon_core.plan.split import Packing, Split
+from paimon_core.predicate import Predicate, Where
+from paimon_core.query.scan import Scan, new_scan
 from paimon_core.table.changes.difference import PlacedRows, as_changes, difference
 from paimon_core.table.changes.versions import EMPTY, Version, find_version, known, version_of
-from paimon_core.table.query import Scan, new_scan
 
 
 @dataclass(frozen=True)

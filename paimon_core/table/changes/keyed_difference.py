@@ -26,8 +26,8 @@ from paimon_core.lsm.lookup import holds_states, with_level
 from paimon_core.lsm.merge import merge_runs
 from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.metadata.context import TableContext
+from paimon_core.plan.changed_places import ChangedPlace, Part
 from paimon_core.read.bucket_reader import BucketReader
-from paimon_core.scan.changed_places import ChangedPlace, Part
 from paimon_core.schema import KIND_FIELD, SEQUENCE_FIELD, VALUE_KIND
 
 _COMMON, _BEFORE, _AFTER = range(3)

@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 from paimon_core.errors import CorruptTable
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.plan.changed_places import Place, reading_context
+from paimon_core.plan.plan_scan import plan_scan
 from paimon_core.read.split_reader import read_split
-from paimon_core.scan.changed_places import Place, reading_context
-from paimon_core.scan.plan import plan_scan
 from paimon_core.table.changes.row_hashes import Hashes, row_hashes
 from paimon_core.table.changes.versions import Version, reading_versions
 

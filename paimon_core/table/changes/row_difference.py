@@ -18,11 +18,11 @@ import pyarrow as pa
 from paimon_core.arrow.byte_budget import decoded_bytes
 from paimon_core.lsm.gather import decoded
 from paimon_core.metadata.context import TableContext
+from paimon_core.plan.changed_places import ChangedPlace, Part
+from paimon_core.plan.row_ranges import pack_ranges, row_ranges
+from paimon_core.plan.split import Packing, Split
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.read.split_reader import read_split
-from paimon_core.scan.changed_places import ChangedPlace, Part
-from paimon_core.scan.row_ranges import pack_ranges, row_ranges
-from paimon_core.scan.split import Packing, Split
 from paimon_core.schema import KIND_FIELD, RowKind
 from paimon_core.table.changes.hash_difference import Flags, HashedRows, surplus
 from paimon_core.table.changes.row_hashes import wide_row_hashes

@@ -15,10 +15,10 @@ from itertools import chain, pairwise
 
 from paimon_core.lsm.levels import num_levels
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.manifest import FileKind, ManifestEntry
+from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.options import TableOptions
-from paimon_core.scan.plan import hides_level_0
+from paimon_core.plan.plan_scan import hides_level_0
 from paimon_core.schema import TableSchema
 from paimon_core.table.changes.history import History
 from paimon_core.table.changes.versions import Version, known

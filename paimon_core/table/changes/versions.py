@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from paimon_core.argument_checks import epoch_millis
 from paimon_core.errors import CorruptTable, InvalidRequest, SnapshotNotFound
 from paimon_core.metadata import time_travel
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import check_same_table
-from paimon_core.table.argument_checks import epoch_millis
 
 Bound = int | str | datetime.datetime | Snapshot | None
 """A snapshot id, the name of a tag or a time as ISO text, a time, or a snapshot that was read before."""

@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.datafile.casts import find_cast
+from paimon_core.datafile.evolution.casts import find_cast
 from paimon_core.errors import CorruptTable
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.schema import ROW_ID, DataField, TableSchema
 from paimon_core.table.system.columns import Makers, from_attributes
 from paimon_core.table.system.partition_columns import partition_makers

@@ -9,11 +9,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.codec.binary_row import storage_values
+from paimon_core.codec.binary_row.rows import storage_values
 from paimon_core.codec.partition_text import partition_values
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.index_manifest import DELETION_VECTORS
-from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.manifests.entries import ManifestEntry
+from paimon_core.metadata.manifests.index_manifest import DELETION_VECTORS
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table.system.columns import Makers
 from paimon_core.table.system.partition_columns import partition_makers

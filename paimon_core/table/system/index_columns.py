@@ -9,14 +9,14 @@ import pyarrow as pa
 
 from paimon_core.fileindex.container import FileIndex
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.index_manifest import IndexEntry, IndexFile
-from paimon_core.metadata.manifest import ManifestEntry
+from paimon_core.metadata.manifests.entries import ManifestEntry
+from paimon_core.metadata.manifests.index_manifest import IndexEntry, IndexFile
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.storage.index_reads import index_read_errors
 from paimon_core.table.system.columns import Makers, from_attributes, from_rows
 from paimon_core.table.system.file_columns import file_paths
 from paimon_core.table.system.partition_columns import partition_makers
 from paimon_core.table.system.source import Source
+from paimon_core.table_indexes.index_reads import index_read_errors
 
 TABLE_INDEXES = (
     "partition STRING, bucket INT NOT NULL, index_type STRING NOT NULL, file_name STRING NOT NULL, "

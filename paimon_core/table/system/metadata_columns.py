@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from paimon_core.errors import SnapshotNotFound
-from paimon_core.metadata.manifest import ManifestFile
+from paimon_core.metadata.manifests.entries import ManifestFile
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.statistics import Statistics
 from paimon_core.metadata.table_identity import check_same_table, same_table
-from paimon_core.table.branches import Branches
+from paimon_core.table.refs.branches import Branches
 from paimon_core.table.system.columns import Makers, from_attributes, from_rows
 from paimon_core.table.system.source import Source, local_time
 from paimon_core.table.system.texts import row_texts

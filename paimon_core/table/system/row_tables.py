@@ -21,13 +21,13 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.known_deletes import has_no_deletes
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.options.scan_position import scan_position, selects_changes
+from paimon_core.plan.split import Split
 from paimon_core.predicate import Predicate
+from paimon_core.query.scan import Scan, new_scan
 from paimon_core.read.kept_deletes import ROW_KIND, read_kinds
 from paimon_core.read.split_reader import read_split
-from paimon_core.scan.split import Split
 from paimon_core.schema import SEQUENCE_FIELD, DataField
 from paimon_core.table.changes.incremental import DifferenceScan, incremental_scan
-from paimon_core.table.query import Scan, new_scan
 from paimon_core.table.system.system_table import Rows, SystemTable
 from paimon_core.types import STRING, array_of
 

@@ -16,12 +16,12 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from paimon_core.codec.binary_row import encode_row, storage_values
-from paimon_core.datafile.casts import find_cast
+from paimon_core.codec.binary_row.rows import encode_row, storage_values
+from paimon_core.datafile.evolution.casts import find_cast
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import read_latest
-from paimon_core.metadata.manifest import ManifestEntry, ManifestFile
-from paimon_core.metadata.manifest_file import live_entries
+from paimon_core.metadata.manifests.entries import ManifestEntry, ManifestFile
+from paimon_core.metadata.manifests.manifest_file import live_entries
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import within_same_table
 from paimon_core.predicate import BoundPredicate

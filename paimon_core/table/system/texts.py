@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.codec.binary_row import row_decoder, storage_values, to_array
+from paimon_core.codec.binary_row.rows import row_decoder, storage_values, to_array
 from paimon_core.codec.partition_text import partition_values
-from paimon_core.datafile.casts import find_cast
+from paimon_core.datafile.evolution.casts import find_cast
 from paimon_core.types import BINARY_ROOTS, STRING, TIMESTAMP_ROOTS, DataType, TypeRoot
 
 _NULL = "null"

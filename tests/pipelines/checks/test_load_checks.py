@@ -12,9 +12,9 @@ import pytest
 import paimon_core as paimon
 from paimon_core.errors import CorruptTable
 from paimon_core.table.table import Table
-from pipelines.checks.context import CheckContext, LoadRecord, load_records
-from pipelines.checks.run import run_check
-from pipelines.lake import TableSpec
+from paimon_lake.checks.context import CheckContext, LoadRecord, load_records
+from paimon_lake.checks.run import run_check
+from paimon_lake.declarations import TableSpec
 
 SOURCE = {"type": "files", "path": "orders/*.csv"}
 NOW = datetime(2024, 1, 31, 12, tzinfo=UTC)

@@ -11,10 +11,10 @@ import yaml
 from paimon_core.errors import SchemaMismatch
 from paimon_core.schema import DataField
 from paimon_core.types import parse_type
-from pipelines.checks.literals import accepted, bound
-from pipelines.checks.problems import problems
-from pipelines.column_types import type_object
-from pipelines.lake import TableSpec
+from paimon_lake.checks.literals import accepted, bound
+from paimon_lake.checks.problems import problems
+from paimon_lake.column_types import type_object
+from paimon_lake.declarations import TableSpec
 
 COLUMNS = {
     "id": "BIGINT",

@@ -14,15 +14,16 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import col
-from paimon_core.table.query import Scan
+from paimon_core.query.scan import Scan
 from paimon_core.table.table import Table
-from pipelines.checks import row_checks
-from pipelines.checks.context import CheckContext
-from pipelines.checks.row_checks import counted
-from pipelines.checks.run import run_check, run_checks
-from pipelines.finding import Finding
-from pipelines.lake import ROOT, TableSpec
-from pipelines.lake.checks import Check
+from paimon_lake.checks import row_checks
+from paimon_lake.checks.context import CheckContext
+from paimon_lake.checks.row_checks import counted
+from paimon_lake.checks.run import run_check, run_checks
+from paimon_lake.declarations import TableSpec
+from paimon_lake.declarations.checks import Check
+from paimon_lake.finding import Finding
+from tests.support.project import ROOT
 
 SOURCE = {"type": "files", "path": "orders/*.csv"}
 NOW = CheckContext(now=datetime(2024, 1, 2, tzinfo=UTC))
@@ -278,5 +279,5 @@ def test_examples_of_every_type(warehouse: str, values: pa.Array, text: str) -> 
 
 
 def test_checks_need_no_spark() -> None:
-    code = "import sys, pipelines.checks; sys.exit('pyspark' in sys.modules or 'dagster' in sys.modules)"
+    code = "import sys, paimon_lake.checks; sys.exit('pyspark' in sys.modules or 'dagster' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0

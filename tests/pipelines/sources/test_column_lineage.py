@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.sources.column_lineage import InputView, column_lineage, plan_lineage
-from pipelines.sources.views import query_result
+from paimon_lake.sources.column_lineage import InputView, column_lineage, plan_lineage
+from paimon_lake.sources.views import query_result
 
 COLUMNS = {"s.o": "id BIGINT, day STRING, amount INT, tags ARRAY<STRING>", "s.c": "id BIGINT, name STRING, amount INT"}
 

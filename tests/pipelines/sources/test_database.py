@@ -12,11 +12,11 @@ import pytest
 from pyspark import cloudpickle
 
 from paimon_core.types import parse_type
-from pipelines.protocol import PipelineError
-from pipelines.sources.database import open_database
-from pipelines.sources.database_rows import rows_of_database
-from pipelines.sources.database_sql import Mark, greatest, select, split_conditions
-from pipelines.sources.files.columns import arrow_field
+from paimon_lake.protocol import PipelineError
+from paimon_lake.sources.database import open_database
+from paimon_lake.sources.database_rows import rows_of_database
+from paimon_lake.sources.database_sql import Mark, greatest, select, split_conditions
+from paimon_lake.sources.files.columns import arrow_field
 from tests.support.postgres import PASSWORD, running_server
 
 HERE = Path("/nowhere")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.sources.table_names import is_query, named_tables
+from paimon_lake.sources.table_names import is_query, named_tables
 
 
 def tables(query: str) -> list[str]:

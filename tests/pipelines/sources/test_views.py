@@ -11,11 +11,11 @@ from pyspark.sql import SparkSession
 import paimon_core as paimon
 from paimon_core.table.table import Table
 from paimon_core.table.view import TableView
-from pipelines.checks.context import CheckContext
-from pipelines.checks.run import run_check
-from pipelines.lake import TableSpec
-from pipelines.protocol import PipelineError
-from pipelines.sources.views import collected, with_views
+from paimon_lake.checks.context import CheckContext
+from paimon_lake.checks.run import run_check
+from paimon_lake.declarations import TableSpec
+from paimon_lake.protocol import PipelineError
+from paimon_lake.sources.views import collected, with_views
 
 SOURCE = {"type": "files", "path": "orders/*.csv"}
 CONTEXT = CheckContext(datetime(2024, 1, 1, tzinfo=UTC))

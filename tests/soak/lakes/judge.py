@@ -11,12 +11,12 @@ from typing import Any
 
 from paimon_core.errors import NotFound, PaimonError
 from paimon_core.table.table import Table
-from pipelines.audit import audit
-from pipelines.finding import Finding
-from pipelines.load.load import load_table
-from pipelines.protocol import PipelineError, StepResult
-from pipelines.session import start_session
-from pipelines.tables import open_lake, open_table
+from paimon_lake.finding import Finding
+from paimon_lake.loads.load import load_table
+from paimon_lake.protocol import PipelineError, StepResult
+from paimon_lake.session import start_session
+from paimon_lake.steps.audit import audit
+from paimon_lake.tables import open_lake, open_table
 from tests.soak.lakes.sources import (
     TABLES,
     Rows,
@@ -83,7 +83,7 @@ class Judge:
 
     def _told(self) -> str:
         """Return what ``check`` and ``show`` print."""
-        done = [self._command("pipelines", command, "--configs", str(self._folder)) for command in ("check", "show")]
+        done = [self._command("paimon_lake", command, "--configs", str(self._folder)) for command in ("check", "show")]
         return "\n".join(one.stdout + one.stderr for one in done)
 
     # -- damage
@@ -108,7 +108,7 @@ class Judge:
         if kind == "hint":
             (root / "snapshot" / "LATEST").write_text("no number")
         self.damages += 1
-        said = self._command("pipelines", "audit", "--configs", str(self._folder))
+        said = self._command("paimon_lake", "audit", "--configs", str(self._folder))
         problems = []
         if kind != "hint" and (said.returncode == 0 or name not in said.stdout + said.stderr):
             problems.append(f"the audit does not tell the lost {kind} of {name}: {said.stdout}{said.stderr}")

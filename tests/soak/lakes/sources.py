@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pipelines.lake import Settings, load_settings
+from paimon_lake.declarations import Settings, load_settings
 
 DAYS = ("2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04")
 KEYS = 30

@@ -19,14 +19,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from paimon_core.errors import CommitConflict, NotFound, PlanOutdated, SnapshotNotFound
-from pipelines.audit import audit
-from pipelines.expiry import expire
-from pipelines.load.load import load_table
-from pipelines.maintenance import compact, tag
-from pipelines.protocol import PipelineError
-from pipelines.rejects_upkeep import expire_rejects
-from pipelines.session import start_session
-from pipelines.tables import open_lake, open_table
+from paimon_lake.loads.load import load_table
+from paimon_lake.protocol import PipelineError
+from paimon_lake.session import start_session
+from paimon_lake.steps.audit import audit
+from paimon_lake.steps.expiry import expire
+from paimon_lake.steps.maintenance import compact, tag
+from paimon_lake.steps.rejects_upkeep import expire_rejects
+from paimon_lake.tables import open_lake, open_table
 from tests.soak.lakes.sources import DAYS, TABLES, Editor, settings_of
 
 DOCUMENTED = (CommitConflict, PlanOutdated)

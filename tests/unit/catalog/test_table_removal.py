@@ -7,7 +7,7 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core.catalog.filesystem import FilesystemCatalog
-from paimon_core.catalog.sql import SqlCatalog
+from paimon_core.catalog.sql.sql_catalog import SqlCatalog
 from paimon_core.errors import PaimonError
 from tests.support.faulty_storage import Died, FaultyStorage
 

@@ -8,7 +8,7 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 
-from paimon_core.codec.avro_file import write_avro
+from paimon_core.codec.avro.container import write_avro
 from paimon_core.codec.record_file import read_records, unpacked_blocks
 from paimon_core.errors import CorruptTable
 

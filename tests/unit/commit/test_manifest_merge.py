@@ -3,11 +3,11 @@
 import itertools
 from dataclasses import replace
 
-from paimon_core.codec.binary_row import encode_row
+from paimon_core.codec.binary_row.rows import encode_row
 from paimon_core.commit.manifest_merge import ManifestMerge
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
-from paimon_core.metadata.manifest_file import live_entries
+from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry, ManifestFile
+from paimon_core.metadata.manifests.manifest_file import live_entries
 from paimon_core.types import parse_type
 from tests.support.fake_tables import append, check_whole, fake_table, live
 

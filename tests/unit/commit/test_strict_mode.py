@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from paimon_core.codec.avro_file import write_avro
+from paimon_core.codec.avro.container import write_avro
 from paimon_core.commit.committer import commit
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import CommitConflict

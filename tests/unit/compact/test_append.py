@@ -7,7 +7,7 @@ from paimon_core.compact.task import AppendUnit, CompactionTask
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.lsm.compaction.universal import CompactionUnit
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.metadata.index_manifest import IndexFile, VectorRange
+from paimon_core.metadata.manifests.index_manifest import IndexFile, VectorRange
 from paimon_core.options import TableOptions
 
 OPTIONS = TableOptions.parse({"target-file-size": "100 b", "source.split.open-file-cost": "0 b"})

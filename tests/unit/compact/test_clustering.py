@@ -10,11 +10,11 @@ from paimon_core import col
 from paimon_core.compact.clustering import cluster_tasks, clustering_levels, clustering_order, pick_cluster
 from paimon_core.errors import InvalidRequest
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.metadata.index_manifest import VectorRange
 from paimon_core.metadata.latest_snapshot import latest_entries
-from paimon_core.metadata.local_time import epoch_millis
+from paimon_core.metadata.manifests.index_manifest import VectorRange
+from paimon_core.metadata.times.local_time import epoch_millis
 from paimon_core.options import TableOptions
-from paimon_core.scan.partitions import matching_partitions
+from paimon_core.plan.partitions import matching_partitions
 
 OPTIONS = TableOptions.parse(
     {"num-sorted-run.compaction-trigger": "3", "compaction.max-size-amplification-percent": "25"}

@@ -6,8 +6,8 @@ import pytest
 import paimon_core as paimon
 from paimon_core.compact.pick import Extent, last_full_millis, pick_tasks
 from paimon_core.errors import UnsupportedFeature
-from paimon_core.metadata.local_time import epoch_millis
-from paimon_core.metadata.manifest import FileKind, ManifestEntry
+from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
+from paimon_core.metadata.times.local_time import epoch_millis
 from tests.support.fake_tables import fake_file, fake_table, partition
 from tests.support.lsm_files import data_file
 

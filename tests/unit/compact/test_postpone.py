@@ -10,7 +10,7 @@ import pytest
 import paimon_core as paimon
 from paimon_core import col
 from paimon_core.errors import CommitConflict, InvalidOption, InvalidRequest, UnsupportedFeature
-from paimon_core.table import compaction
+from paimon_core.table.upkeep import compaction
 
 SCHEMA = pa.schema([pa.field("p", pa.int32(), False), pa.field("k", pa.int64(), False), ("v", pa.string())])
 WAITING = {"postpone.batch-write-fixed-bucket": "false"}

@@ -5,12 +5,12 @@ import pyarrow as pa
 import pytest
 
 import paimon_core as paimon
-from paimon_core.codec.binary_row import encode_row
+from paimon_core.codec.binary_row.rows import encode_row
 from paimon_core.compact.pick import Extent, pick_tasks
 from paimon_core.compact.record_expiry import RecordExpiry
 from paimon_core.errors import CorruptTable
 from paimon_core.metadata.column_stats import ColumnStats
-from paimon_core.metadata.manifest import FileKind, ManifestEntry
+from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
 from paimon_core.types import STRING, parse_type
 from tests.support.fake_tables import fake_file, fake_table, partition
 

@@ -6,9 +6,9 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import col
-from paimon_core.deletionvectors.index_file import read_vector, write_vectors
 from paimon_core.metadata import clock
-from paimon_core.metadata.index_manifest import IndexEntry
+from paimon_core.metadata.manifests.index_manifest import IndexEntry
+from paimon_core.table_indexes.vector_file import read_vector, write_vectors
 from tests.support.broken_tables import rewrite
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64())])

@@ -7,7 +7,7 @@ import pytest
 from paimon_core.arrow.byte_budget import decoded_bytes
 from paimon_core.codec.parquet.thrift import parse_struct, serialize_struct
 from paimon_core.datafile.parquet.footer import file_end, footer_of
-from paimon_core.datafile.reader import read_batches
+from paimon_core.datafile.reading.reader import read_batches
 from paimon_core.errors import CorruptTable
 from paimon_core.predicate import col
 from tests.support.data_files import STORAGE, Bucket, schema_of

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from paimon_core import UnsupportedFeature, Variant
+from paimon_core.datafile.evolution.stored_types import from_stored, is_stored_as
 from paimon_core.datafile.shredded_variant import is_shredded, unshredded
-from paimon_core.datafile.stored_types import from_stored, is_stored_as
 from paimon_core.types import parse_type
 from paimon_core.types.variant_encoding import encoded_value
 

@@ -14,7 +14,7 @@ import pytest
 import paimon_core as paimon
 from paimon_core.errors import InvalidRequest
 from paimon_core.frames import source as frames_source
-from paimon_core.table import query
+from paimon_core.query import scan as query
 
 NAN = float("nan")
 ROWS = pa.table(

@@ -2,7 +2,7 @@ from decimal import Decimal
 
 import pytest
 
-from paimon_core.codec.binary_row import encode_row
+from paimon_core.codec.binary_row.rows import encode_row
 from paimon_core.errors import CorruptTable
 from paimon_core.lsm.key_order import key_order, sort_key
 from paimon_core.types import parse_type

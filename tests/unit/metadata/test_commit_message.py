@@ -4,7 +4,7 @@ from paimon_core.errors import InvalidRequest, UnsupportedFeature
 from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.metadata.commit_message import Assignment, CommitMessage
 from paimon_core.metadata.data_file import DataFile, FileSource
-from paimon_core.metadata.index_manifest import IndexFile, VectorRange
+from paimon_core.metadata.manifests.index_manifest import IndexFile, VectorRange
 
 FILE = DataFile(
     "data-u-0.parquet",

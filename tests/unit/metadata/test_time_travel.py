@@ -4,7 +4,14 @@ import pytest
 
 from paimon_core.errors import InvalidRequest, SnapshotNotFound
 from paimon_core.maintain.tags.operations import create_tag
-from paimon_core.metadata.time_travel import by_id, by_version, from_time, from_watermark, tag_source, until_watermark
+from paimon_core.metadata.time_travel import (
+    by_id,
+    by_version,
+    from_time,
+    from_watermark,
+    tag_source,
+    until_watermark,
+)
 from tests.support.fake_tables import append, expire_all, fake_table, reopened
 from tests.support.faulty_storage import FaultyStorage
 

@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import paimon_core as paimon
-from paimon_core.datafile import rolling_writer as parquet_writer
-from paimon_core.datafile.table_files import rolling_writer
+from paimon_core.datafile.writing import rolling_writer as parquet_writer
+from paimon_core.datafile.writing.table_files import rolling_writer
 from paimon_core.metadata.data_file import FileSource
 from paimon_core.read import bucket_reader
 from paimon_core.read.bucket_reader import BucketReader

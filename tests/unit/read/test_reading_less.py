@@ -10,8 +10,8 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import col
-from paimon_core.datafile import rolling_writer
-from paimon_core.datafile.read_counts import ReadCounts
+from paimon_core.datafile.reading.read_counts import ReadCounts
+from paimon_core.datafile.writing import rolling_writer
 from paimon_core.predicate.row_mask import row_mask
 from paimon_core.read.split_reader import read_split
 

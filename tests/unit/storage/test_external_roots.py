@@ -5,7 +5,7 @@ import pytest
 from paimon_core.errors import CorruptTable, InvalidRequest, UnsupportedFeature
 from paimon_core.storage.external_roots import ExternalRoots
 from paimon_core.storage.fsspec_storage import FsspecStorage, confined
-from paimon_core.storage.object_storage import ObjectStorage
+from paimon_core.storage.object_stores.object_storage import ObjectStorage
 from paimon_core.storage.rooted_storage import RootedStorage, rooted
 
 LOCAL = FsspecStorage("file")

@@ -6,7 +6,7 @@ import pytest
 
 from paimon_core.errors import InvalidOption, InvalidRequest, UnsupportedFeature
 from paimon_core.storage.fsspec_storage import FsspecStorage
-from paimon_core.storage.object_storage import ObjectStorage
+from paimon_core.storage.object_stores.object_storage import ObjectStorage
 from paimon_core.storage.open import open_storage
 from paimon_core.storage.secret import Secret
 

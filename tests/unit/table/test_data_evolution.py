@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 from paimon_core import CorruptTable, UnsupportedFeature, col
-from paimon_core.datafile import reader
+from paimon_core.datafile.reading import reader
 from paimon_core.metadata.stores.manifest_store import ManifestStore
-from paimon_core.scan.split import Split
+from paimon_core.plan.split import Split
 from tests.support.evolved_tables import set_columns, tracked_table, with_data_evolution
 
 SCHEMA = pa.schema([("k", pa.int64()), ("a", pa.string()), ("b", pa.int64()), ("c", pa.int64())])

@@ -10,8 +10,8 @@ import pytest
 import paimon_core as paimon
 from paimon_core import col
 from paimon_core.alter.changes import AddColumn, RemoveOption, RenameColumn, SetOption, UpdateType
-from paimon_core.datafile import rolling_writer
 from paimon_core.datafile.parquet import parquet_file
+from paimon_core.datafile.writing import rolling_writer
 from paimon_core.errors import CorruptTable, InvalidOption
 from paimon_core.fileindex.container import FileIndex
 from paimon_core.options import Use

@@ -10,7 +10,7 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import col
-from paimon_core.datafile import reader
+from paimon_core.datafile.reading import reader
 from paimon_core.errors import InvalidRequest, SchemaMismatch
 
 COLUMNS = pa.schema(

@@ -12,9 +12,9 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import col
-from paimon_core.datafile.rolling_writer import RollingWriter
-from paimon_core.table import compaction
+from paimon_core.datafile.writing.rolling_writer import RollingWriter
 from paimon_core.table.commit_request import CommitRequest
+from paimon_core.table.upkeep import compaction
 
 SCHEMA = pa.schema([("p", pa.string()), ("k", pa.int64()), ("v", pa.float64())])
 

@@ -6,7 +6,7 @@ import pytest
 import paimon_core as paimon
 from paimon_core.alter import AddColumn, SetOption
 from paimon_core.errors import InvalidOption, InvalidRequest, SnapshotNotFound, UnsupportedFeature
-from paimon_core.metadata.local_time import epoch_millis
+from paimon_core.metadata.times.local_time import epoch_millis
 
 
 @pytest.fixture

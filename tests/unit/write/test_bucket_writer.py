@@ -3,7 +3,7 @@ import pickle
 import pyarrow as pa
 
 import paimon_core as paimon
-from paimon_core.datafile import table_files
+from paimon_core.datafile.writing import table_files
 
 
 def test_thousands_of_buckets_share_one_layout(warehouse, monkeypatch):

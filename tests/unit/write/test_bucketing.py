@@ -1,7 +1,7 @@
 import pyarrow as pa
 
 import paimon_core as paimon
-from paimon_core.codec.binary_row import decode_row
+from paimon_core.codec.binary_row.rows import decode_row
 from paimon_core.types import parse_type
 from paimon_core.write.bucketing import split_by_bucket
 

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import paimon_core as paimon
-from paimon_core.datafile.rolling_writer import RollingWriter
+from paimon_core.datafile.writing.rolling_writer import RollingWriter
 from paimon_core.errors import InvalidRequest, StorageError
 from paimon_core.write import table_writer
 from paimon_core.write.bucketing import split_by_bucket

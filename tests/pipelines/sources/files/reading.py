@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from paimon_core.types import parse_type
-from pipelines.column_types import type_object
-from pipelines.sources.files import RowRules, file_format, list_files, plan_splits, read_split
-from pipelines.sources.files.columns import arrow_field
+from paimon_lake.column_types import type_object
+from paimon_lake.sources.files import RowRules, file_format, list_files, plan_splits, read_split
+from paimon_lake.sources.files.columns import arrow_field
 
 
 def columns(**types: str) -> pa.Schema:

@@ -14,8 +14,8 @@ import pytest
 from pyarrow import orc
 
 from paimon_core.storage.open import open_storage
-from pipelines.protocol import PipelineError
-from pipelines.sources.files import FileFormat, RowRules, list_files, plan_splits, read_split
+from paimon_lake.protocol import PipelineError
+from paimon_lake.sources.files import FileFormat, RowRules, list_files, plan_splits, read_split
 from tests.pipelines.sources.files.reading import columns
 
 SCHEMA = columns(a="INT", b="STRING")

@@ -13,8 +13,8 @@ from pyarrow import orc
 
 from paimon_core.codec.parquet.thrift import I64, LIST, STRUCT, parse_struct, serialize_struct
 from paimon_core.datafile.parquet.footer import file_end, footer_of
-from pipelines.protocol import PipelineError
-from pipelines.sources.files import RowRules, columnar, file_format, list_files, plan_splits, read_split
+from paimon_lake.protocol import PipelineError
+from paimon_lake.sources.files import RowRules, columnar, file_format, list_files, plan_splits, read_split
 from tests.pipelines.sources.files.reading import columns, read
 
 

@@ -4,9 +4,9 @@ from dataclasses import fields
 
 import pytest
 
-from pipelines.protocol import PipelineError
-from pipelines.sources.files import FileFormat, file_format
-from pipelines.sources.files.formats import OPTIONS, compression_of, option_kinds
+from paimon_lake.protocol import PipelineError
+from paimon_lake.sources.files import FileFormat, file_format
+from paimon_lake.sources.files.formats import OPTIONS, compression_of, option_kinds
 
 
 def test_options_of_a_declaration():

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.protocol import PipelineError
-from pipelines.sources.files import file_format, infer_columns, list_files, plan_splits
+from paimon_lake.protocol import PipelineError
+from paimon_lake.sources.files import file_format, infer_columns, list_files, plan_splits
 from tests.pipelines.sources.files.reading import columns, read
 
 

@@ -5,8 +5,8 @@ import os
 import pytest
 
 from paimon_core.storage.open import open_storage
-from pipelines.protocol import PipelineError
-from pipelines.sources.files import list_files, partition_files
+from paimon_lake.protocol import PipelineError
+from paimon_lake.sources.files import list_files, partition_files
 
 
 @pytest.fixture

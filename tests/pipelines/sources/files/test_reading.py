@@ -5,8 +5,8 @@ import pytest
 from paimon_core.schema import DataField
 from paimon_core.storage.open import open_storage
 from paimon_core.types import parse_type
-from pipelines.protocol import PipelineError
-from pipelines.sources.files import (
+from paimon_lake.protocol import PipelineError
+from paimon_lake.sources.files import (
     REJECTS,
     FileFormat,
     FileSplit,
@@ -17,7 +17,7 @@ from pipelines.sources.files import (
     read_split,
     table_schema,
 )
-from pipelines.sources.files.blocks import TextFile, cut_lines
+from paimon_lake.sources.files.text.blocks import TextFile, cut_lines
 from tests.pipelines.sources.files.reading import columns
 
 DATA = b"a,b\n" + b"".join(b"%d,x\n" % at for at in range(200_000)) + b"bad,y\n"

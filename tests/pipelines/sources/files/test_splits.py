@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark import cloudpickle
 
-from pipelines.protocol import PipelineError
-from pipelines.sources.files import (
+from paimon_lake.protocol import PipelineError
+from paimon_lake.sources.files import (
     FileFormat,
     FileSplit,
     RowRules,
@@ -17,7 +17,7 @@ from pipelines.sources.files import (
     parse_pattern,
     plan_splits,
 )
-from pipelines.sources.files.blocks import TextFile, cut_lines
+from paimon_lake.sources.files.text.blocks import TextFile, cut_lines
 
 
 def file(path, size):

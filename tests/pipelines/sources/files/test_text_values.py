@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.types import parse_type
-from pipelines.sources.files.text_values import TextRules, convert_text
+from paimon_lake.sources.files.text.text_values import TextRules, convert_text
 
 BAD = object()
 WITH_NULLS = TextRules(null_values=("", "NULL"))

@@ -6,7 +6,7 @@ import fastavro
 import pyarrow as pa
 import pytest
 
-from paimon_core.codec.avro_file import write_avro
+from paimon_core.codec.avro.container import write_avro
 from paimon_core.datafile.avro import avro_file
 from paimon_core.errors import CorruptTable, StorageError, UnsupportedFeature
 from paimon_core.schema import DataField

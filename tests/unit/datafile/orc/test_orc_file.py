@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc
 
-from paimon_core.datafile.evolution import match_columns
+from paimon_core.datafile.evolution.column_mapping import match_columns
 from paimon_core.datafile.orc import orc_file
 from paimon_core.errors import CorruptTable, InvalidRequest, StorageError, UnsupportedFeature
 from paimon_core.schema import DataField

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paimon_core.codec.binary_row import decode_row
+from paimon_core.codec.binary_row.rows import decode_row
 from paimon_core.datafile.parquet.int96 import INT96_AS_BYTES, int96_from_timestamps, int96_to_timestamps
 from paimon_core.errors import UnsupportedFeature
 from paimon_core.types import parse_type

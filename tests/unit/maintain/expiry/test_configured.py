@@ -6,7 +6,7 @@ import pytest
 
 from paimon_core.errors import CorruptTable, InvalidOption
 from paimon_core.maintain.expiry.configured import expire_due
-from paimon_core.table.after_commit import maintain
+from paimon_core.table.writes.after_commit import maintain
 from tests.support.fake_tables import append, fake_table
 
 FAILING = {

@@ -20,7 +20,7 @@ from paimon_core.maintain.expiry.retention import Retention
 from paimon_core.maintain.planning.plan import Plan
 from paimon_core.maintain.tags.operations import create_tag
 from paimon_core.metadata.data_file import FileSource
-from paimon_core.scan.changelog_plan import changed_files, changed_snapshot, changed_snapshots
+from paimon_core.plan.changelog_plan import changed_files, changed_snapshot, changed_snapshots
 from tests.support.clones import clone
 from tests.support.fake_tables import (
     EVERYTHING,

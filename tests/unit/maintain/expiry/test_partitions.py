@@ -9,16 +9,16 @@ import time
 import pyarrow as pa
 import pytest
 
-from paimon_core.codec.binary_row import encode_row
+from paimon_core.codec.binary_row.rows import encode_row
 from paimon_core.commit.committer import commit
 from paimon_core.errors import CommitConflict, CommitStateUnknown, InvalidOption, InvalidRequest, PlanOutdated
 from paimon_core.maintain.expiry.partitions import apply_partition_expiry, is_due_after_write, plan_partition_expiry
 from paimon_core.maintain.planning.plan import Plan
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.local_time import epoch_millis
-from paimon_core.metadata.partition_time import is_expired_by_value
 from paimon_core.metadata.rules.table_rules import check_table
 from paimon_core.metadata.snapshot import CommitKind
+from paimon_core.metadata.times.local_time import epoch_millis
+from paimon_core.metadata.times.partition_time import is_expired_by_value
 from paimon_core.schema import new_schema
 from paimon_core.storage.fsspec_storage import FsspecStorage
 from tests.support.clones import clone

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from paimon_core.codec.avro_file import write_avro
+from paimon_core.codec.avro.container import write_avro
 from paimon_core.commit.committer import commit
 from paimon_core.errors import CorruptTable, InvalidRequest, PlanOutdated, UnsupportedFeature
 from paimon_core.maintain.branches.operations import create_branch, delete_branch

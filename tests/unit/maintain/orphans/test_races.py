@@ -24,7 +24,7 @@ from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.stores.tag_store import Tag
 from paimon_core.storage.fsspec_storage import FsspecStorage
-from paimon_core.table.message_check import check_messages
+from paimon_core.table.writes.message_check import check_messages
 from tests.support.fake_tables import append, expire_all, fake_file, fake_table, message, reopened
 from tests.support.faulty_storage import Died, FaultyStorage, Outcome
 from tests.support.orphan_tables import check_live, clean, everything, make_branch, plan, planned, stray, token

@@ -16,7 +16,7 @@ from paimon_core.maintain.rollback.rollback import rollback
 from paimon_core.maintain.tags.operations import create_tag
 from paimon_core.metadata.abort import abort
 from paimon_core.storage.fsspec_storage import FsspecStorage
-from paimon_core.table.message_check import check_messages
+from paimon_core.table.writes.message_check import check_messages
 from tests.support.fake_tables import append, compacted, expire_all, fake_file, fake_table, message
 from tests.support.orphan_tables import (
     check_live,
@@ -259,7 +259,7 @@ def test_an_unreadable_reference_stops_the_removal():
 
 
 def test_files_of_an_index_manifest_are_kept_and_an_unreadable_one_stops_the_removal():
-    from paimon_core.codec.avro_file import write_avro
+    from paimon_core.codec.avro.container import write_avro
 
     context = fake_table()
     snapshot = append(context)

@@ -22,7 +22,7 @@ from paimon_core.maintain.repair import missing_files
 from paimon_core.maintain.rollback.rollback import rollback
 from paimon_core.maintain.roots import Holder, all_roots
 from paimon_core.maintain.tags.operations import create_tag
-from paimon_core.table.maintenance import APPLY
+from paimon_core.table.upkeep.maintenance import APPLY
 from tests.support.fake_tables import append, expire_all, fake_table, reopened
 from tests.support.faulty_storage import FaultyStorage
 from tests.support.orphan_tables import make_branch

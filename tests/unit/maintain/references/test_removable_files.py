@@ -4,7 +4,7 @@ import dataclasses
 
 from paimon_core.maintain.planning.plan import PlannedFile
 from paimon_core.maintain.references.removable_files import RemovableFiles
-from paimon_core.metadata.manifest import FileKind, ManifestEntry
+from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
 from tests.support.fake_tables import append, fake_file, fake_table, partition
 
 

@@ -8,12 +8,12 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from paimon_core.codec.binary_row import decode_row, encode_row
+from paimon_core.codec.binary_row.rows import decode_row, encode_row
 from paimon_core.errors import CorruptTable, SnapshotNotFound, StorageError
-from paimon_core.metadata import entry_decoder
 from paimon_core.metadata.column_stats import EMPTY_ROW, EMPTY_STATS
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.metadata.manifest import FileKind, ManifestEntry, ManifestFile
+from paimon_core.metadata.manifests import entry_decoder
+from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry, ManifestFile
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.metadata.stores import manifest_cache, manifest_store
 from paimon_core.metadata.stores.manifest_store import ManifestStore, describe, partition_stats

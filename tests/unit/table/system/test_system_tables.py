@@ -9,8 +9,8 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import col
-from paimon_core.codec.avro_file import write_avro
-from paimon_core.metadata.index_manifest import INDEX_MANIFEST_SCHEMA, decode_indexes
+from paimon_core.codec.avro.container import write_avro
+from paimon_core.metadata.manifests.index_manifest import INDEX_MANIFEST_SCHEMA, decode_indexes
 from paimon_core.table.system.metadata_columns import iso_duration
 from paimon_core.table.system.row_tables import as_pairs
 from paimon_core.table.system.source import local_time

@@ -1,0 +1,1 @@
+"""The demo: runs the main job with Dagster in this process (``make demo``)."""

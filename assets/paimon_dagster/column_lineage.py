@@ -1,0 +1,52 @@
+"""Column lineage: shows from which columns of its inputs each column of a table is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dagster as dg
+
+from paimon_dagster.translator import PaimonTranslator
+from paimon_lake.declarations import Settings, TableSpec
+from paimon_lake.protocol import StepResult
+
+KEY = "dagster/column_lineage"
+TEXT = "paimon/column_lineage"
+"""The same as text, because the pages of Dagster without Dagster+ do not draw the lineage of columns."""
+
+
+def lineage_metadata(
+    context: dg.AssetExecutionContext,
+    settings: Settings,
+    spec: TableSpec,
+    translator: PaimonTranslator,
+    result: StepResult,
+) -> dict[str, Any]:
+    """Return the metadata with the lineage of a load's columns; {} when it is not known.
+
+    A load that was left out has computed nothing: the lineage of the load before is shown again, because Dagster shows
+    that of the latest materialization only.
+    """
+    if not result.column_lineage:
+        return {} if result.commits else _of_the_latest(context, translator.asset_key(spec))
+    deps = {
+        column: [
+            dg.TableColumnDep(asset_key=translator.asset_key(settings.table(table)), column_name=name)
+            for table, name in sources
+        ]
+        for column, sources in result.column_lineage.items()
+    }
+    return {KEY: dg.TableColumnLineage(deps), TEXT: dg.MetadataValue.md(lineage_markdown(result.column_lineage))}
+
+
+def lineage_markdown(lineage: Mapping[str, Sequence[tuple[str, str]]]) -> str:
+    """Return a Markdown table with the columns, and the columns of inputs that each is computed from."""
+    rows = [f"| {name} | {', '.join(f'{table}.{column}' for table, column in lineage[name])} |" for name in lineage]
+    return "\n".join(["| column | computed from |", "|---|---|", *rows])
+
+
+def _of_the_latest(context: dg.AssetExecutionContext, asset: dg.AssetKey) -> dict[str, Any]:
+    event = context.instance.get_latest_materialization_event(asset)
+    latest = event.asset_materialization if event is not None else None
+    return {key: latest.metadata[key] for key in (KEY, TEXT) if key in latest.metadata} if latest is not None else {}

@@ -1,0 +1,73 @@
+"""Component: a lake in a project of ``dg``, by the folder of its declarations.
+
+``dg scaffold defs paimon_dagster.PaimonLake lake`` writes ``defs.yaml`` and a folder with an
+example of two tables. A code location holds one such component, because its jobs and resources have fixed
+names; ``tables`` makes it a part of a lake.
+"""
+
+import importlib
+from pathlib import Path
+
+import dagster as dg
+from pydantic import BaseModel
+
+from paimon_dagster.lake import build_definitions
+from paimon_dagster.translator import PaimonTranslator
+from paimon_lake.cli.new_lake import new_lake
+from paimon_lake.declarations import SettingsError, load_settings
+
+
+class PaimonLakeParams(BaseModel):
+    """``configs``: the folder to write, relative to the folder of the component."""
+
+    configs: str = "lake"
+
+
+class PaimonLakeScaffolder(dg.Scaffolder[PaimonLakeParams]):
+    """Writes ``defs.yaml`` and, where the folder does not exist yet, the example lake."""
+
+    @classmethod
+    def get_scaffold_params(cls) -> type[PaimonLakeParams]:
+        """Return the model of the parameters."""
+        return PaimonLakeParams
+
+    def scaffold(self, request: dg.ScaffoldRequest[PaimonLakeParams]) -> None:
+        """Write the files; the declarations of a folder that exists stay as they are."""
+        configs = (request.params or PaimonLakeParams()).configs
+        if not (request.target_path / configs).exists():
+            new_lake(request.target_path / configs)
+        dg.scaffold_component(request, {"configs": configs})
+
+
+@dg.scaffold_with(PaimonLakeScaffolder)
+class PaimonLake(dg.Component, dg.Model, dg.Resolvable):
+    """All tables of a lake with their loads, checks, compaction, maintenance, schedules and sensors."""
+
+    configs: str = "lake"
+    """The folder of the declarations, relative to the folder of the component."""
+    environment: str | None = None
+    """The environment of the folder; default: PAIMON_ENV, else ``local``."""
+    translator: str | None = None
+    """``module:Class``, a subclass of ``paimon_dagster.translator.PaimonTranslator``."""
+    tables: list[str] | None = None
+    """Only these tables; default: all that the folder declares."""
+
+    def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
+        """Return the definitions of the lake; raises SettingsError for wrong declarations."""
+        base = context.path if context.path.is_dir() else context.path.parent
+        settings = load_settings(self.environment, configs=base / Path(self.configs).expanduser())
+        return build_definitions(settings, load_translator(self.translator), tables=self.tables)
+
+
+def load_translator(name: str | None) -> PaimonTranslator:
+    """Return an instance of the translator ``module:Class``; raises SettingsError when there is no such class."""
+    if not name:
+        return PaimonTranslator()
+    module, _, attribute = name.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise SettingsError(f"translator {name!r} cannot be imported: {error}") from None
+    if not (isinstance(found, type) and issubclass(found, PaimonTranslator)):
+        raise SettingsError(f"translator {name!r} is not a subclass of paimon_dagster.translator.PaimonTranslator")
+    return found()

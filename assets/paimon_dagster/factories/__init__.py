@@ -1,0 +1,1 @@
+"""Factories: the assets, jobs, schedules and checks of the declared tables."""

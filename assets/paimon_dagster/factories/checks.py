@@ -1,0 +1,117 @@
+"""Checks: for every table, check its loads, keys, data files and invariants, and what it declares.
+
+The checks that block a load run inside it, on its partitions before they are published; the load logs their results
+under the same names. They are not evaluated again in the same run; in other runs they see the whole table.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+import dagster as dg
+
+from paimon_dagster.resources import LakeResource, SparkResource
+from paimon_dagster.translator import PLAIN, PaimonTranslator
+from paimon_lake.checks import CheckContext, Finding, load_records, run_checks
+from paimon_lake.declarations import Settings, SettingsError, TableSpec
+from paimon_lake.declarations.checks import Check, SqlCheck
+from paimon_lake.overview import existing
+from paimon_lake.session import Spark
+from paimon_lake.steps.audit import audit, audits_of
+from paimon_lake.tables import open_lake, open_table
+
+_AUDITS = {
+    "rows": "every load wrote or rejected each row that it read, and the table still has the rows",
+    "keys": "no key occurs twice",
+    "stale": "no input changed after the partitions were loaded from it",
+    "files": "every data file of the latest snapshot exists and has the recorded size",
+    "fsck": "the invariants of the table hold; its rows are not read",
+}
+
+
+def table_checks(settings: Settings, translator: PaimonTranslator = PLAIN) -> list[dg.AssetChecksDefinition]:
+    """Return one step per table, with its audits and its declared checks.
+
+    Raises SettingsError for two checks of a table with one name.
+    """
+    return [_checks(settings, spec, translator) for spec in settings.tables.values()]
+
+
+def _checks(settings: Settings, spec: TableSpec, translator: PaimonTranslator) -> dg.AssetChecksDefinition:
+    key = translator.asset_key(spec)
+    specs = [dg.AssetCheckSpec(name, asset=key, description=text) for name, text in descriptions(spec).items()]
+
+    @dg.multi_asset_check(name=f"check__{spec.ident}", specs=specs, can_subset=True)
+    def check(
+        context: dg.AssetCheckExecutionContext, lake: LakeResource, spark: SparkResource
+    ) -> Iterator[dg.AssetCheckResult]:
+        settings = lake.settings
+        names = {asked.name for asked in context.selected_asset_check_keys if not _is_evaluated(context, asked)}
+        declared = [check for check in spec.checks if check_name(check.label) in names]
+        if open_lake(settings).table_exists(spec.name):
+            findings = [*audit(settings, spec.name, names), *declared_findings(settings, spec, declared, spark.session)]
+        else:
+            findings = [Finding(name, spec.name, 1, "the table is not in the lake yet") for name in sorted(names)]
+        for finding in findings:
+            yield check_result(finding, key)
+
+    return check
+
+
+def _is_evaluated(context: dg.AssetCheckExecutionContext, check: dg.AssetCheckKey) -> bool:
+    """Whether a load of this run has evaluated the check."""
+    found = context.instance.event_log_storage.get_latest_asset_check_execution_by_key([check]).get(check)
+    return found is not None and found.run_id == context.run.run_id and found.status.value != "PLANNED"
+
+
+def descriptions(spec: TableSpec) -> dict[str, str]:
+    """Return the checks of a table with their descriptions; raises SettingsError for two checks with one name."""
+    texts = {name: _AUDITS[name] for name in audits_of(spec)}
+    for check in spec.checks:
+        name = check_name(check.label)
+        if name in {*texts, *_AUDITS}:
+            raise SettingsError(f"{spec.name}: the name {name!r} of a check is taken: give the check another name")
+        blocks = " A load that fails it is not published." if check.block else ""
+        texts[name] = f"{(type(check).__doc__ or '').strip()} Declared for this table.{blocks}"
+    return texts
+
+
+def declared_findings(settings: Settings, spec: TableSpec, checks: Sequence[Check], spark: Spark) -> list[Finding]:
+    """Evaluate declared checks of a table on all of its rows."""
+    if not checks:
+        return []
+    table = open_table(settings, spec.name)
+    needs_tables = any(isinstance(check, SqlCheck) for check in checks)
+    tables = {name: open_table(settings, name) for name in existing(settings)} if needs_tables else {}
+    context = CheckContext(datetime.now(UTC), history=load_records(table), tables=tables)
+    return run_checks(checks, spec, table, context=context, spark=spark)
+
+
+def check_result(finding: Finding, key: dg.AssetKey) -> dg.AssetCheckResult:
+    """Convert the finding of an audit or check to a check result of Dagster."""
+    return dg.AssetCheckResult(
+        asset_key=key,
+        check_name=check_name(finding.audit),
+        passed=finding.passed,
+        severity=dg.AssetCheckSeverity.WARN if finding.severity == "warn" else dg.AssetCheckSeverity.ERROR,
+        description=finding.sentence,
+        metadata={"paimon/wrong": finding.wrong},
+    )
+
+
+def check_evaluation(finding: Finding, key: dg.AssetKey) -> dg.AssetCheckEvaluation:
+    """Convert the finding of a check that ran inside a load to an event, which a step can log."""
+    result = check_result(finding, key)
+    return dg.AssetCheckEvaluation(
+        asset_key=key,
+        check_name=check_name(finding.audit),
+        passed=finding.passed,
+        metadata={"paimon/wrong": dg.MetadataValue.int(finding.wrong)},
+        severity=result.severity,
+        description=finding.sentence,
+    )
+
+
+def check_name(label: str) -> str:
+    """Return the label of a check with the characters that Dagster accepts."""
+    return re.sub(r"[^A-Za-z0-9_]", "_", label)

@@ -1,0 +1,132 @@
+"""Loads: a job for every table that is loaded by a cron expression or when files arrive, and the schedules.
+
+A schedule is used for all cron expressions, with or without partitions, because ``AutomationCondition.on_cron`` waits
+until every dependency was updated: files and databases outside of the lake never are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+from paimon_dagster.translator import PLAIN, PaimonTranslator
+from paimon_lake.declarations import Settings, SettingsError, TableSpec
+from paimon_lake.loads.partition_keys import window
+
+if TYPE_CHECKING:
+    from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+
+    Jobs = Mapping[str, UnresolvedAssetJobDefinition]
+
+RANGE_START = "dagster/asset_partition_range_start"
+RANGE_END = "dagster/asset_partition_range_end"
+
+
+def load_job_name(spec: TableSpec) -> str:
+    """Return the name of a table's load job, such as ``load__shop_orders``."""
+    return f"load__{spec.ident}"
+
+
+def load_jobs(settings: Settings, translator: PaimonTranslator = PLAIN) -> Jobs:
+    """Return a load job by table for every schedule; for tables that wait for inputs, where they have partitions."""
+    return {
+        name: dg.define_asset_job(
+            load_job_name(spec),
+            dg.AssetSelection.assets(translator.asset_key(spec)),
+            description=f"Load {name}. Started by hand, by its schedule, or by a sensor.",
+            tags={"paimon/table": name, "paimon/role": "load"},
+        )
+        for name, spec in settings.tables.items()
+        if spec.source is not None
+        and spec.schedule is not None
+        and (spec.schedule.on != "inputs" or spec.partitions is not None)
+    }
+
+
+def load_schedules(settings: Settings, jobs: Jobs, translator: PaimonTranslator = PLAIN) -> list[dg.ScheduleDefinition]:
+    """Return the schedules of the tables with a cron expression; raises SettingsError for a wrong expression."""
+    return [
+        _schedule(settings, spec, jobs[name], translator)
+        for name, spec in settings.tables.items()
+        if name in jobs and spec.schedule is not None and spec.schedule.cron
+    ]
+
+
+def _schedule(
+    settings: Settings, spec: TableSpec, job: UnresolvedAssetJobDefinition, translator: PaimonTranslator
+) -> dg.ScheduleDefinition:
+    said, running = spec.schedule, settings.dagster.automation_on
+    assert said is not None
+    key, partitions = translator.asset_key(spec), translator.partitions_def(spec)
+
+    def requests(context: dg.ScheduleEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
+        at = context.scheduled_execution_time
+        tick = f"{spec.name}@{at.isoformat()}"
+        if partitions is None:
+            return load_requests(spec, None, lambda keys: tick)
+        with dg.partition_loading_context(effective_dt=at, dynamic_partitions_store=context.instance):
+            keys = due_partitions(partitions, context.instance.get_materialized_partitions(key))
+        if not keys:
+            return dg.SkipReason(f"{spec.name} has no partition yet")
+        return load_requests(spec, keys, lambda keys: f"{tick}@{keys[0]}")
+
+    try:
+        return dg.schedule(
+            name=f"{job.name}_schedule",
+            job=job,
+            cron_schedule=said.cron,
+            execution_timezone=said.timezone,
+            default_status=dg.DefaultScheduleStatus.RUNNING if running else dg.DefaultScheduleStatus.STOPPED,
+        )(requests)
+    except dg.DagsterInvalidDefinitionError as error:
+        raise SettingsError(f"{spec.name}: schedule {said.cron!r} in {said.timezone!r} is refused: {error}") from None
+
+
+def due_partitions(partitions: dg.PartitionsDefinition[str], done: set[str]) -> list[str]:
+    """Return the partitions that a scheduled load takes, of those that exist.
+
+    By time, these are the ones after the newest materialized one, so that missed ticks are made up for, or the newest
+    one again, for files that arrived late. Nothing materialized yet: the newest only; the others are left to a
+    backfill. Static and dynamic partitions: all.
+    """
+    keys = list(partitions.get_partition_keys())
+    if not isinstance(partitions, dg.TimeWindowPartitionsDefinition):
+        return keys
+    newest = max(done, default=None)
+    return ([key for key in keys if key > newest] if newest is not None else []) or keys[-1:]
+
+
+def load_requests(
+    spec: TableSpec, keys: Sequence[str] | None, run_key: Callable[[Sequence[str]], str]
+) -> list[dg.RunRequest]:
+    """Return the runs that load partitions of a table (None: the whole table), several per run where it declares so.
+
+    Only partitions by time that follow each other share a run; ``run_key`` gets the partitions of one run.
+    """
+    job, tags = load_job_name(spec), {"paimon/table": spec.name}
+    if keys is None:
+        return [dg.RunRequest(run_key=run_key(()), job_name=job, tags=tags)]
+    requests = []
+    for part in _ranges(spec, keys):
+        if len(part) == 1:
+            requests.append(dg.RunRequest(run_key=run_key(part), job_name=job, partition_key=part[0], tags=tags))
+        else:
+            ends = {RANGE_START: part[0], RANGE_END: part[-1]}
+            requests.append(dg.RunRequest(run_key=run_key(part), job_name=job, tags={**tags, **ends}))
+    return requests
+
+
+def _ranges(spec: TableSpec, keys: Sequence[str]) -> list[list[str]]:
+    ranges: list[list[str]] = []
+    end = None
+    for key in sorted(keys):
+        said = spec.partitions
+        begin, after = window(said, key, spec.name) if said is not None and said.by_time else (None, None)
+        if ranges and begin is not None and begin == end and len(ranges[-1]) < spec.backfill_per_run:
+            ranges[-1].append(key)
+        else:
+            ranges.append([key])
+        end = after
+    return ranges

@@ -1,0 +1,225 @@
+"""Maintenance: a nightly job that tags and then expires, a weekly sweep job, and a job that runs all checks."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import dagster as dg
+
+from paimon_dagster.metadata import attempt, observed, retries
+from paimon_dagster.resources import LakeResource, SparkResource
+from paimon_dagster.translator import PLAIN, PaimonTranslator
+from paimon_lake.declarations import Settings, TableSpec
+from paimon_lake.overview import nothing_declared
+from paimon_lake.protocol import StepResult
+from paimon_lake.steps.expiry import expire
+from paimon_lake.steps.maintenance import tag
+from paimon_lake.steps.rejects_upkeep import expire_rejects, sweep_rejects
+from paimon_lake.steps.sweep import sweep
+from paimon_lake.tables import open_lake
+
+if TYPE_CHECKING:
+    from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+
+NIGHTLY = "nightly"
+SWEEP = "sweep"
+AUDIT = "audit"
+_AUDIT = "Run all checks of all tables: loads, keys, files, invariants, and what the tables declare."
+
+
+class NightlyConfig(dg.Config):
+    """``tag``: the name (default: with the current day in ``nightly_timezone``); ``dry_run``: expire nothing."""
+
+    tag: str | None = None
+    dry_run: bool = False
+
+
+class SweepConfig(dg.Config):
+    """``dry_run``: only show what would be moved to quarantine or purged."""
+
+    dry_run: bool = False
+
+
+def nightly_job(settings: Settings, translator: PaimonTranslator = PLAIN) -> dg.JobDefinition:
+    """Return the job that tags and then expires every table, so that the tag protects its snapshot."""
+    tables = settings.tables.values()
+    steps = [(_tag_op(settings, spec, translator), _expire_op(settings, spec, translator)) for spec in tables]
+    empty = _say_what_next(NIGHTLY, settings)
+
+    @dg.job(
+        name=NIGHTLY,
+        description="Tag the latest snapshot of every table, then expire what retention does not keep.",
+        tags={"paimon/role": "maintain"},
+    )
+    def job() -> None:
+        for tag_table, expire_table in steps:
+            expire_table(start=tag_table())
+        if not steps:
+            empty()
+
+    return job
+
+
+def nightly_config(settings: Settings, tag_name: str, *, dry_run: bool = False) -> dg.RunConfig:
+    """Return the run config of the nightly job, with one tag name for all tables."""
+    ops = {}
+    for spec in settings.tables.values():
+        ops[f"tag__{spec.ident}"] = NightlyConfig(tag=tag_name, dry_run=dry_run)
+        ops[f"expire__{spec.ident}"] = NightlyConfig(dry_run=dry_run)
+    return dg.RunConfig(ops=ops)
+
+
+def nightly_schedule(settings: Settings, job: dg.JobDefinition) -> dg.ScheduleDefinition:
+    """Return the nightly schedule; the tag name is the scheduled day, so late or repeated ticks use the same tag."""
+    running = settings.dagster.automation_on
+
+    @dg.schedule(
+        name=f"{NIGHTLY}_schedule",
+        description="Tags and expires all tables; the tag has the name of the scheduled day.",
+        job=job,
+        cron_schedule=settings.dagster.nightly_cron,
+        execution_timezone=settings.dagster.nightly_timezone,
+        default_status=dg.DefaultScheduleStatus.RUNNING if running else dg.DefaultScheduleStatus.STOPPED,
+    )
+    def schedule(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+        at = context.scheduled_execution_time
+        config = nightly_config(settings, tag_name(f"{at:%Y-%m-%d}"))
+        return dg.RunRequest(run_key=f"{NIGHTLY}-{at:%Y-%m-%dT%H:%M}", run_config=config)
+
+    return schedule
+
+
+def sweep_job(settings: Settings, translator: PaimonTranslator = PLAIN) -> dg.JobDefinition:
+    """Return the job that moves the unreferenced files of every table to quarantine and deletes old quarantines."""
+    steps = [_sweep_op(settings, spec, translator) for spec in settings.tables.values()]
+    empty = _say_what_next(SWEEP, settings)
+
+    @dg.job(
+        name=SWEEP,
+        description="Move the unreferenced files of every table to quarantine, and delete old quarantines.",
+        tags={"paimon/role": "maintain"},
+    )
+    def job() -> None:
+        for sweep_table in steps:
+            sweep_table()
+        if not steps:
+            empty()
+
+    return job
+
+
+def audit_job(settings: Settings) -> "dg.JobDefinition | UnresolvedAssetJobDefinition":
+    """Return the job that runs all checks."""
+    if settings.tables:
+        return dg.define_asset_job(AUDIT, dg.AssetSelection.all_asset_checks(), description=_AUDIT)
+    empty = _say_what_next(AUDIT, settings)
+
+    @dg.job(name=AUDIT)
+    def job() -> None:
+        empty()
+
+    return job
+
+
+def _say_what_next(job: str, settings: Settings) -> dg.OpDefinition:
+    """Return the step of a job of a lake without tables: it says how to declare one."""
+
+    @dg.op(name=f"{job}__nothing_declared")
+    def say(context: dg.OpExecutionContext) -> None:
+        context.log.warning(f"{nothing_declared(settings)}, then reload the definitions")
+
+    return say
+
+
+def sweep_schedule(settings: Settings, job: dg.JobDefinition) -> dg.ScheduleDefinition:
+    """Return the schedule of the sweep job, once a week by default."""
+    running = settings.dagster.automation_on
+
+    @dg.schedule(
+        name=f"{SWEEP}_schedule",
+        description="Moves unreferenced files of all tables to quarantine.",
+        job=job,
+        cron_schedule=settings.dagster.weekly_cron,
+        execution_timezone=settings.dagster.nightly_timezone,
+        default_status=dg.DefaultScheduleStatus.RUNNING if running else dg.DefaultScheduleStatus.STOPPED,
+    )
+    def schedule(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+        return dg.RunRequest(run_key=f"{SWEEP}-{context.scheduled_execution_time:%Y-%m-%dT%H:%M}")
+
+    return schedule
+
+
+def tag_name(day: str) -> str:
+    """Return the tag name of a day, such as ``nightly-2013-12-31``."""
+    return f"{NIGHTLY}-{day}"
+
+
+def day_of(settings: Settings, now: datetime) -> str:
+    """Return the day of a time in the time zone of the nightly schedule, whose tags have this day in their names."""
+    return now.astimezone(ZoneInfo(settings.dagster.nightly_timezone)).strftime("%Y-%m-%d")
+
+
+def _tag_op(settings: Settings, spec: TableSpec, translator: PaimonTranslator) -> dg.OpDefinition:
+    key = translator.asset_key(spec)
+
+    @dg.op(
+        name=f"tag__{spec.ident}",
+        pool=translator.pool(spec, "maintain"),
+        out=dg.Out(dg.Nothing),
+        retry_policy=retries(settings),
+    )
+    def tag_table(context: dg.OpExecutionContext, config: NightlyConfig, lake: LakeResource) -> None:
+        if not spec.nightly_tag:
+            context.log.info(f"{spec.name} declares nightly_tag: false")
+        elif _exists(context, lake, spec):
+            name = config.tag or tag_name(day_of(lake.settings, datetime.now(UTC)))
+            observed(context, key, lambda: tag(lake.settings, spec.name, name))
+
+    return tag_table
+
+
+def _expire_op(settings: Settings, spec: TableSpec, translator: PaimonTranslator) -> dg.OpDefinition:
+    key = translator.asset_key(spec)
+
+    @dg.op(
+        name=f"expire__{spec.ident}",
+        pool=translator.pool(spec, "maintain"),
+        ins={"start": dg.In(dg.Nothing)},
+        retry_policy=retries(settings),
+    )
+    def expire_table(
+        context: dg.OpExecutionContext, config: NightlyConfig, lake: LakeResource, spark: SparkResource
+    ) -> None:
+        if _exists(context, lake, spec):
+            observed(context, key, lambda: expire(spark.session, lake.settings, spec.name, dry_run=config.dry_run))
+            _told(context, lambda: expire_rejects(spark.session, lake.settings, spec.name, dry_run=config.dry_run))
+
+    return expire_table
+
+
+def _sweep_op(settings: Settings, spec: TableSpec, translator: PaimonTranslator) -> dg.OpDefinition:
+    key = translator.asset_key(spec)
+
+    @dg.op(name=f"sweep__{spec.ident}", pool=translator.pool(spec, "maintain"), retry_policy=retries(settings))
+    def sweep_table(
+        context: dg.OpExecutionContext, config: SweepConfig, lake: LakeResource, spark: SparkResource
+    ) -> None:
+        if _exists(context, lake, spec):
+            observed(context, key, lambda: sweep(spark.session, lake.settings, spec.name, dry_run=config.dry_run))
+            _told(context, lambda: sweep_rejects(spark.session, lake.settings, spec.name, dry_run=config.dry_run))
+
+    return sweep_table
+
+
+def _told(context: dg.OpExecutionContext, steps: Callable[[], list[StepResult]]) -> None:
+    """Run the steps of a table of rejects, which is no asset, and log what they did."""
+    for result in attempt(steps):
+        context.log.info(result.sentence())
+
+
+def _exists(context: dg.OpExecutionContext, lake: LakeResource, spec: TableSpec) -> bool:
+    if open_lake(lake.settings).table_exists(spec.name):
+        return True
+    context.log.info(f"{spec.name} is not in the lake yet: nothing to do")
+    return False

@@ -1,0 +1,137 @@
+"""Tables: the asset of a declared table, with a step that loads it from its source."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import dagster as dg
+
+from paimon_dagster.column_lineage import lineage_metadata
+from paimon_dagster.factories.checks import check_evaluation
+from paimon_dagster.metadata import materialized, retries, run_properties
+from paimon_dagster.partitions import mapping, partitions_of_run
+from paimon_dagster.resources import LakeResource, SparkResource
+from paimon_dagster.translator import PLAIN, PaimonTranslator
+from paimon_lake.declarations import Settings, TableSpec
+from paimon_lake.declarations.agreement import inputs_of
+from paimon_lake.declarations.sources import DatabaseSource, FilesSource
+from paimon_lake.finding import Finding
+from paimon_lake.protocol import AuditFailed, PipelineError, StepResult
+from paimon_lake.session import Spark
+
+_PASSWORD = re.compile(r"://[^/:]*:[^/]*@")
+"""The user and password of a URL, which are not shown; a container of Azure has no password before its @."""
+
+
+class LoadConfig(dg.Config):
+    """``reload``: load again what was loaded before."""
+
+    reload: bool = False
+
+
+def table_asset(settings: Settings, spec: TableSpec, translator: PaimonTranslator = PLAIN) -> dg.AssetsDefinition:
+    """Return the asset of a declared table with a source; raises SettingsError for inputs that cannot be mapped."""
+    deps, key = dependencies(settings, spec, translator), translator.asset_key(spec)
+    said = translator.asset_spec(settings, spec).replace_attributes(deps=deps)
+
+    @dg.multi_asset(
+        name="__".join(said.key.path),
+        specs=[said],
+        pool=translator.pool(spec, "write"),
+        retry_policy=retries(settings),
+        backfill_policy=dg.BackfillPolicy.multi_run(spec.backfill_per_run) if said.partitions_def else None,
+    )
+    def load(
+        context: dg.AssetExecutionContext, config: LoadConfig, lake: LakeResource, spark: SparkResource
+    ) -> Iterator[dg.AssetCheckEvaluation | dg.MaterializeResult[Any]]:
+        keys = partitions_of_run(context)
+        findings: list[Finding] = []
+
+        def step() -> StepResult:
+            return _load(context, lake.settings, spark.session, spec, keys, config.reload, findings)
+
+        try:
+            done = materialized(context, step, lambda r: lineage_metadata(context, lake.settings, spec, translator, r))
+        finally:
+            # Yielded, because what a step only logs is lost when it fails.
+            yield from [check_evaluation(finding, key) for finding in findings]
+        yield done
+
+    return load
+
+
+def _load(
+    context: dg.AssetExecutionContext,
+    settings: Settings,
+    spark: Spark,
+    spec: TableSpec,
+    keys: Sequence[str] | None,
+    reload: bool,
+    findings: list[Finding],
+) -> StepResult:
+    """Load the table and add the results of the checks that ran inside the load, also when one of them stopped it."""
+    from paimon_lake.loads.load import load_table
+
+    key, properties = run_key(context, spec, keys), run_properties(context)
+    try:
+        result = load_table(spark, settings, spec.name, keys, run_key=key, reload=reload, properties=properties)
+    except AuditFailed as error:
+        findings += error.findings
+        raise
+    findings += result.findings
+    return result
+
+
+def run_key(context: dg.AssetExecutionContext, spec: TableSpec, keys: Sequence[str] | None) -> str:
+    """Return a text that is the same for a step, its retries, and runs that repeat its run."""
+    return " ".join([context.run.root_run_id or context.run.run_id, spec.name, *(keys or ())])
+
+
+def dependencies(
+    settings: Settings, spec: TableSpec, translator: PaimonTranslator = PLAIN
+) -> list[dg.AssetSpec | dg.AssetDep]:
+    """Return the inputs of a table with their partition mappings, or the source outside of the lake."""
+    outside = source_spec(settings, spec, translator)
+    if outside is not None:
+        return [outside]
+    deps: list[dg.AssetSpec | dg.AssetDep] = []
+    for name in inputs_of(spec):
+        found = settings.table(name)
+        deps.append(dg.AssetDep(translator.asset_key(found), partition_mapping=mapping(found, spec)))
+    return deps
+
+
+def source_spec(settings: Settings, spec: TableSpec, translator: PaimonTranslator = PLAIN) -> dg.AssetSpec | None:
+    """Return the files or the database that a table is loaded from as an asset that Dagster does not run."""
+    metadata: dict[str, Any]
+    kind: str
+    match spec.source:
+        case FilesSource() as files:
+            kind = files.format or ""
+            metadata = {
+                "paimon/path": _PASSWORD.sub("://", files.path),
+                "paimon/format": kind or "by the ending of the path",
+            }
+        case DatabaseSource() as database:
+            scheme = database.url.partition("://")[0]
+            kind = {"postgresql": "postgres"}.get(scheme, scheme)
+            metadata = {"paimon/database": _place(settings, database), "paimon/table": database.table or "a query"}
+        case _:
+            return None
+    return dg.AssetSpec(
+        translator.source_key(spec),
+        description=f"where {spec.name} is loaded from",
+        group_name="source",
+        kinds={kind} if kind else set(),
+        metadata=metadata,
+    )
+
+
+def _place(settings: Settings, source: DatabaseSource) -> str:
+    """Return the URL of a database without user and password; only its kind where the URL has another form."""
+    from paimon_lake.sources.database import open_database
+
+    try:
+        return open_database(source.url, table=source.table, query=source.query, folder=settings.folder).place
+    except PipelineError:  # a load says what is wrong; parts of the URL could be those of a password
+        return source.url.partition("://")[0]

@@ -1,0 +1,113 @@
+"""Lake: everything that Dagster loads for one lake, built from the folder of its declarations."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+
+import dagster as dg
+
+from paimon_dagster.factories.checks import table_checks
+from paimon_dagster.factories.compaction import compaction_jobs
+from paimon_dagster.factories.loads import load_jobs, load_schedules
+from paimon_dagster.factories.maintenance import audit_job, nightly_job, nightly_schedule, sweep_job, sweep_schedule
+from paimon_dagster.factories.tables import source_spec, table_asset
+from paimon_dagster.resources import LakeResource, SparkResource, place_of
+from paimon_dagster.sensors.compaction_sensor import compaction_sensor
+from paimon_dagster.sensors.file_sensor import files_sensor
+from paimon_dagster.sensors.stale_sensor import stale_sensor
+from paimon_dagster.translator import PLAIN, PaimonTranslator
+from paimon_lake.declarations import Settings, SettingsError, TableSpec
+
+_NAME = re.compile(r"[A-Za-z0-9_]+\.[A-Za-z0-9_]+")
+
+
+def build_definitions(
+    settings: Settings,
+    translator: PaimonTranslator = PLAIN,
+    *,
+    tables: Sequence[str] | None = None,
+    keep_session: bool = False,
+) -> dg.Definitions:
+    """Return all assets, checks, jobs, schedules and sensors of one lake, or of some of its tables.
+
+    With ``keep_session`` the runs of one process share a Spark session, which ends with the process.
+    Raises SettingsError for declarations that cannot be used together.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dg.BetaWarning)
+        return _definitions(settings, translator, _chosen(settings, tables), keep_session)
+
+
+def _definitions(
+    settings: Settings, translator: PaimonTranslator, chosen: Settings, keep_session: bool
+) -> dg.Definitions:
+    place = place_of(settings)
+    compactions = compaction_jobs(chosen, translator)
+    loads = load_jobs(chosen, translator)
+    nightly, sweeping = nightly_job(chosen, translator), sweep_job(chosen, translator)
+    files = files_sensor(chosen, loads, translator)
+    automation, stale = automation_sensor(chosen, translator), stale_sensor(chosen, loads, translator)
+    return dg.Definitions(
+        assets=table_assets(settings, translator, chosen.tables),
+        asset_checks=table_checks(chosen, translator),
+        jobs=[*compactions.values(), *loads.values(), nightly, sweeping, audit_job(chosen)],
+        schedules=[
+            nightly_schedule(chosen, nightly),
+            sweep_schedule(chosen, sweeping),
+            *load_schedules(chosen, loads, translator),
+        ],
+        sensors=[
+            compaction_sensor(chosen, compactions),
+            *([files] if files is not None else []),
+            *([automation] if automation is not None else []),
+            *([stale] if stale is not None else []),
+        ],
+        resources={"lake": LakeResource(**place), "spark": SparkResource(**place, keep_session=keep_session)},
+        executor=dg.in_process_executor,
+    )
+
+
+def table_assets(
+    settings: Settings, translator: PaimonTranslator, tables: Mapping[str, TableSpec]
+) -> list[dg.AssetsDefinition | dg.AssetSpec]:
+    """Return the assets of tables: those with a source, and others as assets that Dagster does not run."""
+    made: list[dg.AssetsDefinition | dg.AssetSpec] = []
+    for spec in tables.values():
+        if spec.source is not None:
+            outside = source_spec(settings, spec, translator)
+            made += [table_asset(settings, spec, translator), *([outside] if outside is not None else [])]
+        else:
+            made.append(translator.asset_spec(settings, spec))
+    return made
+
+
+def automation_sensor(settings: Settings, translator: PaimonTranslator) -> dg.SensorDefinition | None:
+    """Return the sensor that loads tables when their inputs change; None when no table asks for it."""
+    specs = [spec for spec in settings.tables.values() if translator.automation_condition(spec) is not None]
+    if not specs:
+        return None
+    running = settings.dagster.automation_on
+    return dg.AutomationConditionSensorDefinition(
+        "inputs",
+        target=dg.AssetSelection.assets(*(translator.asset_key(spec) for spec in specs)),
+        minimum_interval_seconds=settings.dagster.sensor_interval_seconds,
+        default_status=dg.DefaultSensorStatus.RUNNING if running else dg.DefaultSensorStatus.STOPPED,
+    )
+
+
+def _chosen(settings: Settings, tables: Sequence[str] | None) -> Settings:
+    """Return the settings with the chosen tables only, after a look at the names of all."""
+    idents: dict[str, str] = {}
+    for name, spec in settings.tables.items():
+        if not _NAME.fullmatch(name):
+            raise SettingsError(f"{name}: Dagster takes only the letters a to z, digits and underscores in names")
+        if spec.ident in idents:
+            raise SettingsError(
+                f"{name} and {idents[spec.ident]} would have the same jobs in Dagster: rename one table"
+            )
+        idents[spec.ident] = name
+    if tables is None:
+        return settings
+    return settings.model_copy(update={"tables": {name: settings.table(name) for name in tables}})

@@ -1,0 +1,80 @@
+"""Partitions: those of declarations as partitions of Dagster, and how the partitions of a table map to its inputs."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+
+import dagster as dg
+
+from paimon_lake.declarations import SettingsError, TableSpec
+from paimon_lake.declarations.agreement import mismatch
+from paimon_lake.declarations.partitions import KEY_FORMATS
+from paimon_lake.declarations.sources import SqlSource
+
+_BY_TIME = {
+    "hour": dg.HourlyPartitionsDefinition,
+    "day": dg.DailyPartitionsDefinition,
+    "week": dg.WeeklyPartitionsDefinition,
+    "month": dg.MonthlyPartitionsDefinition,
+}
+
+
+def partitions_def(spec: TableSpec) -> dg.PartitionsDefinition[str] | None:
+    """Return the partitions of a declaration; None without partitions.
+
+    A week or month exists when it begins between the first and the last day of the declaration.
+    """
+    said = spec.partitions
+    if said is None:
+        return None
+    if said.by == "static":
+        return dg.StaticPartitionsDefinition(list(said.values))
+    if said.by == "dynamic":
+        return dg.DynamicPartitionsDefinition(name=spec.ident)
+    assert said.start is not None
+    made: dg.TimeWindowPartitionsDefinition = _BY_TIME[said.by](
+        start_date=datetime(said.start.year, said.start.month, said.start.day),
+        end_date=None if said.end is None else _after(said.by, said.end),
+        timezone=said.timezone,
+        fmt=KEY_FORMATS[said.by],
+        end_offset=said.end_offset,
+    )
+    return made
+
+
+def _after(by: str, last: date) -> datetime:
+    """Return the end of the last window that begins on or before a day."""
+    day = datetime(last.year, last.month, last.day)
+    if by == "month":
+        return (day.replace(day=28) + timedelta(days=4)).replace(day=1)
+    return day + timedelta(days=7 - day.isoweekday() % 7 if by == "week" else 1)
+
+
+def partitions_of_run(context: dg.AssetExecutionContext) -> list[str] | None:
+    """Return the keys of the partition or the range of partitions that a run is for; None: the whole asset.
+
+    An asset without partitions may be part of a run that is for a partition of other assets.
+    """
+    is_for_some = context.has_partition_key or context.has_partition_key_range
+    return list(context.partition_keys) if is_for_some and context.assets_def.partitions_def is not None else None
+
+
+def mapping(input_spec: TableSpec, output: TableSpec) -> dg.PartitionMapping | None:
+    """Return which partitions of an input a partition of the output needs; None where all are needed anyway.
+
+    Raises SettingsError for partitions that have nothing to do with each other.
+    """
+    of, to = input_spec.partitions, output.partitions
+    if of is None:
+        return None
+    if to is None or (isinstance(output.source, SqlSource) and output.source.read in ("whole", "changes")):
+        return dg.AllPartitionMapping()
+    if why := mismatch(of, to):
+        raise SettingsError(
+            f"{output.name}: its partitions cannot be mapped to those of its input {input_spec.name}: {why}; use the "
+            "same kind of partitions, or none for one of the tables"
+        )
+    same = (of.by, of.start, of.end, of.end_offset) == (to.by, to.start, to.end, to.end_offset)
+    if of.by_time and not same:
+        return dg.TimeWindowPartitionMapping(allow_nonexistent_upstream_partitions=True)
+    return dg.IdentityPartitionMapping()

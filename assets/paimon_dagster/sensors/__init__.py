@@ -1,0 +1,1 @@
+"""Sensors: what requests runs: compactions, new files, stale partitions."""

@@ -1,0 +1,132 @@
+"""Requests for files: which runs load the files that a table's ledger does not have, and what waits for later."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+from paimon_dagster.factories.loads import load_requests
+from paimon_lake.declarations import Settings, TableSpec
+from paimon_lake.declarations.sources import FilesSource
+from paimon_lake.loads.ledger.ledger import Ledger
+from paimon_lake.protocol import some
+
+if TYPE_CHECKING:
+    from paimon_lake.loads.files.file_plan import FilePlan
+    from paimon_lake.sources.files.listing import SourceFile
+
+MOST_REQUESTS = 100
+"""The largest number of runs that one tick requests; the others follow at later ticks."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one tick found for one table."""
+
+    told: str = ""
+    """What is told about the table; empty when there is nothing to say."""
+    state: str | None = None
+    """A digest of what was looked at: while it stays the same, nothing is to do. None: look again at the next tick."""
+    requests: tuple[dg.RunRequest, ...] = ()
+    added: tuple[str, ...] = ()
+    """The dynamic partitions to add."""
+    loads: int = 0
+    """The number of the newest load; it falls when the table is rolled back."""
+    rollbacks: int = 0
+    """How many rollbacks ticks have seen: the keys of runs differ after each, so that files are loaded again."""
+
+
+def listed(settings: Settings, spec: TableSpec) -> list[SourceFile]:
+    """List the files of a table's source."""
+    from paimon_lake.loads.files.source_files import source_files
+
+    assert isinstance(spec.source, FilesSource)
+    return source_files(settings, spec.source, None)
+
+
+def planned(spec: TableSpec, found: Sequence[SourceFile], ledger: Ledger) -> FilePlan:
+    """Return which of the files a load would read now.
+
+    A load that must fail for changed files is planned like one that loads them, so that its run says so.
+    """
+    from paimon_lake.loads.files.file_plan import plan_files
+
+    source = spec.source
+    assert isinstance(source, FilesSource)
+    changed = "load" if source.changed == "fail" else source.changed
+    return plan_files(spec, source.model_copy(update={"changed": changed}), found, ledger.files)
+
+
+def decide(
+    spec: TableSpec,
+    found: Sequence[SourceFile],
+    ledger: Ledger,
+    partitions: dg.PartitionsDefinition[str] | None,
+    state: str,
+    room: int = MOST_REQUESTS,
+    rollbacks: int = 0,
+) -> Look:
+    """Return the runs that load what the ledger does not have, by the rules of the load itself.
+
+    Files of a partition that does not exist yet, such as the current day, wait: the next tick looks again.
+    """
+    from paimon_lake.loads.files.file_plan import split_files
+
+    kept, outside, _ = split_files(spec, found)
+    plan = planned(spec, kept, ledger)
+    told = [_told(spec, plan)] if plan.late or plan.changed else []
+    if outside:
+        paths = some([file.path for file in outside])
+        told.append(f"files outside of the declared partitions, which are not loaded, {len(outside)}: {paths}")
+    if partitions is None:
+        requests = load_requests(spec, None, lambda keys: _run_key(spec, plan.files, rollbacks)) if plan.files else []
+        return _look(requests, told, state, room)
+    by_key: dict[str, list[SourceFile]] = {}
+    for file in plan.files:
+        by_key.setdefault(file.partition or "", []).append(file)
+    known = {key for key in by_key if partitions.has_partition_key(key)}
+    added = sorted(set(by_key) - known) if isinstance(partitions, dg.DynamicPartitionsDefinition) else []
+    waiting = sorted(set(by_key) - known - set(added))
+    if waiting:
+        more = f" and {len(waiting) - 5} more" if len(waiting) > 5 else ""
+        told.append(f"files wait for a partition that does not exist yet: {', '.join(waiting[:5])}{more}")
+    requests = load_requests(
+        spec,
+        sorted({*known, *added}),
+        lambda keys: _run_key(spec, [file for key in keys for file in by_key[key]], rollbacks),
+    )
+    return _look(requests, told, None if waiting else state, room, tuple(added))
+
+
+def _look(
+    requests: Sequence[dg.RunRequest], told: Sequence[str], state: str | None, room: int, added: tuple[str, ...] = ()
+) -> Look:
+    """Return a look with as many runs as there is room for; what it tells stays until files or snapshot change."""
+    kept = tuple(requests[:room])
+    runs = f"{len(kept)} run{'s' * (len(kept) != 1)} requested; one that fails is repeated by hand"
+    told = [*([runs] if kept else []), *told]
+    return Look("; ".join(told), state if len(kept) == len(requests) else None, kept, added)
+
+
+def _told(spec: TableSpec, plan: FilePlan) -> str:
+    from paimon_lake.loads.files.file_plan import advice
+
+    said, names = plan.details, {"late_files": "late files", "changed_files": "changed files"}
+    told = [f"{text}: {said[name]}" for name, text in names.items() if name in said]
+    return "; ".join([*told, *([advice(spec)] if plan.changed else [])])
+
+
+def _run_key(spec: TableSpec, files: Sequence[SourceFile], rollbacks: int) -> str:
+    return f"{spec.name}@{digest_of(files)}{f'@{rollbacks}' if rollbacks else ''}"
+
+
+def digest_of(files: Sequence[SourceFile]) -> str:
+    """Return a digest of the paths and versions of files, in the order of their paths."""
+    found = hashlib.sha256()
+    for file in files:
+        found.update(f"{file.path}\0{file.version}\0".encode("utf-8", "surrogateescape"))
+    return found.hexdigest()[:24]

@@ -1,0 +1,126 @@
+"""Sensor of files: requests a load when files of a table's source are new, and says what is late or changed.
+
+A tick lists the files of every table, which costs no more than the directories that its path can match. The ledger of a
+table is read only when its listing or its snapshot differs from the tick before; the cursor has a digest of both. While
+a load of the table is queued or running, nothing is requested, and the next tick looks again.
+"""
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+
+from paimon_core.errors import PaimonError
+from paimon_dagster.factories.loads import load_job_name
+from paimon_dagster.resources import LakeResource
+from paimon_dagster.sensors.compaction_sensor import in_flight
+from paimon_dagster.sensors.file_requests import MOST_REQUESTS, Look, decide, digest_of, listed
+from paimon_dagster.translator import PLAIN, PaimonTranslator
+from paimon_lake.declarations import Settings, SettingsError, TableSpec
+from paimon_lake.declarations.sources import FilesSource
+from paimon_lake.loads.ledger.ledger import Ledger, read_ledger
+from paimon_lake.protocol import PipelineError
+from paimon_lake.tables import open_lake
+
+if TYPE_CHECKING:
+    from paimon_dagster.factories.loads import Jobs
+
+
+def files_sensor(settings: Settings, jobs: "Jobs", translator: PaimonTranslator = PLAIN) -> dg.SensorDefinition | None:
+    """Return the sensor, one for all tables that declare ``schedule.on: files``; None when there is none.
+
+    Raises SettingsError for a table with partitions whose path has no place for them.
+    """
+    names = [name for name, spec in settings.tables.items() if name in jobs and _waits_for_files(spec)]
+    if not names:
+        return None
+
+    @dg.sensor(
+        name="files",
+        description="Requests a load of each table with new files, and tells which files are late or changed.",
+        jobs=[jobs[name] for name in names],
+        minimum_interval_seconds=settings.dagster.sensor_interval_seconds,
+        default_status=dg.DefaultSensorStatus.RUNNING
+        if settings.dagster.automation_on
+        else dg.DefaultSensorStatus.STOPPED,
+    )
+    def files(context: dg.SensorEvaluationContext, lake: LakeResource) -> dg.SensorResult:
+        before = _seen(context)
+        looks = dict[str, Look]()
+        for name in names:
+            room = MOST_REQUESTS - sum(len(look.requests) for look in looks.values())
+            looks[name] = _looked_at(context, lake.settings, name, before.get(name, Look()), translator, room)
+        requests = [request for look in looks.values() for request in look.requests]
+        told = [f"{name}: {look.told}" for name, look in looks.items() if look.told]
+        for line in told:
+            context.log.info(line)
+        adds = [
+            dg.DynamicPartitionsDefinition(name=lake.settings.table(name).ident).build_add_request(list(look.added))
+            for name, look in looks.items()
+            if look.added
+        ]
+        return dg.SensorResult(
+            run_requests=requests,
+            skip_reason=None if requests else "; ".join(told) or "no new files",
+            cursor=json.dumps(
+                {name: [look.told, look.state, look.loads, look.rollbacks] for name, look in looks.items()}
+            ),
+            dynamic_partitions_requests=adds,
+        )
+
+    return files
+
+
+def _waits_for_files(spec: TableSpec) -> bool:
+    if spec.schedule is None or spec.schedule.on != "files":
+        return False
+    assert isinstance(spec.source, FilesSource)
+    if spec.partitions is not None and "{" not in spec.source.path:
+        raise SettingsError(
+            f"{spec.name}: source.path {spec.source.path!r} needs a place for the partition, such as {{date}}, so that "
+            "the sensor knows which partition a new file belongs to"
+        )
+    return True
+
+
+def _looked_at(
+    context: dg.SensorEvaluationContext,
+    settings: Settings,
+    name: str,
+    before: Look,
+    translator: PaimonTranslator,
+    room: int,
+) -> Look:
+    """Return what is to do for one table; an error of its files or metadata is told and stops no other table."""
+    spec, catalog = settings.table(name), open_lake(settings)
+    unknown = replace(before, state=None, requests=(), added=())
+    try:
+        found = listed(settings, spec)
+        table = catalog.table(name) if catalog.table_exists(name) else None
+        snapshot = table.latest_snapshot() if table is not None else None
+        state = f"{digest_of(found)}@{snapshot.id if snapshot is not None else 0}"
+        if before.state == state:
+            return before
+        if in_flight(context.instance, load_job_name(spec)):
+            return replace(unknown, told="a load is queued or running")
+        ledger = read_ledger(table) if table is not None else Ledger()
+        rollbacks = before.rollbacks + (ledger.number < before.loads)
+        if ledger.lost:
+            told = f"{ledger.lost.sentence()}: load the whole table first"
+            return replace(unknown, told=told, state=state, loads=ledger.number, rollbacks=rollbacks)
+        partitions = translator.partitions_def(spec)
+        with dg.partition_loading_context(dynamic_partitions_store=context.instance):
+            look = decide(spec, found, ledger, partitions, state, room, rollbacks)
+        return replace(look, loads=ledger.number, rollbacks=rollbacks)
+    except (PipelineError, PaimonError) as error:
+        return replace(unknown, told=str(error))
+
+
+def _seen(context: dg.SensorEvaluationContext) -> dict[str, Look]:
+    """Return what the tick before found, as far as the cursor keeps it."""
+    kept: dict[str, Any] = json.loads(context.cursor or "{}")
+    return {
+        name: Look(told, state, loads=loads, rollbacks=rollbacks)
+        for name, (told, state, loads, rollbacks) in kept.items()
+    }

@@ -1,0 +1,160 @@
+"""SqlLock: the lock of Paimon's JDBC catalog, one row for each table, and the publishers that use it (format 14.8).
+
+A lock is valid for as long as its owner was prepared to wait for it. A writer that is paused for longer can lose the
+lock. So the lock only protects against writers that do not create snapshots exclusively; the publisher does, in
+addition to the lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
+
+from paimon_core.catalog.identifier import Identifier
+from paimon_core.catalog.sql.connection import SQLITE, SqlConnection
+from paimon_core.catalog.sql.names import LOCKS, SqlNames, table_properties
+from paimon_core.errors import InvalidRequest, PaimonError, StorageError, TableNotFound
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.stores.schema_store import SchemaPublisher, SchemaStore
+from paimon_core.metadata.stores.snapshot_store import Publisher
+from paimon_core.schema import TableSchema
+from paimon_core.storage.paths import MAIN
+from paimon_core.storage.storage import Storage
+
+FIRST_PAUSE_MILLIS = 10
+LONGEST_ID = 255
+
+
+@dataclass(frozen=True)
+class SqlLock:
+    """The locks of the tables of one catalog."""
+
+    connection: SqlConnection
+    key: str
+    timeout_millis: int
+    """How long to wait for a lock, and how long a lock that is not released is valid, in milliseconds."""
+    max_sleep_millis: int
+    sleep: Callable[[float], None] = field(default=time.sleep, compare=False, repr=False)
+
+    @contextlib.contextmanager
+    def held(self, *names: Identifier) -> Iterator[None]:
+        """Hold the locks of these tables, always taken in the same order; raises StorageError when one is not free."""
+        with contextlib.ExitStack() as stack:
+            for name in sorted(set(names), key=lambda n: (n.database, n.table)):
+                stack.enter_context(self._one(f"{self.key}.{name.database}.{name.table}"))
+            yield
+
+    @contextlib.contextmanager
+    def _one(self, lock_id: str) -> Iterator[None]:
+        if len(lock_id) > LONGEST_ID:
+            raise InvalidRequest(f"lock {lock_id!r:.80} has {len(lock_id)} characters, the limit is {LONGEST_ID}")
+        stamp = self._acquire(lock_id)
+        try:
+            yield
+        finally:
+            with contextlib.suppress(PaimonError):  # the work is done, and the lock expires
+                self._release(lock_id, stamp)
+
+    def _acquire(self, lock_id: str) -> str:
+        """Wait for the lock, doubling the pauses; return the time in its row at which it was taken."""
+        waited, pause = 0, FIRST_PAUSE_MILLIS
+        while True:
+            stamp = self._try(lock_id)
+            if stamp is not None:
+                return stamp
+            if waited > self.timeout_millis:
+                raise StorageError(
+                    f"lock {lock_id} of catalog database {self.connection} was not free within "
+                    f"{self.timeout_millis} ms (option lock-acquire-timeout); nothing was written",
+                    lock=lock_id,
+                )
+            pause = min(pause, self.max_sleep_millis)
+            self.sleep(pause / 1000)
+            waited += pause
+            pause *= 2
+
+    def _try(self, lock_id: str) -> str | None:
+        seconds = self.timeout_millis // 1000
+        try:
+            with self.connection.transaction() as connection:
+                connection.execute(sa.delete(LOCKS).where(LOCKS.c.lock_id == lock_id, self._is_stale(connection)))
+                connection.execute(sa.insert(LOCKS).values(lock_id=lock_id, expire_time_seconds=seconds))
+                return str(connection.execute(sa.select(_taken_at).where(LOCKS.c.lock_id == lock_id)).scalar_one())
+        except IntegrityError:
+            return None
+
+    def _release(self, lock_id: str, stamp: str) -> None:
+        """Delete this process's row; the row of a process that took the lock after it expired is kept."""
+        with self.connection.transaction() as connection:
+            connection.execute(sa.delete(LOCKS).where(LOCKS.c.lock_id == lock_id, _taken_at == stamp))
+
+    def _is_stale(self, connection: sa.Connection) -> sa.ColumnElement[bool]:
+        if connection.dialect.name == SQLITE:
+            age = sa.cast(sa.func.strftime("%s", "now"), sa.BigInteger) - sa.cast(
+                sa.func.strftime("%s", LOCKS.c.acquired_at), sa.BigInteger
+            )
+        else:
+            age = sa.extract("epoch", sa.func.localtimestamp() - LOCKS.c.acquired_at)
+        return age > LOCKS.c.expire_time_seconds
+
+
+_taken_at = sa.cast(LOCKS.c.acquired_at, sa.String)
+
+
+@dataclass(frozen=True)
+class LockedPublisher(Publisher):
+    """Creates snapshot files under the table's lock, because some writers do not create them exclusively."""
+
+    storage: Storage
+    lock: SqlLock
+    name: Identifier
+
+    def publish(self, path: str, snapshot: Snapshot, base: Snapshot | None) -> bool:
+        """Return True when the file was created, False when a concurrent writer has used the id.
+
+        Raises StorageError when the lock was not free in time, TableNotFound when the table was renamed or dropped (no
+        file was created in these cases), CommitStateUnknown.
+        """
+        with self.lock.held(self.name):
+            if not SqlNames(self.lock.connection, self.lock.key).has(self.name):
+                raise TableNotFound(
+                    f"table {self.name} was renamed or dropped by another process: nothing was committed",
+                    table=str(self.name),
+                )
+            return self.storage.create_exclusive(path, snapshot.to_json().encode())
+
+
+@dataclass(frozen=True)
+class SqlSchemaPublisher(SchemaPublisher):
+    """Creates schema files under the table's lock, and updates the properties of the table in the database."""
+
+    lock: SqlLock
+    name: Identifier
+
+    def publish(self, schemas: SchemaStore, schema: TableSchema, changes: Sequence[Any]) -> bool:
+        """Return True when the file was created, False when a concurrent writer has used the id.
+
+        After an interruption the properties may be older than the schema; the next alteration updates them. Raises
+        StorageError when the lock was not free in time, TableNotFound when the table was renamed or dropped (no file
+        was created in these cases), CommitStateUnknown.
+        """
+        names = SqlNames(self.lock.connection, self.lock.key)
+        if schemas.paths.branch == MAIN:
+            table_properties(schema)
+        with self.lock.held(self.name):
+            if not names.has(self.name):
+                raise TableNotFound(
+                    f"table {self.name} was renamed or dropped by another process: nothing was changed",
+                    table=str(self.name),
+                )
+            if not schemas.publish(schema):
+                return False
+            if schemas.paths.branch == MAIN:
+                names.replace_properties(self.name, schema)
+            return True

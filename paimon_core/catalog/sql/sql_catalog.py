@@ -1,0 +1,310 @@
+"""SqlCatalog: names in a SQL database, in the format of Paimon's JDBC catalog, files below one warehouse (format 14.8).
+
+The name and the files of a table change one after the other. After an interruption a name never refers to files of
+another table, files without a name are not changed, and repeating the call completes the operation:
+
+- create: the files, then the name;   - rename: the name, then the files;
+- drop: a mark in the files, the name, then the files.
+
+These operations take the locks of the tables that they change, even when commits take no locks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+
+from paimon_core.catalog.catalog import Catalog
+from paimon_core.catalog.definition import check_definition, is_same_definition
+from paimon_core.catalog.identifier import Identifier
+from paimon_core.catalog.names import check_target, new_name
+from paimon_core.catalog.options import CACHE_OPTIONS, SQL_OPTIONS, parse_catalog_options
+from paimon_core.catalog.relocate import relocate
+from paimon_core.catalog.sql.connection import SqlConnection
+from paimon_core.catalog.sql.lock import LockedPublisher, SqlLock, SqlSchemaPublisher
+from paimon_core.catalog.sql.names import SqlNames, table_properties
+from paimon_core.catalog.table_removal import has_drop_mark, is_interrupted_drop, mark_dropped, remove_files
+from paimon_core.catalog.warehouse_tables import TableLocations, no_database, no_table, not_empty
+from paimon_core.errors import AlreadyExists, StorageError, TableNotFound
+from paimon_core.group.group import Group
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.stores.manifest_cache import ManifestCache
+from paimon_core.metadata.stores.snapshot_store import Publisher
+from paimon_core.schema import TableSchema
+from paimon_core.storage.external_roots import NO_ROOTS, ExternalRoots
+from paimon_core.storage.fsspec_storage import confined
+from paimon_core.storage.paths import database_path, identifier
+from paimon_core.storage.storage import Storage
+from paimon_core.table.table import Table
+
+
+@dataclass(frozen=True)
+class SqlCatalog(Catalog):
+    """The tables whose names a SQL database contains; ``SqlCatalog.open`` connects to it."""
+
+    storage: Storage
+    warehouse: str
+    location: str = field(repr=False)
+    """The warehouse as the user wrote it; Java reads it in the properties of databases."""
+    names: SqlNames
+    lock: SqlLock = field(repr=False)
+    commits_locked: bool
+    roots: ExternalRoots = NO_ROOTS
+    """The directories in which data files outside of the tables may be."""
+    given: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """The options with which the catalog was opened, without secrets."""
+    manifests: ManifestCache = field(default_factory=ManifestCache, repr=False, compare=False)
+    _places: TableLocations = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_places", TableLocations(self.storage, self.warehouse, self.roots, self.manifests))
+
+    @staticmethod
+    def open(
+        storage: Storage,
+        warehouse: str,
+        location: str,
+        uri: str,
+        options: Mapping[str, str] | None = None,
+        roots: ExternalRoots | None = None,
+    ) -> SqlCatalog:
+        """Connect to the database and create the tables of the catalog that are missing.
+
+        Raises InvalidRequest, InvalidOption and UnsupportedFeature, which name the wrong argument, StorageError when
+        the database cannot be reached.
+        """
+        values = parse_catalog_options(options, (*SQL_OPTIONS, *CACHE_OPTIONS), "sql")
+        connection = SqlConnection.to(uri, values["request-timeout"])
+        names = SqlNames(connection, values["catalog-key"])
+        names.prepare()
+        lock = SqlLock(connection, names.key, values["lock-acquire-timeout"], values["lock-check-max-sleep"])
+        enabled = values["lock.enabled"]
+        return SqlCatalog(
+            storage,
+            warehouse,
+            location,
+            names,
+            lock,
+            not storage.is_local if enabled is None else enabled,
+            roots or NO_ROOTS,
+        )
+
+    @property
+    def _label(self) -> str:
+        return f"catalog {self.names.key} of {self.names.connection}"
+
+    # -- databases
+
+    def create_database(self, name: str, *, ignore_if_exists: bool = False) -> None:
+        """Create a database; its directory is created with its first table."""
+        if self.database_exists(name):
+            if ignore_if_exists:
+                return
+            raise AlreadyExists(f"database {name} already exists", database=name)
+        new_name(name, "database", self.list_databases())
+        try:
+            self.names.add_database(name, f"{self.location.rstrip('/')}/{name}.db")
+        except AlreadyExists:
+            if not ignore_if_exists:
+                raise
+
+    def database_exists(self, name: str) -> bool:
+        """Whether the database exists."""
+        return self.names.has_database(identifier(name, "database"))
+
+    def list_databases(self) -> list[str]:
+        """Return the names of all databases, sorted."""
+        return self.names.databases()
+
+    def drop_database(self, name: str, *, cascade: bool = False, ignore_if_missing: bool = False) -> None:
+        """Delete a database; with ``cascade`` first its tables, one by one. Files that belong to no table are kept."""
+        if not self.database_exists(name):
+            if ignore_if_missing:
+                return
+            raise no_database(name, self._label, self.list_databases())
+        tables = self.list_tables(name)
+        if tables and not cascade:
+            raise not_empty(name, tables)
+        for table in tables:
+            self.drop_table(f"{name}.{table}", ignore_if_missing=True)
+        self.names.remove_database(name)
+        directory = database_path(self.warehouse, name)
+        if not self.storage.list(directory):
+            self.storage.delete_directory(directory)
+
+    def _check_database(self, name: str) -> None:
+        if not self.database_exists(name):
+            raise no_database(name, self._label, self.list_databases())
+
+    # -- tables
+
+    def list_tables(self, database: str) -> list[str]:
+        """Return the names of the tables of a database, sorted."""
+        self._check_database(database)
+        return self.names.tables(database)
+
+    def table_exists(self, name: str) -> bool:
+        """Whether the table, or the branch of it, exists."""
+        found = Identifier.parse(name)
+        return self.names.has(found) and self._places.has_files(found)
+
+    def table(self, name: str) -> Table:
+        """Open a table, or a branch of it; raises StorageError, with what to do, for a name without files."""
+        found = Identifier.parse(name)
+        main = Identifier(found.database, found.table)
+        if not self.names.has(main):
+            self._check_database(found.database)
+            raise no_table(main, self._label, self.list_tables(found.database))
+        schema = self._places.schemas(main).latest()
+        if schema is None and has_drop_mark(self.storage, self._places.root(main)):
+            raise TableNotFound(f"the drop of table {main} was interrupted: call drop_table to complete it", table=name)
+        if schema is None:
+            raise StorageError(
+                f"{self._label} contains table {main}, but {self._places.root(main)} contains no schema. Either a "
+                "rename was interrupted (rename_table with the same names completes it), or the files are missing "
+                "(call drop_table)",
+                table=name,
+            )
+        return self._places.open(found, schema, self._publisher(main), SqlSchemaPublisher(self.lock, main))
+
+    def _create_table(self, identifier: Identifier, schema: TableSchema, ignore_if_exists: bool) -> Table:
+        """Create the schema file, then add the name."""
+        context = self._places.context(identifier, schema, self._publisher(identifier))
+        check_definition(context)
+        table_properties(schema)
+        self._check_database(identifier.database)
+        with self.lock.held(identifier):
+            if not self.names.has(identifier):
+                new_name(identifier.table, "table", self.names.tables(identifier.database))
+                self._check_no_view(identifier)
+                first = self._first_schema(context)
+                self.names.add(identifier, first)
+                schemas = SqlSchemaPublisher(self.lock, identifier)
+                return self._places.open(identifier, first, self._publisher(identifier), schemas)
+        if ignore_if_exists:
+            return self.table(str(identifier))
+        is_half = has_drop_mark(self.storage, self._places.root(identifier))
+        what = "has a drop that was interrupted: call drop_table to complete it" if is_half else "already exists"
+        raise AlreadyExists(f"table {identifier} {what}", table=str(identifier))
+
+    def _first_schema(self, context: TableContext) -> TableSchema:
+        """Create schema-0, or use that of an interrupted call with the same arguments; raises AlreadyExists."""
+        found = self._first_files(context)
+        if not found and context.schemas.publish(context.schema):
+            return context.schema
+        existing = context.schemas.latest()
+        if existing is None or not self._is_left_over(context, existing):
+            raise AlreadyExists(
+                f"{context.paths.root} contains files of a table that {self._label} does not name: register_table adds "
+                "its name, rename_table completes an interrupted rename. After an interrupted drop, or a drop with a "
+                f"concurrent commit, call drop_table({context.name!r}), which deletes the rest, then create the "
+                "table again",
+                table=context.name,
+            )
+        return existing
+
+    def _is_left_over(self, context: TableContext, existing: TableSchema) -> bool:
+        """Whether the directory contains only this first schema, and no interrupted rename of a table may need it."""
+        return (
+            self._first_files(context) == [context.paths.schema(0)]
+            and is_same_definition(existing, context.schema)
+            and all(
+                self._places.has_files(Identifier(database, table))
+                for database in self.names.databases()
+                for table in self.names.tables(database)
+            )
+        )
+
+    def _first_files(self, context: TableContext) -> list[str]:
+        """Return up to two files of the table's directory, without temporary files of writers that were interrupted."""
+        paths = (f.path for f in self.storage.walk(context.paths.root) if not f.name.startswith("."))
+        return list(islice(paths, 2))
+
+    def register_table(self, name: str) -> Table:
+        """Add the name of a table whose files are in its directory, for example after the loss of this catalog.
+
+        Raises TableNotFound when there are no files, AlreadyExists, DatabaseNotFound.
+        """
+        found = Identifier.of_table(name, "register")
+        self._check_database(found.database)
+        with self.lock.held(found):
+            schema = self._places.schemas(found).latest()
+            if schema is None:
+                raise no_table(found, self._places.root(found), [])
+            new_name(found.table, "table", self.names.tables(found.database))
+            self._check_no_view(found)
+            self.names.add(found, schema)
+        return self.table(name)
+
+    def drop_table(self, name: str, *, ignore_if_missing: bool = False) -> None:
+        """Delete a table: write a mark, delete the name, then all files. Also completes an interrupted drop.
+
+        Files of a table that the catalog does not name are kept, unless they have the mark or no schema.
+        """
+        found = Identifier.of_table(name, "drop")
+        root = self._places.root(found)
+        with self.lock.held(found):
+            is_named = self.names.has(found)
+            if is_named or is_interrupted_drop(self.storage, root):
+                mark_dropped(self.storage, root)
+                self.names.remove(found)
+                remove_files(self.storage, root)
+                return
+        if not ignore_if_missing:
+            self._check_database(found.database)
+            raise no_table(found, self._label, self.list_tables(found.database))
+
+    def group(self, name: str) -> Group:
+        """Return a group of tables that are published together; the first publish creates it."""
+        return Group(self, name)
+
+    def rename_table(self, name: str, to: str) -> None:
+        """Rename a table, then move its files; repeating the call completes an interrupted rename.
+
+        No process may write to the table at the same time, unless all commit under the lock (option lock.enabled).
+        """
+        source, target = Identifier.of_table(name, "rename"), Identifier.of_table(to, "rename a table to")
+        if source == target:
+            raise AlreadyExists(f"table {to} already exists", table=to)
+        self._check_database(source.database)
+        self._check_database(target.database)
+        with self.lock.held(source, target):
+            if not self.names.has(source):
+                if not self._is_interrupted_rename(source, target):
+                    raise no_table(source, self._label, self.names.tables(source.database))
+            else:
+                tables = self.names.tables(target.database)
+                check_target(source, target, tables)
+                self._check_no_view(target)
+                if target.table not in tables and self.storage.list(self._places.root(target)):
+                    raise AlreadyExists(f"{self._places.root(target)} contains files that belong to no table", table=to)
+                self.names.rename(source, target)
+            self._move_files(source, target)
+
+    def _is_interrupted_rename(self, source: Identifier, target: Identifier) -> bool:
+        return self.names.has(target) and not self._places.has_files(target) and self._places.has_files(source)
+
+    def _move_files(self, source: Identifier, target: Identifier) -> None:
+        try:
+            relocate(self.storage, self._places.root(source), self._places.root(target))
+        except StorageError as error:
+            if self._places.has_files(source) and not self.storage.list(self._places.root(target)):
+                self.names.rename(target, source)  # no file has moved: undo the rename
+                raise
+            raise StorageError(
+                f"table {source} is renamed to {target}, but not all of its files are moved: repeat rename_table: "
+                f"{error}",
+                table=str(target),
+            ) from error
+
+    def _check_no_view(self, name: Identifier) -> None:
+        if self.names.has_view(name):
+            raise AlreadyExists(f"a view with the name {name} already exists", table=str(name))
+
+    def _publisher(self, name: Identifier) -> Publisher | None:
+        return (
+            LockedPublisher(confined(self.storage, self._places.root(name)), self.lock, name)
+            if self.commits_locked
+            else None
+        )

@@ -1,0 +1,1 @@
+"""BinaryRow: the encoding of partitions, keys and statistics, and the hashes of rows (format 5, 6)."""

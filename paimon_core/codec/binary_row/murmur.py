@@ -1,0 +1,29 @@
+"""MurmurHash3 of bytes, 32 bits with seed 0, as Guava computes it for the directories of external paths (format 1.4).
+
+Bucket hashes are another variant, which ``codec.binary_row.bucket_hash`` computes over whole columns.
+"""
+
+from __future__ import annotations
+
+_MASK = 0xFFFFFFFF
+
+
+def murmur3(data: bytes) -> int:
+    """Return the hash as an unsigned number; for single short texts."""
+    state = 0
+    end = len(data) & ~3
+    for at in range(0, end, 4):
+        state = _rotated(state ^ _mixed(int.from_bytes(data[at : at + 4], "little")), 13)
+        state = (state * 5 + 0xE6546B64) & _MASK
+    state ^= _mixed(int.from_bytes(data[end:], "little")) ^ len(data)
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        state = ((state ^ (state >> shift)) * factor) & _MASK
+    return state ^ (state >> 16)
+
+
+def _mixed(word: int) -> int:
+    return (_rotated(word * 0xCC9E2D51 & _MASK, 15) * 0x1B873593) & _MASK
+
+
+def _rotated(word: int, count: int) -> int:
+    return (word << count | word >> (32 - count)) & _MASK

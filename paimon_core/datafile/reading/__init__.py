@@ -1,0 +1,1 @@
+"""Reading of one data file: row groups, chosen rows, filters, decoding (format 7)."""

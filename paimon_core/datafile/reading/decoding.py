@@ -1,0 +1,54 @@
+"""Decoding: decodes some columns of an open data file and converts them to the types of the reading schema."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from paimon_core.datafile.evolution.column_mapping import Source
+from paimon_core.datafile.file_format import FileInput
+from paimon_core.datafile.reading.read_counts import ReadCounts
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """One open file and the settings of its read, which are those of ``reader.read_batches``."""
+
+    held: FileInput
+    path: str
+    batch_rows: int
+    batch_bytes: int
+    use_threads: bool
+    verify_checksums: bool
+    encoded: Collection[str]
+    counts: ReadCounts | None
+
+    def arrays(self, sources: Sequence[Source], groups: list[int] | None) -> Iterator[tuple[int, list[pa.Array]]]:
+        """Yield the row count and the columns of each batch of these row groups (None: all), in file order."""
+        wanted = {s.column: s.stored for s in sources if s.column is not None}
+        for count, arrays in self.held.batches(
+            wanted,
+            groups,
+            batch_rows=self.batch_rows,
+            batch_bytes=self.batch_bytes,
+            use_threads=self.use_threads,
+            verify_checksums=self.verify_checksums,
+        ):
+            if self.counts is not None:
+                for name, array in arrays.items():
+                    self.counts.add_decoded(name, count, array.nbytes)
+            yield count, [self._converted(s, arrays, count) for s in sources]
+
+    def _converted(self, source: Source, arrays: Mapping[str, pa.Array], rows: int) -> pa.Array:
+        if source.column is None:
+            return pa.nulls(rows, source.wanted.type.to_arrow())
+        return source.convert(arrays[source.column], self.path, encoded=source.wanted.name in self.encoded)
+
+
+def batch_of(schema: pa.Schema, arrays: Sequence[pa.Array]) -> pa.RecordBatch:
+    """Return arrays as a batch; arrays that are dictionaries change the types of ``schema``."""
+    if any(pa.types.is_dictionary(a.type) for a in arrays):
+        schema = pa.schema([f.with_type(a.type) for f, a in zip(schema, arrays, strict=True)])
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -1,0 +1,131 @@
+"""Matching rows: reads the rows of a file that a filter selects, and decodes as little else as possible (format 8.8).
+
+Row groups whose statistics exclude the filter are not decoded. In the others the columns of the filter are decoded
+first; the other columns only from the first to the last batch of a row group with a selected row. Arrow does not expose
+the page index of Parquet, so that pages before a selected row are decoded too, and dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import accumulate
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.codec.arrays import Mask, Positions
+from paimon_core.datafile.evolution.column_mapping import Source
+from paimon_core.datafile.file_format import ColumnRange, FileInput
+from paimon_core.datafile.reading.chosen_rows import ChosenRows
+from paimon_core.datafile.reading.decoding import Decoding, batch_of
+from paimon_core.errors import CorruptTable
+from paimon_core.predicate import BoundPredicate
+from paimon_core.predicate.row_mask import row_mask
+
+_NEAR_ROWS = 1 << 13
+
+
+def groups_that_may_match(held: FileInput, sources: Sequence[Source], where: BoundPredicate) -> list[int] | None:
+    """Return the row groups that may contain a selected row, by their statistics; None: the file has no row groups.
+
+    Statistics are used for columns whose values are read as they are stored, under any name.
+    """
+    sizes = held.row_group_rows
+    if not sizes:
+        return None
+    known: dict[str, Sequence[ColumnRange]] = {}
+    for source in sources:
+        name = source.wanted.name
+        if name not in where.columns:
+            continue
+        if source.column is None:
+            known[name] = [(None, None, rows) for rows in sizes]
+        elif source.cast is None and held.schema.field(source.column).type == source.wanted.type.to_arrow():
+            known[name] = held.bounds(source.column, source.wanted.type)
+    return [
+        at
+        for at, rows in enumerate(sizes)
+        if where.may_match({name: ranges[at] for name, ranges in known.items() if ranges}, rows)
+    ]
+
+
+def matching_batches(
+    decoding: Decoding, sources: Sequence[Source], schema: pa.Schema, chosen: ChosenRows, where: BoundPredicate
+) -> Iterator[tuple[int, pa.RecordBatch | None]]:
+    """Yield the number of rows tested, and batches of those of the ``chosen`` rows that ``where`` selects."""
+    tested = [at for at, s in enumerate(sources) if s.wanted.name in where.columns]
+    rest = [at for at in range(len(sources)) if at not in tested]
+    if not rest or not chosen.group_rows or not any(sources[at].column for at in tested):
+        tested, rest = list(range(len(sources))), []
+    cursor = _Cursor(decoding, [sources[at] for at in rest], chosen)
+    names = [sources[at].wanted.name for at in tested]
+    number = 0
+    for count, arrays in decoding.arrays([sources[at] for at in tested], chosen.groups):
+        selected = _selected(where, pa.RecordBatch.from_arrays(arrays, names), chosen.live_rows(number, count))
+        yield count, None
+        for start, end, others in cursor.pieces(number + np.flatnonzero(selected)):
+            at, rows = start - number, end - start
+            columns = dict(zip(rest, others, strict=True))
+            columns.update((place, a.slice(at, rows)) for place, a in zip(tested, arrays, strict=True))
+            batch = batch_of(schema, [columns[place] for place in range(len(sources))])
+            batch = chosen.with_position(batch, start)
+            kept = selected[at : at + rows]
+            yield 0, batch if kept.all() else batch.filter(pa.array(kept))
+        number += count
+
+
+def _selected(where: BoundPredicate, rows: pa.RecordBatch, live: Mask | None) -> Mask:
+    if live is not None and not live.any():
+        return live
+    found = row_mask(where, rows)
+    return found if live is None else found & live
+
+
+class _Cursor:
+    """Decodes the columns that the filter does not need, only forward and only in row groups that are asked for."""
+
+    def __init__(self, decoding: Decoding, sources: Sequence[Source], chosen: ChosenRows) -> None:
+        self._decoding = decoding
+        self._sources = sources
+        self._groups = list(range(len(chosen.group_rows))) if chosen.groups is None else chosen.groups
+        self._starts = np.array([0, *accumulate(chosen.group_rows[at] for at in self._groups)] if sources else [0])
+        self._group = -1
+        self._batches: Iterator[tuple[int, list[pa.Array]]] = iter(())
+        self._held: list[pa.Array] = []
+        self._from = self._to = 0
+        """The numbers of the held rows."""
+
+    def pieces(self, hits: Positions) -> Iterator[tuple[int, int, list[pa.Array]]]:
+        """Yield the columns of ranges of rows that contain the rows ``hits``, which are above those of the last call.
+
+        Each piece has the number of its first row and that after its last. Row groups without a hit are not decoded.
+        """
+        if not self._sources:
+            if len(hits):
+                yield int(hits[0]), int(hits[-1]) + 1, []
+            return
+        groups = np.searchsorted(self._starts, hits, side="right") - 1
+        for group in np.unique(groups):
+            first, last = np.searchsorted(groups, [group, group + 1])
+            yield from self._range(int(group), int(hits[first]), int(hits[last - 1]) + 1)
+
+    def _range(self, group: int, start: int, end: int) -> Iterator[tuple[int, int, list[pa.Array]]]:
+        if group != self._group:
+            self._group = group
+            # Small batches, so that little is decoded behind rows that are near each other, as in a sorted file.
+            is_near = 2 * (end - start) < self._starts[group + 1] - self._starts[group]
+            rows = min(_NEAR_ROWS, self._decoding.batch_rows) if is_near else self._decoding.batch_rows
+            decoding = replace(self._decoding, batch_rows=rows)
+            self._batches = decoding.arrays(self._sources, [self._groups[group]])
+            self._from = self._to = int(self._starts[group])
+        while start < end:
+            while self._to <= start:
+                count, self._held = next(self._batches, (0, []))
+                if not count:
+                    path = self._decoding.path
+                    raise CorruptTable(f"data file {path} has columns with different numbers of rows", path=path)
+                self._from, self._to = self._to, self._to + count
+            until = min(end, self._to)
+            yield start, until, [array.slice(start - self._from, until - start) for array in self._held]
+            start = until

@@ -1,0 +1,69 @@
+"""Row groups: the key range of each row group of a sorted file, from the statistics in its footer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from paimon_core.codec.parquet.thrift import parse_struct
+from paimon_core.datafile.formats import format_of
+from paimon_core.datafile.parquet.footer import chunk_bounds, has_column, read_footer, row_group_count
+from paimon_core.datafile.parquet.stored_bounds import stored_value
+from paimon_core.datafile.reading.reader import opened
+from paimon_core.schema import KEY_PREFIX, DataField
+from paimon_core.storage.storage import Storage
+from paimon_core.types import BINARY_ROOTS, DataType
+
+_BOOLEAN, _INT32, _INT64 = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRange:
+    """The minimum and maximum key of a row group, as storage values of the first key columns; () when unknown.
+
+    Every column in the range except the last one is constant in the row group.
+    """
+
+    low: tuple[Any, ...] = ()
+    high: tuple[Any, ...] = ()
+
+
+def row_group_keys(storage: Storage, path: str, key_fields: Sequence[DataField]) -> list[KeyRange]:
+    """Return the key range of each row group of the file at ``path``, which is sorted by ``key_fields``.
+
+    A file in a format other than Parquet counts as one row group with an unknown key range. Statistics are stored by
+    column, so a column bounds the key only if the columns before it are constant. Raises CorruptTable for a file that
+    is missing or not a valid Parquet file, StorageError when the store fails.
+    """
+    if format_of(path) != "parquet":
+        return [KeyRange()]
+    with opened(storage, path) as source:
+        footer = parse_struct(read_footer(source))
+        ranges = [KeyRange()] * row_group_count(footer)
+        is_open = [True] * len(ranges)
+        for field in key_fields:
+            # A file may have no key columns (option data-file.thin-mode).
+            name = field.name if has_column(footer, field.name) else field.name.removeprefix(KEY_PREFIX)
+            for at, bounds in enumerate(chunk_bounds(footer, name)):
+                kind, minimum, maximum = bounds or (0, None, None)
+                low, high = _value(minimum, kind, field.type), _value(maximum, kind, field.type)
+                is_open[at] = is_open[at] and low is not None and high is not None
+                if is_open[at]:
+                    ranges[at] = KeyRange((*ranges[at].low, low), (*ranges[at].high, high))
+                    is_open[at] = low == high
+        return ranges
+
+
+def _value(raw: bytes | None, physical: int, dtype: DataType) -> Any:
+    """Return a footer's value as a storage value; None when unknown.
+
+    Also None for types that Paimon orders differently from Parquet, and for text cut inside a character.
+    """
+    if raw is None:
+        return None
+    if physical == _BOOLEAN:
+        return stored_value(bool(raw[0]), dtype)
+    if physical in (_INT32, _INT64):
+        return stored_value(int.from_bytes(raw, "little", signed=True), dtype)
+    return None if dtype.root in BINARY_ROOTS else stored_value(raw, dtype)

@@ -1,0 +1,1 @@
+"""Checks of files: data files with their rows, statistics, indexes and keys."""

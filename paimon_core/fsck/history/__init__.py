@@ -1,0 +1,1 @@
+"""Checks of the history: snapshots, references, compactions and changelogs."""

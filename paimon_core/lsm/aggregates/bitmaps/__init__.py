@@ -1,0 +1,1 @@
+"""Aggregate functions whose values are sketches or bitmaps, and their forms in bytes (format 9.6)."""

@@ -1,0 +1,76 @@
+"""collect: joins all arrays into one, optionally without duplicate elements (format 9.7).
+
+A retract removes, for each of its elements, one equal element, the earliest first; an element that is not in the array
+is ignored. Distinct elements are in the order in which they were first seen; Java's order is that of a hash table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.lsm.aggregates.aggregate import Aggregate, Retracts
+from paimon_core.lsm.aggregates.collections.entries import Entries, after_last, by_first, entries
+from paimon_core.lsm.aggregates.collections.value_codes import Numbers, is_valid, same_object, same_row
+from paimon_core.lsm.aggregates.column_rules import check_options, check_type
+from paimon_core.lsm.gather import Flags, Positions
+from paimon_core.lsm.key_groups import Groups
+from paimon_core.options import FieldOptions
+from paimon_core.schema import DataField
+from paimon_core.types import TypeRoot
+
+
+@dataclass(frozen=True, slots=True)
+class Collect:
+    """``distinct``: each element once."""
+
+    distinct: bool = False
+    can_retract: bool = True
+
+    def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
+        """Return the array of each group; null when all added arrays are null."""
+        found = entries(column, groups, retracts)
+        if self.distinct:
+            same = after_last(found.same(_equality_of_sets(found.values)), found.retracted)
+            return found.column(by_first(same, same.first))
+        if not found.retracted.any():
+            return found.column(np.arange(len(found.values)))
+        return found.column(np.flatnonzero(_left(found)))
+
+
+def _left(found: Entries) -> Flags:
+    """Return whether each entry is added and not retracted later.
+
+    Equal elements form a queue. The number of remaining elements follows from the running balance of adds and retracts,
+    which never falls below zero; the remaining ones are the last ones added.
+    """
+    same = found.same(_equality_of_lists(found.values))
+    adds = ~found.retracted[same.order]
+    balance = np.cumsum(np.where(adds, 1, -1))
+    balance -= np.repeat(balance[same.starts] - np.where(adds[same.starts], 1, -1), same.lengths)
+    left = balance[same.ends - 1] - np.minimum(np.minimum.reduceat(balance, same.starts), 0) if len(same) else balance
+    added: Positions = np.cumsum(adds)
+    from_end = np.repeat(added[same.ends - 1], same.lengths) - added
+    stays = np.zeros(len(adds), np.bool_)
+    stays[same.order] = adds & (from_end < np.repeat(left, same.lengths))
+    return stays
+
+
+def _equality_of_sets(elements: pa.Array) -> Numbers:
+    return same_row(elements) if pa.types.is_nested(elements.type) else same_object(elements)
+
+
+def _equality_of_lists(elements: pa.Array) -> Numbers:
+    """Compare as objects; two byte strings are never the same object in Java, so a retract removes none of them."""
+    if not pa.types.is_binary(elements.type):
+        return same_object(elements)
+    return np.where(is_valid(elements), np.arange(len(elements)) + 1, 0)
+
+
+def collect(field: DataField, options: FieldOptions) -> Aggregate:
+    """Return collect for a column of type ARRAY; raises InvalidOption naming the column and what is not allowed."""
+    check_type("collect", field, field.type.root is TypeRoot.ARRAY, "ARRAY")
+    check_options("collect", field, options, ("distinct",))
+    return Collect(options.distinct)

@@ -1,0 +1,218 @@
+"""EntryTable: the entries of manifests as columns, for planning; only the entries that are asked for become values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from paimon_core.codec.binary_row.row_columns import RowBytes, key_ranks
+from paimon_core.lsm.key_order import KeyOrder
+from paimon_core.metadata.data_file import DataFile, FileSource
+from paimon_core.metadata.manifests.entries import ManifestEntry
+from paimon_core.metadata.manifests.entry_columns import EntryColumns
+from paimon_core.types import DataType
+
+Numbers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+ByteColumn = tuple[npt.NDArray[np.uint8], Numbers, Numbers]
+"""Texts within one buffer: the buffer, and the start and length of each."""
+
+_FILE_NUMBERS = ("schema_id", "level", "file_size", "row_count", "min_sequence_number", "max_sequence_number")
+_MASKS = ("clean", "compacted", "unusual", "indexed")
+_SPLIT_BYTES = 400
+"""The memory of a split that is kept."""
+
+
+@dataclass(frozen=True)
+class StatsBytes:
+    """One kind of statistics of some files, serialized: minima, maxima, and null counts by file."""
+
+    low: ByteColumn
+    high: ByteColumn
+    null_counts: Sequence[tuple[int | None, ...]]
+
+    def present(self) -> Mask:
+        """Return which files have statistics: those whose row of minima has fields."""
+        buffer, starts, lengths = self.low
+        out = lengths >= 4
+        out[out] = buffer[starts[out][:, None] + np.arange(4)].any(axis=1)
+        return out
+
+    @staticmethod
+    def rows(column: ByteColumn, chosen: Mask, arity: int) -> RowBytes:
+        """Return the chosen rows of a column."""
+        buffer, starts, lengths = column
+        return RowBytes(buffer, starts[chosen], lengths[chosen], arity)
+
+
+@dataclass(frozen=True)
+class EntryTable:
+    """Live entries; ``partition`` holds positions in ``partitions``, each a distinct serialized partition."""
+
+    partitions: Sequence[bytes]
+    partition: Numbers
+    bucket: Numbers
+    total_buckets: Numbers
+    schema_id: Numbers
+    level: Numbers
+    file_size: Numbers
+    row_count: Numbers
+    min_sequence_number: Numbers
+    max_sequence_number: Numbers
+    clean: Mask
+    """Whether the record of the file says that it contains no row of kind delete (``metadata.known_deletes``)."""
+    compacted: Mask
+    """Whether a compaction wrote the file."""
+    unusual: Mask
+    """Whether the file may have an external path, only some of the columns, or another kind of content than rows."""
+    indexed: Mask
+    """Whether the entry contains a file index."""
+    cover: Numbers
+    """The position in ``covers`` of what the value statistics cover."""
+    covers: Sequence[tuple[int, tuple[str, ...] | None]]
+    """Schema ids, each with the columns that have statistics; None: all columns."""
+    entries: Callable[[Numbers], list[ManifestEntry]]
+    """Returns the entries at some positions as values."""
+    keys: Callable[[Numbers], tuple[list[bytes], list[bytes]]]
+    """Returns the smallest and the largest keys of the files at some positions."""
+    created: Callable[[Numbers], Numbers]
+    """Returns the creation times of the files at some positions: local milliseconds; unknown ones are the least."""
+    key_stats: Callable[[Numbers], StatsBytes]
+    value_stats: Callable[[Numbers], StatsBytes]
+    """Return the statistics of the files at some positions."""
+    entry_bytes: int = 0
+    """The memory of the entries."""
+    packed: dict[Hashable, list[Any]] = field(default_factory=dict, compare=False, repr=False)
+    """The splits into which these entries were packed last, by the rule, for later plans of the same snapshot."""
+
+    def __len__(self) -> int:
+        return len(self.partition)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the entries and of the splits."""
+        return self.entry_bytes + _SPLIT_BYTES * sum(map(len, list(self.packed.values())))
+
+    @staticmethod
+    def of_columns(entries: EntryColumns) -> EntryTable:
+        """Return live entries."""
+        partition, partitions = entries.partition_codes()
+        cover, covers = _covers(entries)
+        numbers = entries.numbers
+        clean = numbers["delete_row_count"] == 0
+        if "delete_row_count" in entries.nulls:
+            clean &= ~entries.nulls["delete_row_count"]
+
+        def stats(of: str) -> Callable[[Numbers], StatsBytes]:
+            def chosen(at: Numbers) -> StatsBytes:
+                low, high = (
+                    (entries.buffer, starts[at].astype(np.int64), lengths[at].astype(np.int64))
+                    for starts, lengths in (entries.spans[f"{of}_{name}_values"] for name in ("min", "max"))
+                )
+                return StatsBytes(low, high, entries.column(f"{of}_null_counts", at))
+
+            return chosen
+
+        def created(at: Numbers) -> Numbers:
+            found = numbers["creation_time_millis"][at]
+            nulls = entries.nulls.get("creation_time_millis")
+            return found if nulls is None else np.where(nulls[at], np.iinfo(np.int64).min, found)
+
+        columns: dict[str, Any] = {name: numbers[name] for name in ("bucket", "total_buckets", *_FILE_NUMBERS)}
+        return EntryTable(
+            partitions=partitions,
+            partition=partition,
+            created=created,
+            clean=clean,
+            compacted=_are_compacted(entries),
+            unusual=_are_unusual(entries),
+            indexed=entries.spans["embedded_index"].lengths >= 0,
+            cover=cover,
+            covers=covers,
+            entries=entries.entries,
+            keys=lambda at: (entries.bytes_at("min_key", at), entries.bytes_at("max_key", at)),
+            key_stats=stats("key"),
+            value_stats=stats("value"),
+            entry_bytes=entries.nbytes + 3 * partition.nbytes,
+            **columns,
+        )
+
+    def taken(self, at: Numbers) -> EntryTable:
+        """Return the entries at some positions."""
+        names = ("partition", "bucket", "total_buckets", *_FILE_NUMBERS, *_MASKS, "cover")
+        entries, keys, created = self.entries, self.keys, self.created
+        key_stats, value_stats = self.key_stats, self.value_stats
+        columns: dict[str, Any] = {name: getattr(self, name)[at] for name in names}
+        return EntryTable(
+            partitions=self.partitions,
+            covers=self.covers,
+            entries=lambda some: entries(at[some]),
+            keys=lambda some: keys(at[some]),
+            created=lambda some: created(at[some]),
+            key_stats=lambda some: key_stats(at[some]),
+            value_stats=lambda some: value_stats(at[some]),
+            **columns,
+        )
+
+    def files(self, at: Numbers) -> tuple[DataFile, ...]:
+        """Return the files at some positions."""
+        return tuple(e.file for e in self.entries(at))
+
+    def buckets(self) -> tuple[Numbers, list[int]]:
+        """Return the number of each entry's (partition, bucket), and the first entry of each; in order of these."""
+        if not len(self):
+            return np.zeros(0, np.int64), []
+        names, bucket = np.unique(self.bucket, return_inverse=True)
+        _, first, group = np.unique(self.partition * len(names) + bucket, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        numbers = np.empty(len(order), np.int64)
+        numbers[order] = np.arange(len(order))
+        return numbers[group], first[order].tolist()
+
+    def key_ranks(self, at: Numbers, types: Sequence[DataType], order: KeyOrder) -> tuple[list[int], list[int]]:
+        """Return numbers that order the smallest and the largest keys of the files at some positions.
+
+        Raises CorruptTable for keys that do not decode.
+        """
+        lows, highs = self.keys(at)
+        ranks = key_ranks(RowBytes(*_bytes(lows), len(types)), RowBytes(*_bytes(highs), len(types)), types)
+        if ranks is not None:
+            return ranks[0].tolist(), ranks[1].tolist()
+        known = {key: order(key) for key in {*lows, *highs}}
+        numbers = {key: number for number, key in enumerate(sorted(set(known.values())))}
+        return [numbers[known[key]] for key in lows], [numbers[known[key]] for key in highs]
+
+
+def _bytes(texts: Sequence[bytes]) -> ByteColumn:
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    return np.frombuffer(b"".join(texts), np.uint8), np.cumsum(lengths) - lengths, lengths
+
+
+def _are_compacted(entries: EntryColumns) -> Mask:
+    out: Mask = entries.numbers["file_source"] == FileSource.COMPACT
+    if "file_source" in entries.nulls:
+        out &= ~entries.nulls["file_source"]
+    return out
+
+
+def _are_unusual(entries: EntryColumns) -> Mask:
+    out = entries.names_ending(b".blob") | entries.names_with(b".vector.")
+    for name in ("external_path", "write_cols"):
+        out |= entries.spans[name].lengths >= 0
+    return out
+
+
+def _covers(entries: EntryColumns) -> tuple[Numbers, list[tuple[int, tuple[str, ...] | None]]]:
+    """Return the number of what the value statistics of each file cover, and what each number stands for."""
+    code = entries.numbers["schema_id"]
+    for name in ("value_stats_cols", "write_cols"):
+        codes, distinct = entries.codes(name)
+        code = np.unique(code, return_inverse=True)[1] * len(distinct) + codes
+    _, first, cover = np.unique(code, return_index=True, return_inverse=True)
+    ids, stats, written = (entries.column(name, first) for name in ("schema_id", "value_stats_cols", "write_cols"))
+    each = zip(ids, stats, written, strict=True)
+    return cover, [(schema_id, columns if some is None else some) for schema_id, some, columns in each]

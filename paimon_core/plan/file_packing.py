@@ -1,0 +1,211 @@
+"""pack_files: divides the files of many buckets into splits, on columns instead of values (format 8.7).
+
+Most buckets have files of one level, or one file: their files are read raw, and their splits are cut out of a running
+sum of sizes. Only buckets with several levels, or with rows of kind delete, are divided into sections.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+import numpy as np
+import numpy.typing as npt
+
+from paimon_core.plan.split import Layout, Packing, layout_of
+
+Numbers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+Section = list[list[int]]
+"""The sorted runs of a section, oldest first; each as the positions of its files."""
+
+
+@dataclass(frozen=True)
+class FileColumns:
+    """The files of some buckets as columns; ``group`` numbers the buckets from 0, in any order of files."""
+
+    group: Numbers
+    groups: int
+    level: Numbers
+    file_size: Numbers
+    row_count: Numbers
+    min_sequence_number: Numbers
+    max_sequence_number: Numbers
+    clean: Mask
+    """Whether the file is known to contain no row of kind delete."""
+    key_ranks: Callable[[Numbers], tuple[Sequence[int], Sequence[int]]]
+    """Returns, for files at some positions, numbers that order their smallest and largest keys."""
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """``file_size`` as a list."""
+        return list(self.file_size.tolist())
+
+    @cached_property
+    def rows(self) -> list[int]:
+        """``row_count`` as a list."""
+        return list(self.row_count.tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class PackedFiles:
+    """The files of one split, by position, and its layout: () when it is raw."""
+
+    group: int
+    files: Numbers
+    layout: Layout
+    row_count: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PackingRule:
+    """What decides how files are packed: see ``pack_keyed``."""
+
+    packing: Packing
+    keyed: bool
+    """Whether the table has a primary key."""
+    unique: bool = False
+    """Whether each key exists in one file only."""
+    combines: bool = False
+    trusts_counts: bool = True
+    """Whether every file's number of deletes is believed, not only that of files that a compaction wrote."""
+
+
+def pack_files(found: FileColumns, rule: PackingRule, matches: Mask | None = None) -> Iterator[PackedFiles]:
+    """Yield the splits of all buckets, by bucket; ``matches``: the files in which a row may match the filter.
+
+    Raises CorruptTable for keys that do not decode.
+    """
+    if not len(found.group):
+        return
+    order = np.argsort(found.group, kind="stable")
+    starts = np.searchsorted(found.group[order], np.arange(found.groups))
+    clean = np.logical_and.reduceat(found.clean[order], starts)
+    append = np.full(found.groups, not rule.keyed) | (rule.unique & clean)
+    levels = found.level[order]
+    low, high = np.minimum.reduceat(levels, starts), np.maximum.reduceat(levels, starts)
+    counts = np.diff(starts, append=len(order))
+    # Files of one level above 0 share no key (format 7.3), so their keys need not be decoded.
+    apart = (counts == 1) | ((low == high) & (low > 0))
+    raw = append | (apart & clean)
+    in_sequence = np.where(append[found.group], found.min_sequence_number, 0)
+    order = np.lexsort((in_sequence, found.group))
+    keep = raw[found.group[order]]
+    others = _sectioned(found, rule, order[~keep], apart, matches)
+    chosen = order[keep] if matches is None else order[keep & matches[order]]
+    ends = np.searchsorted(found.group[chosen], np.arange(found.groups), side="right").tolist()
+    raw_splits = _RawSplits(found, rule.packing, chosen)
+    start = 0
+    for group, end in enumerate(ends):
+        yield from raw_splits.cut(group, start, end) if raw[group] else others(group)
+        start = end
+
+
+class _RawSplits:
+    """Cuts files, in order, into splits of the target size."""
+
+    def __init__(self, found: FileColumns, packing: Packing, order: Numbers) -> None:
+        self.order, self.target = order, packing.target_bytes
+        sizes = found.file_size[order]
+        self.weight = [0, *accumulate(np.maximum(sizes, packing.open_file_bytes).tolist())]
+        self.size = [0, *accumulate(sizes.tolist())]
+        self.rows = [0, *accumulate(found.row_count[order].tolist())]
+
+    def cut(self, group: int, start: int, end: int) -> Iterator[PackedFiles]:
+        weight, size, rows = self.weight, self.size, self.rows
+        while start < end:
+            upto = max(bisect_right(weight, weight[start] + self.target, start + 1, end + 1) - 1, start + 1)
+            files = self.order[start:upto]
+            yield PackedFiles(group, files, (), rows[upto] - rows[start], size[upto] - size[start])
+            start = upto
+
+
+def _sectioned(
+    found: FileColumns, rule: PackingRule, order: Numbers, apart: Mask, matches: Mask | None
+) -> Callable[[int], Iterator[PackedFiles]]:
+    """Return the function that packs one bucket whose files may have to be merged; ``order``: files by bucket."""
+    starts = np.searchsorted(found.group[order], np.arange(found.groups + 1))
+    sections = _Sections(found, order[~apart[found.group[order]]])
+    clean = found.clean
+
+    def pack(group: int) -> Iterator[PackedFiles]:
+        files = order[starts[group] : starts[group + 1]]
+        if matches is not None and not rule.combines and not matches[files].any():
+            return
+        whole = [[[at]] for at in files.tolist()] if apart[group] else sections.of(files)
+        if matches is not None:
+            whole = [s for s in whole if (rule.combines and len(s) > 1) or any(matches[at] for run in s for at in run)]
+        raw: list[int] = []
+        merged: list[Section] = []
+        for section in whole:
+            if len(section) == 1 and all(clean[at] for at in section[0]):
+                raw += section[0]
+            else:
+                merged.append(section)
+        sizes = found.sizes
+        for some in rule.packing.pack(raw, sizes.__getitem__):
+            yield _packed(found, group, some, ())
+        for group_ in rule.packing.pack(merged, lambda s: sum(sizes[at] for run in s for at in run)):
+            yield _packed(
+                found, group, [at for s in group_ for run in s for at in run], layout_of(map(len, s) for s in group_)
+            )
+
+    return pack
+
+
+def _packed(found: FileColumns, group: int, files: list[int], layout: Layout) -> PackedFiles:
+    rows, sizes = found.rows, found.sizes
+    return PackedFiles(
+        group, np.array(files, np.int64), layout, sum(rows[at] for at in files), sum(sizes[at] for at in files)
+    )
+
+
+class _Sections:
+    """Divides the files of a bucket into sections, as ``lsm.sections.intervals`` does for values."""
+
+    def __init__(self, found: FileColumns, files: Numbers) -> None:
+        """``files``: those of all buckets that will be divided."""
+        lows, highs = found.key_ranks(files) if len(files) else ((), ())
+        self.low = dict(zip(files.tolist(), lows, strict=True))
+        self.high = dict(zip(files.tolist(), highs, strict=True))
+        columns = (-found.level[files], found.max_sequence_number[files], found.min_sequence_number[files])
+        ages = zip(*(c.tolist() for c in columns), strict=True)
+        self.age: dict[int, tuple[int, int, int]] = dict(zip(files.tolist(), ages, strict=True))
+
+    def of(self, files: Numbers) -> list[Section]:
+        low, high = self.low, self.high
+        out: list[Section] = []
+        together: list[int] = []
+        bound = 0
+        for at in sorted(files.tolist(), key=lambda at: (low[at], high[at])):
+            if together and low[at] > bound:
+                out.append(self._runs(together))
+                together = []
+            bound = max(bound, high[at]) if together else high[at]
+            together.append(at)
+        return [*out, self._runs(together)]
+
+    def _runs(self, files: list[int]) -> Section:
+        if len(files) == 1:
+            return [files]
+        runs: list[tuple[int, int, list[int]]] = []
+        for number, at in enumerate(files):
+            if runs and runs[0][0] < self.low[at]:
+                _, opened, run = runs[0]
+                run.append(at)
+                heapq.heapreplace(runs, (self.high[at], opened, run))
+            else:
+                heapq.heappush(runs, (self.high[at], number, [at]))
+        return sorted((run for _, _, run in sorted(runs, key=lambda r: r[1])), key=self._age)
+
+    def _age(self, run: list[int]) -> tuple[int, int, int]:
+        """Return what orders runs, the oldest first: high levels are older, and then smaller sequence numbers."""
+        if len(run) == 1:
+            return self.age[run[0]]
+        ages = [self.age[at] for at in run]
+        return min(a[0] for a in ages), max(a[1] for a in ages), min(a[2] for a in ages)

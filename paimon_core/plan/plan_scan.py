@@ -1,0 +1,189 @@
+"""plan_scan: snapshot → manifests → pruned files → splits, with counts of what was left out (format 8.7, 8.8).
+
+Planning reads metadata only. A plan is complete: its splits together contain every row of the snapshot that the filter
+selects, exactly once. They may contain other rows too, which the reader filters out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from paimon_core.lsm.key_order import key_order
+from paimon_core.metadata.data_file import DataFile
+from paimon_core.metadata.known_deletes import records_deletes
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.stores.manifest_store import ManifestStore
+from paimon_core.options import COMBINING_ENGINES, TableOptions
+from paimon_core.plan.entry_table import EntryTable, Mask
+from paimon_core.plan.file_packing import FileColumns, PackedFiles, PackingRule, pack_files
+from paimon_core.plan.lazy_files import LazyFiles
+from paimon_core.plan.live_files import ScanCounts, read_live_files
+from paimon_core.plan.prune import Pruners, Schemas, ValuePruner
+from paimon_core.plan.row_ranges import pack_ranges
+from paimon_core.plan.split import Layout, Packing, Split
+from paimon_core.plan.stats_columns import value_matches
+from paimon_core.predicate import Predicate
+from paimon_core.schema import TableSchema
+from paimon_core.table_indexes.live_vectors import Vectors, vectors_by_bucket, vectors_of
+from paimon_core.types import DataType
+
+
+@dataclass(frozen=True)
+class ScanPlan:
+    """The splits of a scan, and the reasons why other files are left out."""
+
+    snapshot: Snapshot | None
+    """None: the table has no snapshot, and the plan no splits."""
+    schema: TableSchema
+    where: Predicate | None
+    splits: tuple[Split, ...]
+    counts: ScanCounts
+
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        """The files of all splits."""
+        return tuple(f for split in self.splits for f in split.files)
+
+    @property
+    def row_count(self) -> int:
+        """The rows in the files of all splits: the upper limit of what a read returns."""
+        return sum(s.row_count for s in self.splits)
+
+
+def plan_scan(
+    *,
+    snapshot: Snapshot | None,
+    schema: TableSchema,
+    options: TableOptions,
+    manifests: ManifestStore,
+    schemas: Schemas,
+    where: Predicate | None = None,
+    buckets: Collection[int] | None = None,
+    created_from: int | None = None,
+) -> ScanPlan:
+    """Return the splits that contain the rows of ``snapshot`` that ``where`` selects; None ``buckets``: all of them.
+
+    ``created_from``: epoch milliseconds; only the files that were created then or later are read.
+
+    ``where`` is bound to the columns of ``schema``; ``schemas`` returns the schema of a file by its id. Raises
+    SchemaMismatch for a filter that does not fit, UnsupportedFeature for files with only some of the columns,
+    SnapshotNotFound when the snapshot expires during the call, CorruptTable for metadata that does not decode.
+    """
+    pruners = Pruners.of(where, schema, options, schemas)
+    engine = options["merge-engine"] if schema.primary_keys else None
+    unique = hides_level_0(schema, options)
+    evolves = bool(options["data-evolution.enabled"]) and not schema.primary_keys
+    if snapshot is None:
+        return ScanPlan(None, schema, where, (), ScanCounts())
+    with manifests.reading(snapshot):
+        vectors = _read_vectors(manifests, snapshot)
+        found = read_live_files(
+            manifests, snapshot, pruners, buckets, level_0=not unique, evolves=evolves, created_from=created_from
+        )
+    packing = Packing(options["source.split.target-size"], options["source.split.open-file-cost"])
+    combines = engine in COMBINING_ENGINES
+    rule = PackingRule(packing, bool(schema.primary_keys), unique, combines, records_deletes(options))
+    packed = _pack_ranges(found.table, packing, pruners.value) if evolves else _pack(found.table, schema, rule, pruners)
+    splits = tuple(_split(snapshot, place, files, layout, vectors) for place, files, layout in packed)
+    selected = sum(len(s.files) for s in splits)
+    counts = replace(found.counts, files_selected=selected, pruned_by_value=len(found.table) - selected)
+    return ScanPlan(snapshot, schema, where, splits, counts)
+
+
+_Place = tuple[bytes, int, int]
+"""A serialized partition, a bucket, and the number of buckets."""
+_Packed = tuple[_Place, Sequence[DataFile], Layout]
+
+
+def _split(
+    snapshot: Snapshot,
+    place: _Place,
+    files: Sequence[DataFile],
+    layout: Layout,
+    vectors: Mapping[tuple[bytes, int], Vectors],
+) -> Split:
+    known = vectors.get(place[:2], {})
+    return Split(
+        *place,
+        snapshot.id,
+        files,
+        not layout,
+        layout,
+        snapshot.delta_manifest_list,
+        vectors_of(files, known) if known else {},
+    )
+
+
+def hides_level_0(schema: TableSchema, options: TableOptions) -> bool:
+    """Whether batch reads leave out level 0, because only above it each key is visible once (format 8.7).
+
+    With deletion vectors, a compaction of level 0 marks the older rows of its keys in higher levels as deleted.
+    """
+    if not schema.primary_keys:
+        return False
+    if options["deletion-vectors.enabled"]:
+        return not options["deletion-vectors.merge-on-read"]
+    return bool(options["merge-engine"] == "first-row")
+
+
+def _pack(table: EntryTable, schema: TableSchema, rule: PackingRule, pruners: Pruners) -> Iterator[_Packed]:
+    """Yield the splits, bucket by bucket; their files become values when they are read."""
+    types = tuple(f.type for f in schema.key_fields)
+    if pruners.value is None:
+        packed = table.packed.get((rule, types), [])
+        if not packed:
+            packed = list(_packed(table, types, rule, None))
+            table.packed.clear()  # one rule at a time, because each may take as much memory as the entries
+            table.packed[rule, types] = packed
+    else:
+        packed = list(_packed(table, types, rule, value_matches(pruners.value, table)))
+    for place, some in packed:
+        load = partial(table.files, some.files)
+        yield place, LazyFiles(len(some.files), some.row_count, some.size_bytes, load), some.layout
+
+
+def _packed(
+    table: EntryTable, key_types: Sequence[DataType], rule: PackingRule, matches: Mask | None
+) -> Iterator[tuple[_Place, PackedFiles]]:
+    groups, first = table.buckets()
+    columns = FileColumns(
+        groups,
+        len(first),
+        table.level,
+        table.file_size,
+        table.row_count,
+        table.min_sequence_number,
+        table.max_sequence_number,
+        table.clean if rule.trusts_counts else table.clean & table.compacted,
+        lambda at: table.key_ranks(at, key_types, key_order(key_types)),
+    )
+    places = _places(table, first)
+    return ((places[some.group], some) for some in pack_files(columns, rule, matches))
+
+
+def _places(table: EntryTable, at: list[int]) -> list[_Place]:
+    partitions = [table.partitions[code] for code in table.partition[at].tolist()]
+    return list(zip(partitions, table.bucket[at].tolist(), table.total_buckets[at].tolist(), strict=True))
+
+
+def _pack_ranges(table: EntryTable, packing: Packing, value: ValuePruner | None) -> Iterator[_Packed]:
+    """Yield the splits of a table with data evolution, bucket by bucket."""
+    groups, first = table.buckets()
+    order = np.argsort(groups, kind="stable")
+    each = np.split(order, np.searchsorted(groups[order], np.arange(1, len(first))))
+    for place, at in zip(_places(table, first), each if first else [], strict=True):
+        may_match = None if value is None else partial(value.keeps_range, place[0])
+        for files, layout in pack_ranges(list(table.files(at)), packing, may_match):
+            yield place, files, layout
+
+
+def _read_vectors(manifests: ManifestStore, snapshot: Snapshot) -> dict[tuple[bytes, int], Vectors]:
+    """Return the deletion vectors of each (partition, bucket); other table indexes serve writers only (format 4.4)."""
+    name = snapshot.index_manifest
+    if name is None:
+        return {}
+    return {**vectors_by_bucket(manifests.read_indexes(name), manifests.paths.manifest(name))}

@@ -1,0 +1,55 @@
+"""Repack: other sizes for the splits of a plan. The new splits contain the same rows in the same order.
+
+The smallest unit is a file of a raw split, and otherwise a section: its runs must be merged together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from paimon_core.metadata.data_file import DataFile
+from paimon_core.plan.split import Packing, Split, layout_of
+
+_Unit = tuple[tuple[DataFile, ...], tuple[int, ...]]
+"""The files of a unit, and the number of files of each of its runs; () in a raw split."""
+
+
+def repacked(splits: Iterable[Split], packing: Packing) -> list[Split]:
+    """Return splits of about ``packing.target_bytes``: neighbours of one bucket are joined or divided.
+
+    A unit that exceeds the target is alone in its split.
+    """
+    out: list[Split] = []
+    for _, neighbours in groupby(splits, lambda s: (s.partition, s.bucket, s.total_buckets, s.snapshot_id, s.raw)):
+        some = list(neighbours)
+        vectors = {name: vector for split in some for name, vector in split.vectors.items()}
+        units = [unit for split in some for unit in _units(split)]
+        for packed in packing.pack(units, lambda unit: sum(f.file_size for f in unit[0])):
+            files = tuple(f for unit in packed for f in unit[0])
+            here = {f.file_name: vectors[f.file_name] for f in files if f.file_name in vectors}
+            layout = () if some[0].raw else layout_of(lengths for _, lengths in packed)
+            out.append(replace(some[0], files=files, layout=layout, vectors=here))
+    return out
+
+
+def evenly(splits: Sequence[Split], threads: int) -> list[Split]:
+    """Divide large splits, so that several threads have about equal work; a split is never joined with another one."""
+    share = max(sum(s.size_bytes for s in splits) // (_PARTS * threads), _LEAST_BYTES)
+    packing = Packing(share, 0)
+    return [part for s in splits for part in (repacked([s], packing) if s.size_bytes > share else [s])]
+
+
+_PARTS = 4
+"""How many parts of the work each thread should get."""
+_LEAST_BYTES = 4 << 20
+"""Smaller splits are not divided: each split has costs of its own."""
+
+
+def _units(split: Split) -> Iterator[_Unit]:
+    if split.raw:
+        yield from (((f,), ()) for f in split.files)
+        return
+    for section in split.layout:
+        yield tuple(split.files[at] for run in section for at in run), tuple(map(len, section))

@@ -1,0 +1,125 @@
+"""Counts of rows: from metadata where they are exact, otherwise from the columns that decide.
+
+The number of rows of a file is exact in metadata if it is not merged with others and its deletion vector, if any,
+states how many rows it marks. With a filter, if it has no vector and its bounds show that every row passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from paimon_core.codec.binary_row.rows import decode_row, to_array
+from paimon_core.errors import InvalidRequest
+from paimon_core.metadata.data_file import DataFile
+from paimon_core.parallel_work import run_parallel
+from paimon_core.plan.prune import ValuePruner
+from paimon_core.plan.split import Split
+from paimon_core.plan.units import with_files
+from paimon_core.predicate import BoundPredicate
+from paimon_core.read.pushdown import pushdown
+from paimon_core.read.split_reader import read_split
+
+if TYPE_CHECKING:
+    from paimon_core.query.scan import Scan
+
+COUNT_COLUMN = "record_count"
+
+
+def count_rows(scan: Scan) -> int:
+    """Return the number of rows of a scan."""
+    known, unknown = counted(scan)
+    rows = sum(known.values())
+    if scan.limit is not None:
+        for unit in unknown:
+            if rows >= scan.limit:
+                break
+            rows += _read_count(scan, unit, threads=True)
+        return min(rows, scan.limit)
+    return rows + sum(_read_counts(scan, unknown))
+
+
+def count_partitions(scan: Scan) -> pa.Table:
+    """Return the partition columns and the number of rows, one row per partition that has rows.
+
+    Raises InvalidRequest for a table without partitions and for a scan with a limit.
+    """
+    fields = scan.context.schema.partition_fields
+    if scan.filters_metadata:
+        raise InvalidRequest("count_by_partition takes no filter on metadata columns", columns=scan.where)
+    if not fields:
+        raise InvalidRequest(f"table {scan.context.name} has no partitions to count by")
+    if scan.limit is not None:
+        raise InvalidRequest(f"count_by_partition counts all rows: the scan has a limit of {scan.limit}")
+    totals, unknown = counted(scan)
+    for unit, rows in zip(unknown, _read_counts(scan, unknown), strict=True):
+        totals[unit.partition] = totals.get(unit.partition, 0) + rows
+    found = [(decode_row(partition, [f.type for f in fields]), rows) for partition, rows in totals.items() if rows]
+    columns = [to_array([values[at] for values, _ in found], f.type) for at, f in enumerate(fields)]
+    counts = pa.array([rows for _, rows in found], pa.int64())
+    return pa.table([*columns, counts], schema=pa.schema([*(f.arrow for f in fields), (COUNT_COLUMN, pa.int64())]))
+
+
+def counted(scan: Scan) -> tuple[dict[bytes, int], list[Split]]:
+    """Return the rows of each partition that are known from metadata, and what must be read to know the others."""
+    known: dict[bytes, int] = {}
+    unknown: list[Split] = []
+    if scan.damaged is not None:  # only a read tells which rows are there
+        return {}, list(scan.plan.splits)
+    test = _AllRows.of(scan)
+    for split in scan.plan.splits:
+        pushed = pushdown(scan.context, split, (), scan.where)
+        if not pushed.matches:
+            continue
+        if pushed.where is None and split.is_counted:
+            known[split.partition] = known.get(split.partition, 0) + split.row_count
+            continue
+        rest = []
+        for at, file in enumerate(split.files):
+            if split.raw and test is not None and file.file_name not in split.vectors and test.passes(split, file):
+                known[split.partition] = known.get(split.partition, 0) + file.row_count
+            else:
+                rest.append(at)
+        if rest:
+            unknown.append(with_files(split, rest))
+    return known, unknown
+
+
+class _AllRows:
+    """Tests whether every row of a file passes the filter, by the bounds of its columns.
+
+    Without nulls in its columns a filter is true or false for each row. So all rows pass when none passes its negation.
+    """
+
+    def __init__(self, negated: BoundPredicate, pruner: ValuePruner) -> None:
+        self._negated = negated
+        self._pruner = pruner
+
+    @staticmethod
+    def of(scan: Scan) -> _AllRows | None:
+        where, schema = scan.where, scan.context.schema
+        if where is None or scan.context.evolves:
+            return None
+        bound = where.bind(schema.fields)
+        return _AllRows((~where).bind(schema.fields), ValuePruner.of(bound, schema, scan.context.schemas.read))
+
+    def passes(self, split: Split, file: DataFile) -> bool:
+        bounds = self._pruner.bounds(split.partition, file)
+        if any(bounds.get(name, (None, None, None))[2] != 0 for name in self._negated.columns):
+            return False
+        return not self._negated.may_match(bounds, file.row_count)
+
+
+def _read_counts(scan: Scan, units: Iterable[Split]) -> list[int]:
+    return run_parallel(lambda unit: _read_count(scan, unit, threads=False), units)
+
+
+def _read_count(scan: Scan, unit: Split, *, threads: bool) -> int:
+    # Rows that consist of several files are counted by one of their columns.
+    any_column = scan.context.schema.names[:1] if scan.context.evolves else ()
+    columns = any_column if scan.where is None else sorted(scan.where.columns)[:1]
+    return sum(
+        len(t) for t in read_split(scan.context, unit, columns, scan.where, threads=threads, damaged=scan.damaged)
+    )

@@ -1,0 +1,4 @@
+"""References to snapshots: tags, branches and leases.
+
+Core types: ``Tags``, ``Branches``, ``Leases``, ``Lease``.
+"""

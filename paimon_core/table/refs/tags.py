@@ -1,0 +1,154 @@
+"""Tags: create, list, rename, replace, delete and expire the tags of one table (format 15.1); rollback targets.
+
+A tag is a named snapshot. A tagged snapshot and its files are kept when snapshots expire.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from paimon_core.argument_checks import as_millis, epoch_millis, whole
+from paimon_core.errors import InvalidRequest, SnapshotNotFound
+from paimon_core.maintain.tags.automatic import create_due_tags
+from paimon_core.maintain.tags.expiry import expire_tags
+from paimon_core.maintain.tags.operations import create_tag, delete_tag, rename_tag, replace_tag
+from paimon_core.metadata import clock, time_travel
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.latest_snapshot import read_latest
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.stores.tag_store import Tag
+from paimon_core.metadata.table_identity import same_table, table_to_change, within_same_table
+
+_Time = datetime.datetime | int
+
+
+@dataclass(frozen=True)
+class Tags:
+    """The tags of one table; every method raises TableNotFound when the table was dropped or re-created."""
+
+    context: TableContext
+    pinned: Snapshot | None = None
+
+    def create(
+        self,
+        name: str,
+        snapshot: int | None = None,
+        *,
+        time: _Time | None = None,
+        watermark: int | None = None,
+        keep_for: datetime.timedelta | None = None,
+    ) -> Tag:
+        """Create a tag on a snapshot (default: the one the table is pinned to, or the latest).
+
+        ``snapshot`` is an id, also of an expired snapshot that another tag references. ``time`` and ``watermark``
+        select the first snapshot, live or tagged, that was committed at or after the time, or whose watermark is at
+        or after this one. After ``keep_for``, ``expire`` and later commits may delete the tag; the default is option
+        ``tag.default-time-retained``.
+
+        Raises AlreadyExists, SnapshotNotFound, InvalidRequest (also for a name of digits only, which looks like an id).
+        """
+        self.context.paths.tag(name)  # raises InvalidRequest for an invalid name
+        if sum(v is not None for v in (snapshot, time, watermark)) > 1:
+            raise InvalidRequest(f"tag {name!r}: at most one of snapshot, time and watermark")
+        retained = self._retained(name, keep_for)
+        if time is not None or watermark is not None:
+            millis = None if time is None else epoch_millis(time)
+            mark = None if watermark is None else whole("watermark", watermark)
+            with within_same_table(self.context):
+                target = time_travel.tag_source(self.context, millis, mark)
+            return create_tag(table_to_change(self.context), name, target, retained)
+        return self._tag_snapshot(
+            snapshot, lambda target: create_tag(table_to_change(self.context), name, target, retained)
+        )
+
+    def rename(self, name: str, new_name: str) -> Tag:
+        """Rename a tag; raises TagNotFound, AlreadyExists, InvalidRequest.
+
+        An existing tag with the new name is never changed. Renaming a tag to its own name changes nothing. After a
+        crash the tag may have both names; the same call then finishes.
+        """
+        return rename_tag(table_to_change(self.context), name, new_name)
+
+    def replace(self, name: str, snapshot: int | None = None, *, keep_for: datetime.timedelta | None = None) -> Tag:
+        """Change an existing tag to another snapshot (default as ``create``), in one atomic step.
+
+        Without ``keep_for`` the tag is kept until it is deleted. Files that only the old snapshot used are deleted.
+        Raises TagNotFound, SnapshotNotFound, InvalidRequest.
+        """
+        retained = None if keep_for is None else self._retained(name, keep_for)
+        return self._tag_snapshot(
+            snapshot, lambda target: replace_tag(table_to_change(self.context), name, target, retained)
+        )
+
+    def list(self) -> list[Tag]:
+        """Return all tags, sorted by name."""
+        return same_table(self.context).tags.list()
+
+    def read(self, name: str) -> Tag:
+        """Return one tag; raises TagNotFound."""
+        return same_table(self.context).tags.read(name)
+
+    def delete(self, name: str) -> None:
+        """Delete a tag, and the files that only it used; raises TagNotFound."""
+        delete_tag(table_to_change(self.context), name)
+
+    def expire(self, *, older_than: datetime.timedelta | None = None) -> tuple[str, ...]:
+        """Delete the tags whose retention time is over, and those older than ``older_than``; return their names."""
+        now = clock.now_millis()
+        created_before = None if older_than is None else now - as_millis("older_than", older_than)
+        return tuple(expire_tags(table_to_change(self.context), now, older_than_millis=created_before))
+
+    def create_due(self) -> tuple[Tag, ...]:
+        """Create the automatic tags that are due now, and return them.
+
+        Every commit does the same unless the table is write-only. Raises InvalidRequest for options that contradict
+        each other.
+        """
+        return tuple(create_due_tags(table_to_change(self.context)))
+
+    def _tag_snapshot(self, snapshot: int | None, tag: Callable[[Snapshot], Tag]) -> Tag:
+        """Call ``tag`` with the snapshot; by default the latest, or a newer one if that expires before it is tagged."""
+
+        def latest(found: Snapshot | None) -> Tag:
+            if found is None:
+                raise SnapshotNotFound(f"table {self.context.name} has no snapshot to tag", table=self.context.name)
+            return tag(found)
+
+        if snapshot is not None:
+            with within_same_table(self.context):
+                target = time_travel.by_id(self.context, whole("snapshot", snapshot), tagged=True)
+            return tag(target)
+        if self.pinned is not None:
+            return tag(self.pinned)
+        with within_same_table(self.context):
+            return read_latest(self.context.snapshots, latest)
+
+    def _retained(self, name: str, keep_for: datetime.timedelta | None) -> int | None:
+        if keep_for is None:
+            default: int | None = self.context.options["tag.default-time-retained"]
+            return default
+        millis = as_millis("keep_for", keep_for)
+        if millis < 1:
+            raise InvalidRequest(f"tag {name!r}: keep_for must be positive, not {keep_for}")
+        return millis
+
+
+def rollback_target(
+    context: TableContext, snapshot: int | None, tag: str | None, time: _Time | None, watermark: int | None
+) -> Snapshot:
+    """Return the snapshot to roll back to; raises InvalidRequest unless exactly one argument is given.
+
+    Raises SnapshotNotFound, TagNotFound.
+    """
+    if sum(v is not None for v in (snapshot, tag, time, watermark)) != 1:
+        raise InvalidRequest("a rollback takes exactly one of snapshot, tag, time and watermark")
+    with within_same_table(context):
+        if tag is not None:
+            return context.tags.read(tag).snapshot
+        if snapshot is not None:
+            return time_travel.by_id(context, whole("snapshot", snapshot), tagged=True)
+        if time is not None:
+            return context.snapshots.as_of(epoch_millis(time))
+        return time_travel.until_watermark(context, whole("watermark", watermark))

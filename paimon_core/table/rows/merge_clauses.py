@@ -1,0 +1,191 @@
+"""Merge clauses: what ``Table.merge`` does with rows that match the source, and with rows that do not.
+
+Each clause may have conditions: ``where`` is on the columns of the table, ``source_where`` on those of the source. Of
+the clauses of one list, the first whose conditions are true for a row applies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from paimon_core.errors import InvalidRequest, SchemaMismatch, listed
+from paimon_core.metadata.context import TableContext
+from paimon_core.predicate import Column, Predicate, parse_where
+from paimon_core.schema import DataField
+from paimon_core.table.rows.row_changes import assigned, check_assignments
+
+Values = Mapping[str, Any]
+"""New values by column: ``col(name)`` is a column of the source, a function returns a column, the rest are literals."""
+
+
+@dataclass(frozen=True)
+class Update:
+    """Set columns of the row; None sets all columns that the source has, except for those that it is matched on.
+
+    A function in ``set`` gets the old rows and, in the same order, their rows of the source, as Arrow tables; for rows
+    without a row of the source it gets only the old rows.
+    """
+
+    set: Values | None = None
+    where: Predicate | None = None
+    source_where: Predicate | None = None
+
+
+@dataclass(frozen=True)
+class Delete:
+    """Delete the row."""
+
+    where: Predicate | None = None
+    source_where: Predicate | None = None
+
+
+@dataclass(frozen=True)
+class Insert:
+    """Add a row; None takes all columns of the source. Columns without value get their default, or null.
+
+    A function in ``values`` gets the rows of the source as an Arrow table.
+    """
+
+    values: Values | None = None
+    source_where: Predicate | None = None
+
+
+Clause = TypeVar("Clause", bound=Update | Delete | Insert)
+
+
+@dataclass(frozen=True)
+class Clauses:
+    """The clauses of one merge."""
+
+    matched: tuple[Update | Delete, ...]
+    not_matched: tuple[Insert, ...]
+    not_matched_by_source: tuple[Update | Delete, ...]
+
+    @property
+    def changes(self) -> tuple[Update | Delete, ...]:
+        """The clauses that change rows of the table; those of rows without a row of the source come last."""
+        return self.matched + self.not_matched_by_source
+
+    @property
+    def source_columns(self) -> frozenset[str]:
+        """The columns of the source that are named."""
+        named = frozenset(v.name for values in self._values() for v in values.values() if isinstance(v, Column))
+        return named | self.condition_columns
+
+    @property
+    def condition_columns(self) -> frozenset[str]:
+        """The columns of the source that conditions use."""
+        conditions = [c.source_where for c in (*self.changes, *self.not_matched)]
+        return frozenset().union(*(c.columns for c in conditions if c is not None))
+
+    def _values(self) -> Iterator[Values]:
+        for clause in (*self.changes, *self.not_matched):
+            values = values_of(clause)
+            if values is not None:
+                yield values
+
+    def check(
+        self, context: TableContext, source: Sequence[str], fields: Sequence[DataField], on: Sequence[str]
+    ) -> None:
+        """Raise InvalidRequest or SchemaMismatch, which name the column, when a clause does not fit the table.
+
+        ``source``: the columns of the source; ``fields``: those that conditions may use.
+        """
+        for condition in (c.source_where for c in (*self.changes, *self.not_matched)):
+            if condition is not None:
+                condition.bind(fields)
+        for clause in self.changes:
+            if clause.where is not None:
+                clause.where.bind(context.schema.fields)
+            if isinstance(clause, Update):
+                values = set_of(clause, context, source, on)
+                if clause.set is None and not values:
+                    raise InvalidRequest(
+                        "the source has only the columns on, so that an Update sets nothing: pass when_matched=None"
+                    )
+                check_assignments(context, values)
+        for values in self._values():
+            _check_values(context, values, source)
+        for clause in self.not_matched_by_source:
+            if isinstance(clause, Update) and (clause.set is None or any(map(_is_source, clause.set.values()))):
+                raise InvalidRequest("an Update of rows that are not matched by the source cannot set source columns")
+            if clause.source_where is not None:
+                raise InvalidRequest("rows that are not matched by the source have no columns for source_where")
+
+
+def clauses_of(context: TableContext, matched: Any, not_matched: Any, not_matched_by_source: Any) -> Clauses:
+    """Return the clauses of the arguments of ``Table.merge``; raises InvalidRequest for values of another type."""
+    fields = context.schema.fields
+    return Clauses(
+        _checked(fields, "when_matched", matched, (Update, Delete)),
+        _checked(fields, "when_not_matched", not_matched, (Insert,)),
+        _checked(fields, "when_not_matched_by_source", not_matched_by_source, (Update, Delete)),
+    )
+
+
+def values_of(clause: Update | Delete | Insert) -> Values | None:
+    """Return the values that a clause sets; None for a delete and for all columns of the source."""
+    return None if isinstance(clause, Delete) else clause.set if isinstance(clause, Update) else clause.values
+
+
+def set_of(clause: Update, context: TableContext, source: Sequence[str], on: Sequence[str]) -> Values:
+    """Return the values by column that an update sets."""
+    if clause.set is not None:
+        return clause.set
+    return {name: Column(name) for name in context.schema.names if name in source and name not in on}
+
+
+def as_functions(values: Values, *tables: pa.Table, source: pa.Table | None) -> dict[str, Any]:
+    """Return the values with columns of the source and functions of ``tables`` as functions of any argument."""
+    return {column: _function(value, tables, source) for column, value in values.items()}
+
+
+def _function(value: Any, tables: tuple[pa.Table, ...], source: pa.Table | None) -> Any:
+    if isinstance(value, Column):
+        assert source is not None
+        column = source[value.name]
+        return lambda _: column
+    if callable(value):
+        compute: Callable[..., Any] = value
+        return lambda _: compute(*tables)
+    return value
+
+
+def _is_source(value: object) -> bool:
+    return isinstance(value, Column)
+
+
+def _checked(fields: Sequence[DataField], name: str, value: Any, kinds: tuple[type, ...]) -> tuple[Any, ...]:
+    clauses = () if value is None else (value,) if isinstance(value, Update | Delete | Insert) else value
+    if not isinstance(clauses, list | tuple) or any(not isinstance(c, kinds) for c in clauses):
+        allowed = " or ".join(k.__name__ for k in kinds)
+        raise InvalidRequest(f"{name} takes {allowed} values, not {value!r:.80}")
+    found = []
+    for clause in clauses:
+        conditions = {"source_where": parse_where(clause.source_where)}
+        if not isinstance(clause, Insert):
+            conditions["where"] = parse_where(clause.where, fields)
+        found.append(replace(clause, **conditions))
+        values = values_of(clause)
+        if values is not None and (not isinstance(values, Mapping) or not values):
+            raise InvalidRequest(f"{name}: an {type(clause).__name__} takes columns with values, not {values!r:.60}")
+    return tuple(found)
+
+
+def _check_values(context: TableContext, values: Values, source: Sequence[str]) -> None:
+    check_names = {c: v for c, v in values.items() if c not in context.schema.by_name}
+    for column in check_names:
+        raise SchemaMismatch(f"table {context.name} has no column {column!r:.80} to set", column=column)
+    for value in values.values():
+        if isinstance(value, Column) and value.path:
+            raise InvalidRequest(f"{value!r}: a merge takes whole columns of the source; use a function for a part")
+        if isinstance(value, Column) and value.name not in source:
+            raise SchemaMismatch(
+                f"the source has no column {value.name!r}; the columns are {listed(source)}", column=value.name
+            )
+    literals = {c: v for c, v in values.items() if not callable(v) and not isinstance(v, Column)}
+    assigned(pa.schema([f.arrow for f in context.schema.fields]).empty_table(), literals)

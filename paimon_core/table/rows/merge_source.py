@@ -1,0 +1,233 @@
+"""Merge source: the rows that ``Table.merge`` merges into a table, found by their keys.
+
+The distinct keys of the source are numbered. A row of the table gets the number of its key by one lookup in a hash
+table for each key column, on whole columns. A key with a null has no number. NaN equals NaN, and -0.0 equals 0.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from operator import and_
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.arrow import conform, read_tables
+from paimon_core.errors import InvalidRequest, SchemaMismatch, listed
+from paimon_core.lsm.gather import is_long, take_rows, with_contiguous
+from paimon_core.metadata.context import TableContext
+from paimon_core.predicate import Predicate, col
+from paimon_core.schema import DataField
+from paimon_core.table.rows.encoded_texts import conform_encoded, joined_encoded
+from paimon_core.table.rows.merge_clauses import Clauses
+from paimon_core.types import NESTED_ROOTS, TypeRoot, from_arrow
+
+Numbers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+_READ_BYTES = 64 << 20
+"""Bytes of decoded rows of the source that are converted at once."""
+_LISTED_KEYS = 10_000
+"""The most values of a column for which files are tested one by one; for more values by the range of the values."""
+
+
+@dataclass(frozen=True)
+class _KeyColumn:
+    """One column of the keys: its distinct values, and the distinct pairs of the number before it and its own."""
+
+    name: str
+    values: pa.Array
+    pairs: pa.Array | None
+
+
+@dataclass(frozen=True)
+class MergeSource:
+    """The rows of the source.
+
+    Columns of the table have the table's types, but texts may be dictionaries in columns that decide nothing.
+    """
+
+    rows: pa.Table
+    fields: tuple[DataField, ...]
+    """The columns that conditions may use."""
+    on: tuple[str, ...]
+
+    @staticmethod
+    def read(context: TableContext, data: Any, on: Any, clauses: Clauses) -> MergeSource:
+        """Read the source into memory.
+
+        Raises InvalidRequest and SchemaMismatch, which name the column, for data that does not fit the table.
+        """
+        _check_on(context, on)
+        extra, tested = clauses.source_columns, clauses.condition_columns
+        fields = [replace(f, type=f.type.with_nullable(True), default=None) for f in context.schema.fields]
+        known, tables, first_row = set(context.schema.names), [], 0
+        for table in read_tables(data, fields, _READ_BYTES):
+            others = [n for n in table.column_names if n in extra and n not in known]
+            if not table.column_names:
+                continue
+            rows = conform_encoded(table.drop_columns(others), fields, {*on, *tested}, first_row=first_row)
+            rows = rows.select([n for n in rows.column_names if n in table.column_names])
+            tables.append(_with_others(rows, table, others, tested, first_row))
+            first_row += len(table)
+        empty = pa.schema([f.arrow for f in fields]).empty_table()
+        try:
+            rows = joined_encoded(tables) if tables else empty
+        except pa.ArrowException as error:
+            raise InvalidRequest(f"the tables of the source have different columns: {error}") from error
+        for name in (*on, *sorted(tested)):
+            if name not in rows.column_names:
+                raise SchemaMismatch(
+                    f"the source has no column {name!r}; the columns are {listed(rows.column_names)}", column=name
+                )
+        used = [f for f in fields if f.name in rows.column_names]
+        used += [_field(rows, n) for n in rows.column_names if n in tested and n not in known]
+        short = [name for name in rows.column_names if not is_long(rows[name])]
+        return MergeSource(with_contiguous(rows, short), tuple(used), tuple(on))
+
+    @cached_property
+    def _columns(self) -> tuple[_KeyColumn, ...]:
+        found: list[_KeyColumn] = []
+        number: Any = None
+        for name in self.on:
+            column = _comparable(self.rows[name])
+            values = column.drop_null().unique()
+            code = pc.index_in(column, values)
+            pairs = None
+            if number is not None:
+                code = _paired(number, code, len(values))
+                pairs = code.drop_null().unique()
+                code = pc.index_in(code, pairs)
+            found.append(_KeyColumn(name, values, pairs))
+            number = code
+        return tuple(found)
+
+    def numbers(self, rows: pa.Table) -> Numbers:
+        """Return the number of the key of each row; -1 for a key that the source does not have."""
+        number: Any = None
+        for column in self._columns:
+            code = pc.index_in(_comparable(rows[column.name]), column.values)
+            number = (
+                code if column.pairs is None else pc.index_in(_paired(number, code, len(column.values)), column.pairs)
+            )
+        return np.asarray(number.fill_null(-1).to_numpy()).astype(np.int64)
+
+    @cached_property
+    def key_of_row(self) -> Numbers:
+        """The number of the key of each row of the source; -1 for a key with a null."""
+        return self.numbers(self.rows)
+
+    @cached_property
+    def _groups(self) -> tuple[Numbers, Numbers, Numbers]:
+        """The rows with a key in order of the numbers of the keys; where each key starts; how many rows it has."""
+        keyed = np.flatnonzero(self.key_of_row >= 0)
+        order = keyed[np.argsort(self.key_of_row[keyed], kind="stable")]
+        counts = np.bincount(self.key_of_row[keyed], minlength=self.key_count).astype(np.int64)
+        return order, np.cumsum(counts) - counts, counts
+
+    @property
+    def key_count(self) -> int:
+        """The number of distinct keys."""
+        return int(self.key_of_row.max(initial=-1)) + 1
+
+    @property
+    def most_rows_of_a_key(self) -> int:
+        """The largest number of rows with the same key; at least 1."""
+        return int(self._groups[2].max(initial=1))
+
+    def pairs(self, numbers: Numbers) -> tuple[Numbers, Numbers]:
+        """Return the pairs of rows with equal keys: places in ``numbers``, ascending, and rows of the source."""
+        order, starts, counts = self._groups
+        if self.most_rows_of_a_key == 1:
+            return np.arange(len(numbers)), order[starts[numbers]]
+        times = counts[numbers]
+        ends = np.cumsum(times)
+        offsets = np.arange(len(numbers) and int(ends[-1])) - np.repeat(ends - times, times)
+        return np.repeat(np.arange(len(numbers)), times), order[np.repeat(starts[numbers], times) + offsets]
+
+    def taken(self, rows: Numbers) -> pa.Table:
+        """Return some rows of the source, decoded."""
+        return take_rows(self.rows, rows, self.rows.column_names)
+
+    def selected(self, where: Predicate | None) -> Flags:
+        """Return for each row of the source whether a condition on its columns is true."""
+        return selected(self.rows, where, self.fields)
+
+    def may_match(self, context: TableContext) -> Predicate:
+        """Return a filter for the rows of the table whose key the source may have; it leaves no such row out."""
+        filters = [_filter(column, context) for column in self._columns]
+        return reduce(and_, [f for f in filters if f is not None] or [col(self.on[0]).is_not_null()])
+
+    def key_text(self, rows: pa.Table, row: int) -> str:
+        """Return the key of a row as text for an error."""
+        values = rows.select(list(self.on)).slice(row, 1).to_pylist()[0]
+        return ", ".join(f"{name} = {value!r:.80}" for name, value in values.items())
+
+
+def selected(rows: pa.Table, where: Predicate | None, fields: Sequence[DataField]) -> Flags:
+    """Return for each row whether the condition is true."""
+    if where is None:
+        return np.ones(len(rows), np.bool_)
+    return np.asarray(pc.fill_null(where.bind(fields).mask(rows), False), np.bool_)
+
+
+def _check_on(context: TableContext, on: Any) -> None:
+    if not isinstance(on, list | tuple) or not on or any(not isinstance(n, str) for n in on) or len(set(on)) < len(on):
+        raise InvalidRequest(f"on must be a list of different columns, not {on!r:.80}")
+    for name in on:
+        field = context.schema.by_name.get(name)
+        if field is None:
+            raise SchemaMismatch(f"table {context.name} has no column {name!r:.80} to match on", column=name)
+        if field.type.root in NESTED_ROOTS or field.type.root is TypeRoot.VARIANT:
+            raise InvalidRequest(f"column {name!r} is {field.type}: rows cannot be matched on it", column=name)
+
+
+def _with_others(
+    rows: pa.Table, table: pa.Table, others: Sequence[str], tested: frozenset[str], first_row: int
+) -> pa.Table:
+    """Append columns that the table does not have; those that conditions use get the type of a column of a table."""
+    for name in others:
+        column = table.select([name])
+        if name in tested:
+            column = conform(column, [_field(table, name)], first_row=first_row)
+        rows = rows.append_column(name, column[name])
+    return rows
+
+
+def _field(table: pa.Table, name: str) -> DataField:
+    return DataField(-1, name, from_arrow(table.schema.field(name).type))
+
+
+def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the column with one pattern of bits for each value."""
+    if not pa.types.is_floating(column.type):
+        return column
+    zero, nan = pa.scalar(0.0, column.type), pa.scalar(float("nan"), column.type)
+    return pc.if_else(pc.is_nan(column), nan, pc.add(column, zero))
+
+
+def _paired(number: pa.ChunkedArray, code: pa.ChunkedArray, values: int) -> pa.ChunkedArray:
+    """Return one number for each pair; no pair overflows, because both counts are at most that of the source's rows."""
+    wide = pa.int64()
+    return pc.add(pc.multiply(number.cast(wide), pa.scalar(values, wide)), code.cast(wide))
+
+
+def _filter(column: _KeyColumn, context: TableContext) -> Predicate | None:
+    """Return a filter that is true for the values of a key column; None when there is no literal for one of them."""
+    field = context.schema.by_name[column.name]
+    try:
+        if len(column.values) <= _LISTED_KEYS:
+            found = col(column.name).is_in(column.values.to_pylist())
+        elif pa.types.is_floating(column.values.type):
+            return None
+        else:
+            ends = pc.min_max(column.values)
+            found = col(column.name).between(ends["min"].as_py(), ends["max"].as_py())
+        found.bind([field])
+    except (ValueError, OverflowError):  # such as a time with nanoseconds, or a year that Python does not have
+        return None
+    return found

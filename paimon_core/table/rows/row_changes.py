@@ -1,0 +1,255 @@
+"""Row changes: the commit messages that delete or update the rows that match a predicate.
+
+In an append table with ``deletion-vectors.enabled``, the rows are marked in deletion vectors; otherwise the files that
+contain such rows are rewritten without them. Files without such rows are kept. With row tracking, rows keep their ids,
+and updated rows get the sequence number of the commit. Memory: one batch of rows per processor, the positions of the
+matching rows of a bucket, and for an update the buffer of the writer.
+
+With a primary key, the predicate applies to the merged rows of all levels. Reads of a table with deletion vectors may
+leave level 0 out: then a row that no read shows yet can be deleted, a visible row that has been replaced in level 0 is
+not, and readers see the change after the next compaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core.arrow.byte_budget import BATCH_BYTES, ranges, row_sizes
+from paimon_core.codec.arrays import Positions
+from paimon_core.compact.append import rewrite_files
+from paimon_core.errors import InvalidRequest, SchemaMismatch, UnsupportedFeature
+from paimon_core.metadata.abort import abort
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.data_file import DataFile, FileSource
+from paimon_core.parallel_work import run_parallel
+from paimon_core.plan.plan_scan import ScanPlan
+from paimon_core.predicate import Predicate
+from paimon_core.read.bucket_reader import BucketReader
+from paimon_core.read.live_keys import live_keys
+from paimon_core.read.split_reader import read_split
+from paimon_core.schema import SEQUENCE_NUMBER
+from paimon_core.table_indexes.bucket_vectors import Indexes, index_files_by_bucket, replace_vectors, vectors_in
+from paimon_core.table_indexes.vector_file import merged
+from paimon_core.write.table_writer import TableWriter
+
+Assignments = Mapping[str, Any]
+"""New values by column: a value, or a function of the old rows (an Arrow table) that returns a column."""
+POSITION = "\x00position"
+
+
+@dataclass(frozen=True)
+class ChangedBucket:
+    """The files of one bucket that may contain matching rows."""
+
+    partition: bytes
+    bucket: int
+    total_buckets: int
+    files: tuple[DataFile, ...]
+    indexes: Indexes
+    """The bucket's files of deletion vectors."""
+    reader: BucketReader
+    """Reads the rows of the bucket that are not deleted yet."""
+
+
+def changed_rows(
+    context: TableContext, plan: ScanPlan, where: Predicate, assignments: Assignments | None = None
+) -> list[CommitMessage]:
+    """Return messages that delete the rows of the plan's snapshot that match, and with ``assignments`` add new ones.
+
+    When this fails, the files that it has written are deleted. Raises SnapshotNotFound and CorruptTable as reads do.
+    """
+    if plan.snapshot is None:
+        return []
+    messages: list[CommitMessage] = []
+    context = context.tracked()
+    with context.manifests.reading(plan.snapshot), TableWriter(context.with_kept_ids()) as writer:
+        indexes = index_files_by_bucket(context.manifests.read_indexes(plan.snapshot.index_manifest))
+
+        def change(bucket: ChangedBucket) -> None:
+            found = {f.file_name: rows for f in bucket.files if len(rows := _matching(context, bucket, f, where))}
+            if found:
+                messages.append(without(context, bucket, found))
+
+        try:
+            buckets = changed_buckets(context, plan, indexes)
+            if assignments is not None:
+                for bucket in buckets:
+                    _write_updated(context, bucket, where, assignments, writer)
+            run_parallel(change, buckets)
+            messages += writer.flush()
+        except BaseException:
+            abort(messages, context)
+            raise
+    return messages
+
+
+def changed_buckets(
+    context: TableContext, plan: ScanPlan, indexes: Mapping[tuple[bytes, int], Indexes]
+) -> list[ChangedBucket]:
+    """Return the files of the plan by bucket, with the files of deletion vectors of each."""
+
+    def place(split: Any) -> tuple[bytes, int, int]:
+        return split.partition, split.bucket, split.total_buckets
+
+    found = []
+    for at, group in groupby(sorted(plan.splits, key=place), place):
+        there = indexes.get(at[:2], ())
+        reader = BucketReader(context, *at[:2], threads=False, vectors=vectors_in(there))
+        found.append(ChangedBucket(*at, tuple(f for s in group for f in s.files), there, reader))
+    return found
+
+
+def _matching(context: TableContext, bucket: ChangedBucket, file: DataFile, where: Predicate) -> Positions:
+    """Return the positions of the rows of a file that match and are not deleted yet."""
+    bound = where.bind(context.schema.fields)
+    fields = context.schema.select(sorted(bound.columns) or context.schema.names[:1])
+    found = [np.zeros(0, np.int64)]
+    for batch in bucket.reader.file(file, fields, position=POSITION):
+        rows = pa.Table.from_batches([batch])
+        rows = rows.filter(bound.mask(rows))
+        found.append(np.asarray(rows[POSITION].to_numpy()))
+    return np.concatenate(found)
+
+
+def without(context: TableContext, bucket: ChangedBucket, found: Mapping[str, Positions]) -> CommitMessage:
+    """Return the message that deletes these positions of the bucket's files."""
+    files = [f for f in bucket.files if f.file_name in found]
+    positions = {}
+    for file in files:
+        deleted, rows = bucket.reader.deleted(file), found[file.file_name]
+        positions[file.file_name] = rows if deleted is None else merged(deleted, rows)
+    vectored = context.options["deletion-vectors.enabled"]
+    gone = [f for f in files if not vectored or len(positions[f.file_name]) == f.row_count]
+    names = {f.file_name for f in gone}
+    changed = {name: rows for name, rows in positions.items() if name not in names}
+    added, replaced = replace_vectors(context, bucket.indexes, changed, names)
+    message = CommitMessage(
+        bucket.partition,
+        bucket.bucket,
+        bucket.total_buckets,
+        deleted_files=tuple(gone),
+        new_indexes=added,
+        deleted_indexes=replaced,
+    )
+    try:
+        left = [f for f in gone if len(positions[f.file_name]) < f.row_count]
+        rest = replace(bucket.reader, positions=positions)
+        return replace(message, new_files=tuple(rewrite_files(rest, left, FileSource.APPEND)))
+    except BaseException:
+        abort([message], context)
+        raise
+
+
+def deleted_by_key(context: TableContext, plan: ScanPlan, where: Predicate) -> list[CommitMessage]:
+    """Return messages with a -D row for each row of the plan of a primary-key table that matches."""
+    with TableWriter(context, live_keys=live_keys) as writer:
+        for split in plan.splits:
+            for rows in read_split(context, split, context.schema.names, where):
+                writer.delete(rows)
+        return writer.flush()
+
+
+def updated_by_key(
+    context: TableContext, plan: ScanPlan, where: Predicate, assignments: Assignments
+) -> list[CommitMessage]:
+    """Return messages with the new row of each row of the plan of a primary-key table that matches."""
+    with TableWriter(context, live_keys=live_keys) as writer:
+        for split in plan.splits:
+            for rows in read_split(context, split, context.schema.names, where):
+                for new in assigned_in_parts(rows, assignments):
+                    writer.write(new)
+        return writer.flush()
+
+
+# -- updates -----------------------------------------------------------------------------------------------------------
+
+
+def _write_updated(
+    context: TableContext,
+    bucket: ChangedBucket,
+    where: Predicate,
+    assignments: Assignments,
+    writer: TableWriter,
+) -> None:
+    bound = where.bind(context.schema.fields)
+    for file in bucket.files:
+        for batch in bucket.reader.file(file, context.schema.fields):
+            rows = pa.Table.from_batches([batch])
+            rows = rows.filter(bound.mask(rows))
+            for new in assigned_in_parts(rows, assignments):
+                writer.write(changed_now(new) if context.tracks_rows else new)
+
+
+def changed_now(rows: pa.Table) -> pa.Table:
+    """Return rows that keep their ids, and get the sequence number of the commit."""
+    at = rows.schema.get_field_index(SEQUENCE_NUMBER)
+    return rows.set_column(at, SEQUENCE_NUMBER, pa.nulls(len(rows), pa.int64()))
+
+
+def check_takes_effect(context: TableContext) -> None:
+    """Raise UnsupportedFeature for a table in which deletes and updates would wait in the postpone bucket."""
+    if context.is_postponed and not context.options["postpone.batch-write-fixed-bucket"]:
+        raise UnsupportedFeature(
+            f"table {context.name} has postpone.batch-write-fixed-bucket = false: deletes and updates would wait in "
+            "the postpone bucket, so rows can only be written",
+            table=context.name,
+            option="postpone.batch-write-fixed-bucket",
+        )
+
+
+def check_assignments(context: TableContext, assignments: object) -> None:
+    """Raise InvalidRequest unless ``assignments`` maps columns of the table to values or functions."""
+    if not isinstance(assignments, Mapping) or not assignments:
+        raise InvalidRequest(f"update needs a mapping of columns to values, not {assignments!r:.60}")
+    for column in assignments:
+        if column not in context.schema.by_name:
+            raise SchemaMismatch(f"table {context.name} has no column {column!r:.80} to update", column=column)
+        if column in context.schema.primary_keys:
+            raise InvalidRequest(
+                f"table {context.name}: column {column!r} is part of the primary key and cannot be updated",
+                column=column,
+            )
+
+
+def assigned_in_parts(rows: pa.Table, assignments: Assignments) -> Iterator[pa.Table]:
+    """Do ``assigned`` for parts of the rows, so that the old and the new rows of each take about BATCH_BYTES."""
+    for start, end in ranges(row_sizes(rows) + literal_bytes(rows.schema, assignments), BATCH_BYTES):
+        yield assigned(rows.slice(start, end - start), assignments)
+
+
+def literal_bytes(schema: pa.Schema, assignments: Assignments) -> int:
+    """Return the bytes that the values, without functions, take in each row."""
+    columns = [pa.nulls(1, schema.field(c).type) for c in assignments]
+    row = pa.Table.from_arrays(columns, names=list(assignments))
+    return int(assigned(row, {c: v for c, v in assignments.items() if not callable(v)}).nbytes)
+
+
+def assigned(rows: pa.Table, assignments: Assignments) -> pa.Table:
+    """Return the rows with new values.
+
+    Raises SchemaMismatch when a function returns no column of that many values, or a value fits no column type.
+    """
+    out = rows
+    for column, value in assignments.items():
+        at = rows.schema.get_field_index(column)
+        kind = rows.schema.field(at).type
+        try:
+            new = _function_of(value)(rows) if callable(value) else pa.repeat(pa.scalar(value, kind), len(rows))
+            if not isinstance(new, pa.Array | pa.ChunkedArray):
+                new = pa.array(new, kind)
+            out = out.set_column(at, column, new)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, OverflowError) as error:
+            raise SchemaMismatch(f"column {column!r} cannot be set to {value!r:.60}: {error}", column=column) from error
+    return out
+
+
+def _function_of(value: Any) -> Callable[[pa.Table], Any]:
+    function: Callable[[pa.Table], Any] = value
+    return function

@@ -1,0 +1,1 @@
+"""Streaming reads: ``TableStream`` and its position."""

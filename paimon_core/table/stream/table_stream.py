@@ -1,0 +1,316 @@
+"""TableStream: follows a table, snapshot by snapshot (format 10, 15.4, 15.6).
+
+``poll`` returns the next snapshot with changes as a ``Batch``; ``follow`` repeats it and waits in between. The position
+is a small value: a stream that starts at a stored position returns exactly the batches behind it. Nothing is skipped
+silently: a snapshot that has expired and a rollback below the position are errors.
+"""
+
+from __future__ import annotations
+
+import datetime
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from paimon_core.argument_checks import epoch_millis, whole
+from paimon_core.errors import CommitConflict, CorruptTable, InvalidRequest, NotFound, ReadOutdated, SnapshotNotFound
+from paimon_core.metadata import clock
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.table_identity import check_same_table
+from paimon_core.plan.changed_places import ChangedPlace
+from paimon_core.plan.changelog_plan import ChangedFile, changed_snapshot
+from paimon_core.plan.split import Split
+from paimon_core.plan.stream_plan import (
+    SnapshotPlan,
+    Unit,
+    check_history,
+    plan_changes,
+    plan_full,
+    reading_context,
+    version_before,
+)
+from paimon_core.predicate import Predicate
+from paimon_core.read.changelog_reader import changes_schema, read_changed_file
+from paimon_core.read.split_reader import read_split
+from paimon_core.schema import ROW_KINDS
+from paimon_core.table.changes.difference import as_changes, difference_of_place
+from paimon_core.table.stream.position import Position
+
+
+class Waits(Protocol):
+    """What ``follow`` waits on, such as ``threading.Event``."""
+
+    def wait(self, timeout: float) -> bool:
+        """Wait; return True when the stream must end."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The rows of one snapshot: its whole content ("full"), or its changes."""
+
+    context: TableContext
+    plan: SnapshotPlan
+    position: Position
+    """The position behind this batch: store it, or commit it, when the rows are processed."""
+    columns: tuple[str, ...]
+    where: Predicate | None
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The snapshot."""
+        return self.plan.snapshot
+
+    @property
+    def kind(self) -> str:
+        """What the batch contains: "full", "delta", "changelog", or "overwrite": what an overwrite has changed."""
+        return self.plan.kind
+
+    @property
+    def units(self) -> tuple[Unit, ...]:
+        """The splits of a full batch, the files of changes, or the places that an overwrite has changed."""
+        return self.plan.units
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the rows: ``rowkind``, then the columns."""
+        return changes_schema(self.context.schema, self.columns)
+
+    def to_batches(self) -> pa.RecordBatchReader:
+        """Return the rows; those of one key in the order of their changes. Rows of a full batch are inserts.
+
+        Raises SnapshotNotFound when the snapshot expires before its rows are read, CorruptTable.
+        """
+        rows = (
+            b for unit in self.units for b in read_unit(self.context, self.snapshot, unit, self.columns, self.where)
+        )
+        return pa.RecordBatchReader.from_batches(self.schema, rows)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows as one table; see ``to_batches``."""
+        return self.to_batches().read_all()
+
+
+def read_unit(
+    context: TableContext, snapshot: Snapshot, unit: Unit, columns: Sequence[str], where: Predicate | None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of one unit as ``changes_schema``; raises SnapshotNotFound, CorruptTable."""
+    if isinstance(unit, Split):
+        yield from _content(context, unit, columns, where)
+        return
+    try:
+        if isinstance(unit, ChangedFile):
+            yield from read_changed_file(context, unit, columns, where)
+        else:
+            for rows in difference_of_place(context, unit):
+                yield from as_changes(context, rows, columns, where)
+    except CorruptTable as error:
+        if not error.facts.get("missing"):
+            raise
+        if isinstance(unit, ChangedPlace):
+            version_before(context, snapshot)
+        if context.snapshots.is_live(snapshot):
+            raise
+        raise SnapshotNotFound(
+            f"snapshot {snapshot.id} of {context.name} expired or was rolled back during the read: {error}",
+            snapshot=snapshot.id,
+        ) from error
+
+
+def _content(
+    context: TableContext, split: Split, columns: Sequence[str], where: Predicate | None
+) -> Iterator[pa.RecordBatch]:
+    schema = changes_schema(context.schema, columns)
+    for table in read_split(reading_context(context), split, columns, where):
+        kinds = pa.chunked_array([pa.repeat(pa.scalar(ROW_KINDS[0]), len(table))])
+        yield from pa.Table.from_arrays([kinds, *table.columns], schema=schema).to_batches()
+
+
+class TableStream:
+    """One streaming read; not for several threads at a time."""
+
+    def __init__(
+        self,
+        context: TableContext,
+        position: Position,
+        columns: tuple[str, ...],
+        where: Predicate | None,
+        on_overwrite: str,
+        consumer: str | None = None,
+        known: int | None = None,
+    ) -> None:
+        """See ``stream_start.open_stream``; ``known`` is the next snapshot in the file of the consumer."""
+        self._context = context
+        self._position = position
+        self._columns = columns
+        self._where = where
+        self._on_overwrite = on_overwrite
+        self._consumer = consumer
+        self._known = known
+
+    @property
+    def position(self) -> Position:
+        """The position behind the last batch that ``poll`` returned, and behind snapshots without changes."""
+        return self._position
+
+    def poll(self, until: Until | None = None) -> Batch | None:
+        """Return the next batch; None when there is no newer snapshot, or the next one is beyond ``until``.
+
+        The batch is planned from one snapshot. Commits in between do not matter; an expiry or a rollback of the
+        snapshot raises SnapshotNotFound or ReadOutdated. After an error, the position is unchanged. Raises
+        TableNotFound when the table was dropped or re-created, InvalidRequest, with the snapshot, for an overwrite
+        under ``on_overwrite`` = "fail", SnapshotNotFound for one of which the version before has expired.
+        """
+        while (snapshot := self._next()) is not None:
+            if until is not None and until.is_beyond(snapshot):
+                return None
+            after = Position.after(snapshot)
+            plan: SnapshotPlan | None
+            if self._position.full:
+                plan = plan_full(self._context, snapshot, self._where)
+            else:
+                plan = plan_changes(self._context, snapshot, self._on_overwrite)
+            self._position = after
+            if plan is not None and plan.units:
+                return Batch(self._context, plan, after, self._columns, self._where)
+        return None
+
+    def _next(self) -> Snapshot | None:
+        """Return the next snapshot; None while it is younger than option ``streaming.read.snapshot.delay``."""
+        found = next_snapshot(self._context, self._position)
+        return None if found is None or is_delayed(self._context, self._position, found) else found
+
+    def follow(
+        self,
+        *,
+        until: Until | None = None,
+        interval: datetime.timedelta | None = None,
+        stop: Waits | None = None,
+    ) -> Iterator[Batch]:
+        """Yield batches for ever, or to the end that ``until`` states; wait ``interval`` when there is no new one.
+
+        ``interval`` is by default option ``continuous.discovery-interval``. ``stop.wait`` waits, and ends the stream
+        when it returns True. With ``consumer.mode = at-least-once``, a batch is committed when the next one is asked
+        for; otherwise commit each one after its rows are processed. Raises as ``poll``.
+        """
+        seconds = self._interval(interval)
+        stop = stop or threading.Event()
+        at_least_once = self._consumer is not None and self._context.options["consumer.mode"] == "at-least-once"
+        if until is None and (watermark := self._context.options["scan.bounded.watermark"]) is not None:
+            until = Until(watermark=watermark)
+        while True:
+            now = clock.now_millis()
+            batch = self.poll(until)
+            if batch is not None:
+                yield batch
+                if at_least_once:
+                    self.commit(batch.position)
+            elif self._is_at_end(until, now) or stop.wait(seconds):
+                return
+
+    def _is_at_end(self, until: Until | None, now_millis: int) -> bool:
+        return until is not None and until.is_reached(
+            self._position, next_snapshot(self._context, self._position), now_millis
+        )
+
+    def _interval(self, interval: datetime.timedelta | None) -> float:
+        if interval is None:
+            return float(self._context.options["continuous.discovery-interval"]) / 1000
+        if not isinstance(interval, datetime.timedelta) or interval < datetime.timedelta():
+            raise InvalidRequest(f"interval must be a timedelta that is not negative, not {interval!r:.60}")
+        return interval.total_seconds()
+
+    def commit(self, position: Position | None = None) -> None:
+        """Store that everything before ``position`` (default: the stream's position) was processed, in the consumer.
+
+        The snapshots from there on do not expire. Of several streams with one consumer, each returns all batches; the
+        commit of one raises CommitConflict when it finds that another stream or a reset has moved the consumer. Two
+        commits at the same moment are not told apart: the later one counts. Raises InvalidRequest without a consumer.
+        """
+        position = self._position if position is None else position
+        if self._consumer is None:
+            raise InvalidRequest("the stream has no consumer, whose progress it could store", table=self._context.name)
+        if position.full:
+            return  # a consumer can only resume the changes, so nothing of the full phase counts before its end
+        store = self._context.consumers
+        check_same_table(self._context)
+        try:
+            stored: int | None = store.read(self._consumer).next_snapshot
+        except NotFound:
+            stored = None
+        if stored is not None and stored not in (self._known, position.next_snapshot):
+            raise CommitConflict(
+                f"consumer {self._consumer!r} of table {self._context.name} was moved to snapshot {stored} by another "
+                f"stream or a reset; this stream had stored {self._known or 'nothing'}. Start the stream again",
+                consumer=self._consumer,
+                snapshot=stored,
+            )
+        if stored != position.next_snapshot:
+            store.reset(self._consumer, position.next_snapshot)
+        self._known = position.next_snapshot
+
+
+def next_snapshot(context: TableContext, position: Position) -> Snapshot | None:
+    """Return the snapshot that follows the position, None when it does not exist yet.
+
+    Raises ReadOutdated after a rollback below the position, SnapshotNotFound when it has expired, TableNotFound.
+    """
+    found: Snapshot | None
+    try:
+        read = context.snapshots.read if position.full else lambda i: changed_snapshot(context, i)
+        found = read(position.next_snapshot)
+    except SnapshotNotFound:
+        found = None
+    check_same_table(context)
+    check_history(context, position.next_snapshot, position.previous, position.previous_uuid, found)
+    if position.current and found is not None and found.delta_manifest_list != position.current:
+        raise ReadOutdated(
+            f"table {context.name} was rolled back: snapshot {found.id}, of which the stream has read a part, is "
+            "another one now. Start again from the full content",
+            table=context.name,
+            snapshot=found.id,
+        )
+    return found
+
+
+def is_delayed(context: TableContext, position: Position, snapshot: Snapshot) -> bool:
+    """Whether the changes of a snapshot are too young to be read; the full content of one never is, as in Java."""
+    delay = context.options["streaming.read.snapshot.delay"]
+    return delay is not None and not position.full and snapshot.time_millis > clock.now_millis() - delay
+
+
+@dataclass(frozen=True)
+class Until:
+    """Where a stream ends: with the first snapshot beyond any of these bounds, which is not read."""
+
+    snapshot: int | None = None
+    """The last snapshot id that is read."""
+    watermark: int | None = None
+    """Epoch milliseconds: snapshots with a greater watermark are not read."""
+    time: datetime.datetime | int | None = None
+    """A time, or epoch milliseconds: snapshots that were committed later are not read."""
+
+    def __post_init__(self) -> None:
+        for name, value in (("snapshot", self.snapshot), ("watermark", self.watermark)):
+            if value is not None:
+                whole(name, value)
+        if self.time is not None:
+            epoch_millis(self.time)
+
+    def is_beyond(self, snapshot: Snapshot) -> bool:
+        """Whether the snapshot is beyond a bound."""
+        return (
+            (self.snapshot is not None and snapshot.id > self.snapshot)
+            or (self.watermark is not None and snapshot.watermark is not None and snapshot.watermark > self.watermark)
+            or (self.time is not None and snapshot.time_millis > epoch_millis(self.time))
+        )
+
+    def is_reached(self, position: Position, following: Snapshot | None, now_millis: int) -> bool:
+        """Whether no later snapshot can be within the bounds."""
+        if following is not None:
+            return self.is_beyond(following)
+        done = self.snapshot is not None and position.next_snapshot > self.snapshot
+        return done or (self.time is not None and now_millis > epoch_millis(self.time))

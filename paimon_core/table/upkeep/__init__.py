@@ -1,0 +1,1 @@
+"""Upkeep of a table: compaction, rescale, statistics, expiry and ``table.maintenance``."""

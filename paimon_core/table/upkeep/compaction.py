@@ -1,0 +1,228 @@
+"""Compaction of a table: plan the compactions that its options require, run and commit them (format 8.2 to 8.4)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from functools import partial
+
+from paimon_core.compact.clustering import cluster_tasks, is_clustered
+from paimon_core.compact.compactor import run_tasks
+from paimon_core.compact.pick import Extent, pick_tasks, sort_tasks
+from paimon_core.compact.postpone import spread_messages
+from paimon_core.compact.recent_compactions import full_is_due, marked, overdue_buckets
+from paimon_core.compact.sort_order import SortOrder
+from paimon_core.compact.task import CompactionTask
+from paimon_core.errors import CommitConflict, InvalidRequest, PaimonError, TableNotFound
+from paimon_core.lsm.compaction.strategy import stop_trigger
+from paimon_core.lsm.compaction.universal import CompactionUnit
+from paimon_core.metadata import clock
+from paimon_core.metadata.abort import abort
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.latest_snapshot import read_latest
+from paimon_core.metadata.manifests.entries import ManifestEntry
+from paimon_core.metadata.manifests.index_manifest import IndexEntry
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.table_identity import refreshed
+from paimon_core.metadata.times.partition_time import is_expired_by_value
+from paimon_core.plan.partitions import matching_partitions
+from paimon_core.predicate import Where
+from paimon_core.storage.paths import POSTPONE_BUCKET
+from paimon_core.table.commit_request import CommitRequest
+
+_LOG = logging.getLogger(__name__)
+_Place = tuple[bytes, int]
+Work = Callable[[TableContext, Sequence[CompactionTask]], list[CommitMessage]]
+"""Runs tasks, in this process or others, and returns their messages; if one task fails, none is committed."""
+
+
+def plan(
+    context: TableContext,
+    *,
+    full: bool = False,
+    where: Where | None = None,
+    written: Collection[_Place] | None = None,
+) -> list[CompactionTask]:
+    """Return the compactions that the latest snapshot needs, largest first; ``full``: every bucket into one run.
+
+    When ``full-compaction.delta-commits`` makes a full compaction due, all buckets that are not one run at the last
+    level are compacted fully. Otherwise the strategy picks among all buckets, or among those in ``written`` and those
+    whose level 0 is overdue. ``where`` is on partition columns. Without ``written``, expired partitions are left out
+    where an option says so. Tables with ``clustering.incremental`` are clustered.
+    """
+    latest, entries, indexes = read_latest(context.snapshots, partial(_state, context))
+    entries = [e for e in entries if e.bucket != POSTPONE_BUCKET]
+    if written is None:
+        entries = _unexpired(context, entries)
+    matches = None if where is None else matching_partitions(context, where)
+    if is_clustered(context):
+        # As in Java, a write to a table without buckets starts no compaction.
+        if written is not None and not context.has_buckets:
+            return []
+        full = full or full_is_due(context, latest)
+        if written is not None and not full:
+            entries = [e for e in entries if (e.partition, e.bucket) in written]
+        tasks = cluster_tasks(context, entries, indexes, full=full, matches=matches)
+        return [replace(task, of_full_table=full and where is None) for task in tasks]
+    if matches is not None:
+        entries = [e for e in entries if matches(e.partition)]
+    if full or full_is_due(context, latest):
+        tasks = pick_tasks(context, entries, Extent.REWRITTEN if full else Extent.SETTLED, indexes=indexes)
+        return [replace(task, of_full_table=where is None) for task in tasks]
+    overdue = overdue_buckets(context, latest, entries)
+    if written is not None:
+        wanted = overdue.union(written)
+        entries = [e for e in entries if (e.partition, e.bucket) in wanted]
+    return pick_tasks(context, entries, overdue=overdue, indexes=indexes)
+
+
+def _unexpired(context: TableContext, entries: list[ManifestEntry]) -> list[ManifestEntry]:
+    """Return the files of partitions that are not expired, with option ``compaction.skip-expired-partitions``."""
+    if not context.options["compaction.skip-expired-partitions"]:
+        return entries
+    now = clock.now_millis()
+    expired = {p for p in {e.partition for e in entries} if is_expired_by_value(context, p, now)}
+    if expired:
+        _LOG.info("%s: the compaction skips %d expired partitions", context.name, len(expired))
+    return [e for e in entries if e.partition not in expired]
+
+
+def plan_sorted(context: TableContext, order: SortOrder, where: Where | None = None) -> list[CompactionTask]:
+    """Return the compactions that sort the rows of each partition, largest first; ``where`` is on partition columns.
+
+    Raises InvalidRequest for a table with ``clustering.incremental``: its files would lose their levels.
+    """
+    if is_clustered(context):
+        raise InvalidRequest(
+            f"table {context.name} has option clustering.incremental: its compaction sorts rows by clustering.columns, "
+            "and no other order can be given",
+            table=context.name,
+            option="clustering.incremental",
+        )
+    _, entries, indexes = read_latest(context.snapshots, partial(_state, context))
+    if where is not None:
+        matches = matching_partitions(context, where)
+        entries = [e for e in entries if matches(e.partition)]
+    return sort_tasks(context, entries, order, indexes)
+
+
+def _state(
+    context: TableContext, latest: Snapshot | None
+) -> tuple[Snapshot | None, list[ManifestEntry], list[IndexEntry]]:
+    if latest is None:
+        return None, [], []
+    with context.manifests.reading(latest):
+        indexes = context.manifests.read_indexes(latest.index_manifest)
+    return latest, context.manifests.entries_of(latest), indexes
+
+
+def compact(
+    context: TableContext,
+    request: CommitRequest,
+    *,
+    full: bool = False,
+    where: Where | None = None,
+    written: Collection[_Place] | None = None,
+    work: Work = run_tasks,
+) -> Snapshot | None:
+    """Plan and run compactions, and return the last snapshot; None when there was nothing to do.
+
+    Buckets that keep ``num-sorted-run.stop-trigger`` runs or more are compacted again. Raises CommitConflict when
+    concurrent commits conflicted in every bucket. When ``deletion-vectors.enabled`` has changed since the handle was
+    opened, the compactions are planned again with the latest schema. Without ``written``, the rows of the postpone
+    bucket are first given their buckets, in a commit of their own.
+    """
+    done = spread_postponed(context, request, where) if context.is_postponed and written is None else None
+    while tasks := plan(context, full=full, where=where, written=written):
+        try:
+            done = run(context, request, tasks, work)
+        except CommitConflict as error:
+            if "switched" in error.facts and refreshed(context).schema.id > context.schema.id:
+                context = refreshed(context)
+                request = replace(request, context=context)
+                continue
+            if done is None:
+                raise
+            return done
+        stop = stop_trigger(context.options)
+        units = [((t.partition, t.bucket), t.unit) for t in tasks]
+        written = {place for place, unit in units if isinstance(unit, CompactionUnit) and unit.runs_left >= stop}
+        if not written:
+            break
+    return done
+
+
+def spread_postponed(context: TableContext, request: CommitRequest, where: Where | None) -> Snapshot | None:
+    """Move the rows of the postpone bucket to fixed buckets in one COMPACT commit; None when it is empty.
+
+    They count as later than all rows that other commits have written to fixed buckets until then. Rows that are added
+    to the postpone bucket meanwhile stay there. Raises CommitConflict, and moves nothing, when a concurrent commit has
+    removed one of the files or given a partition another number of buckets.
+    """
+    messages = spread_messages(context, _in_partitions(context, where))
+    return request.commit_own(messages) if messages else None
+
+
+def waiting_files(context: TableContext, where: Where | None = None) -> list[ManifestEntry]:
+    """Return the files of the postpone bucket in the latest snapshot, whose rows wait for a compaction."""
+    if not context.is_postponed:
+        return []
+    return [entry for entry in _in_partitions(context, where) if entry.bucket == POSTPONE_BUCKET]
+
+
+def _in_partitions(context: TableContext, where: Where | None) -> list[ManifestEntry]:
+    """Return the live files of the partitions that match."""
+    _, entries, _ = read_latest(context.snapshots, partial(_state, context))
+    if where is None:
+        return entries
+    matches = matching_partitions(context, where)
+    return [entry for entry in entries if matches(entry.partition)]
+
+
+def run(
+    context: TableContext, request: CommitRequest, tasks: Sequence[CompactionTask], work: Work = run_tasks
+) -> Snapshot | None:
+    """Run the tasks and commit them together; after a conflict, commit each bucket separately.
+
+    Raises CommitConflict when no bucket could be committed. The files of a bucket that is not committed are deleted.
+    """
+    return commit_buckets(replace(request, properties=marked(tasks, request.properties)), work(context, tasks))
+
+
+def commit_buckets(request: CommitRequest, messages: Sequence[CommitMessage]) -> Snapshot | None:
+    """Commit the messages together; after a conflict, each bucket separately. The files of the others are deleted."""
+    if len(messages) < 2:
+        return request.commit_own(messages)
+    try:
+        return request.commit(messages)
+    except (InvalidRequest, TableNotFound):
+        abort(messages, request.context)
+        raise
+    except CommitConflict as error:
+        # The conflict is not about one bucket: all retries lost the race for the next snapshot id, or the snapshot was
+        # withdrawn and an expiry may delete its files.
+        if "attempts" in error.facts or "taken_back" in error.facts:
+            abort(messages, request.context)
+            raise
+        return _commit_separately(request, messages, error)
+
+
+def _commit_separately(
+    request: CommitRequest, messages: Sequence[CommitMessage], refused: CommitConflict
+) -> Snapshot | None:
+    made: list[Snapshot] = []
+    for position, message in enumerate(messages):
+        try:
+            made += filter(None, [request.commit_own([message])])
+        except CommitConflict as error:
+            _LOG.info("table %s: bucket %d was not compacted: %s", request.context.name, message.bucket, error)
+        except BaseException as error:
+            abort(messages[position + 1 :], request.context)
+            if made and isinstance(error, PaimonError):
+                error.facts["committed"] = [*(s.id for s in made), *error.facts.get("committed", ())]
+            raise
+    if not made:
+        raise refused
+    return made[-1]

@@ -1,0 +1,167 @@
+"""Expiry: the part of ``table.maintenance`` that deletes by age and number (format 16).
+
+It expires snapshots, changelogs, partitions, consumers and tags. Each expiry is a plan that is checked, then applied.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from paimon_core.argument_checks import as_millis, at_least_one
+from paimon_core.errors import InvalidRequest
+from paimon_core.maintain.expiry import changelogs, consumers, partitions
+from paimon_core.maintain.expiry import snapshots as expire
+from paimon_core.maintain.expiry.configured import retentions
+from paimon_core.maintain.expiry.retention import Retention
+from paimon_core.maintain.partition_done import mark_done
+from paimon_core.maintain.planning.plan import Plan
+from paimon_core.maintain.tags import expiry as tag_expiry
+from paimon_core.metadata import clock
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.stores.consumer_store import Consumer
+from paimon_core.metadata.table_identity import table_to_change
+
+APPLY: Mapping[str, Callable[[TableContext, Plan], Any]] = {
+    expire.OPERATION: expire.apply_snapshot_expiry,
+    changelogs.OPERATION: changelogs.apply_changelog_expiry,
+    partitions.OPERATION: partitions.apply_partition_expiry,
+    consumers.OPERATION: consumers.apply_consumer_expiry,
+    tag_expiry.OPERATION: tag_expiry.apply_tag_expiry,
+}
+"""The functions that apply an expiry plan, by the plan's operation."""
+
+
+@dataclass(frozen=True)
+class Expiry:
+    """The expiry of one table on one branch."""
+
+    context: TableContext
+
+    def _checked_context(self) -> TableContext:
+        """Return the context; raises TableNotFound when the table was dropped or re-created."""
+        return table_to_change(self.context)
+
+    def plan_snapshot_expiry(
+        self,
+        *,
+        keep_last: int | None = None,
+        keep_max: int | None = None,
+        older_than: datetime.timedelta | None = None,
+        limit: int | None = None,
+    ) -> Plan:
+        """Plan which snapshots expire, which of their files are deleted, and which snapshots are protected by what.
+
+        Defaults as in ``Table.expire_snapshots``. Raises InvalidRequest, and CorruptTable with the file that cannot be
+        read.
+        """
+        context = self._checked_context()
+        snapshots, lasting = requested_retentions(context, keep_last, keep_max, older_than, limit)
+        return expire.plan_snapshot_expiry(context, snapshots, decoupled=lasting is not None)
+
+    def plan_changelog_expiry(
+        self,
+        *,
+        keep_last: int | None = None,
+        keep_max: int | None = None,
+        older_than: datetime.timedelta | None = None,
+        limit: int | None = None,
+    ) -> Plan:
+        """Plan which lasting changelogs expire (format 16.2); the newest one is always kept.
+
+        Defaults come from the options ``changelog.num-retained.min/max`` and ``changelog.time-retained``, and from
+        those for snapshots. Raises InvalidRequest, CorruptTable.
+        """
+        context, now = self._checked_context(), clock.now_millis()
+        snapshots, lasting = retentions(context, now)
+        usual = lasting or snapshots
+        most = at_least_one("keep_max", keep_max, usual.retain_max)
+        age = None if older_than is None else as_millis("older_than", older_than)
+        retention = Retention(
+            at_least_one("keep_last", keep_last, min(most, usual.retain_min)),
+            most,
+            usual.older_than_millis if age is None else now - age,
+            at_least_one("limit", limit, usual.limit),
+        )
+        return changelogs.plan_changelog_expiry(context, retention)
+
+    def plan_partition_expiry(
+        self,
+        *,
+        older_than: datetime.timedelta | None = None,
+        strategy: str | None = None,
+        limit: int | None = None,
+    ) -> Plan:
+        """Plan which partitions expire, by ``strategy`` "values-time" or "update-time" (format 16.3).
+
+        Defaults come from the options ``partition.expiration-*``. A partition whose time cannot be determined is listed
+        as protected. Raises InvalidRequest, and UnsupportedFeature for a time format that is not supported.
+        """
+        return partitions.plan_partition_expiry(
+            self._checked_context(),
+            now_millis=clock.now_millis(),
+            lifetime_millis=None if older_than is None else as_millis("older_than", older_than),
+            strategy=strategy,
+            limit=None if limit is None else at_least_one("limit", limit, 1),
+        )
+
+    def plan_consumer_expiry(self, *, older_than: datetime.timedelta | None = None) -> Plan:
+        """Plan to delete consumers not updated for ``older_than`` (default: option ``consumer.expiration-time``)."""
+        millis = None if older_than is None else as_millis("older_than", older_than)
+        return consumers.plan_consumer_expiry(
+            self._checked_context(), now_millis=clock.now_millis(), lifetime_millis=millis
+        )
+
+    def plan_tag_expiry(self, *, older_than: datetime.timedelta | None = None) -> Plan:
+        """Plan to delete the tags whose retention time is over or that are older, and the files that only they use.
+
+        Without ``older_than`` only the tags' own retention times count. Raises InvalidRequest, and CorruptTable with
+        the file that cannot be read.
+        """
+        now = clock.now_millis()
+        created_before = None if older_than is None else now - as_millis("older_than", older_than)
+        return tag_expiry.plan_tag_expiry(self._checked_context(), now_millis=now, older_than_millis=created_before)
+
+    def consumers(self) -> list[Consumer]:
+        """Return the consumers by name, each with the first snapshot it has not read; raises CorruptTable."""
+        return self._checked_context().consumers.list()
+
+    def reset_consumer(self, name: str, next_snapshot: int | None = None) -> None:
+        """Set the next snapshot of a consumer, or delete it when that is None; raises NotFound, InvalidRequest."""
+        if next_snapshot is None:
+            self._checked_context().consumers.delete(name)
+        else:
+            self._checked_context().consumers.reset(name, next_snapshot)
+
+    def mark_done(self, *partitions: Mapping[str, Any]) -> tuple[str, ...]:
+        """Write a file that marks each of these partitions as complete (format 16.8); return the files' paths.
+
+        A partition is given by its columns and values. Raises InvalidRequest, NotFound for a partition without files,
+        SchemaMismatch, and UnsupportedFeature for another action than ``partition.mark-done-action = success-file``.
+        """
+        if not partitions:
+            raise InvalidRequest("mark_done needs one or more partitions, such as {'dt': '2024-01-01'}")
+        return mark_done(self._checked_context(), partitions, clock.now_millis())
+
+
+def requested_retentions(
+    context: TableContext,
+    keep_last: int | None,
+    keep_max: int | None,
+    older_than: datetime.timedelta | None,
+    limit: int | None,
+) -> tuple[Retention, Retention | None]:
+    """Return the retention of snapshots and of lasting changelogs (None: there are none) from arguments and options.
+
+    Arguments that are None come from the options. Raises InvalidRequest, which names the argument.
+    """
+    return retentions(
+        context,
+        clock.now_millis(),
+        retain_min=None if keep_last is None else at_least_one("keep_last", keep_last, 1),
+        retain_max=None if keep_max is None else at_least_one("keep_max", keep_max, 1),
+        age_millis=None if older_than is None else as_millis("older_than", older_than),
+        limit=None if limit is None else at_least_one("limit", limit, 1),
+    )

@@ -1,0 +1,163 @@
+"""Maintenance: expiry, removal of orphans, repair and checks of one table.
+
+Operations that delete something return a plan first; the caller checks it and applies it.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from paimon_core.argument_checks import as_millis
+from paimon_core.commit.manifest_compaction import compact_manifests
+from paimon_core.errors import InvalidRequest
+from paimon_core.fsck.check import check
+from paimon_core.fsck.finding import Report
+from paimon_core.maintain.branches import operations as branches
+from paimon_core.maintain.expiry import partitions
+from paimon_core.maintain.orphans import quarantine
+from paimon_core.maintain.orphans import removal as orphans
+from paimon_core.maintain.planning.plan import Plan
+from paimon_core.maintain.repair import hints, missing_files, repair
+from paimon_core.maintain.rollback import rollback
+from paimon_core.maintain.tags import operations as tags
+from paimon_core.metadata import clock
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.table_identity import check_not_another
+from paimon_core.table.refs.tags import rollback_target
+from paimon_core.table.upkeep import expiry
+
+APPLY: Mapping[str, Callable[[TableContext, Plan], Any]] = MappingProxyType(
+    {
+        orphans.OPERATION: orphans.apply_orphan_removal,
+        quarantine.OPERATION: quarantine.apply_purge,
+        missing_files.OPERATION: missing_files.apply_missing_removal,
+        repair.OPERATION: repair.apply_repair,
+        rollback.OPERATION: rollback.apply_rollback,
+        tags.OPERATION: tags.apply_tag_deletion,
+        branches.OPERATION: branches.apply_branch_deletion,
+        **expiry.APPLY,
+    }
+)
+"""The functions that apply a plan, by the plan's operation."""
+_DAY = datetime.timedelta(days=1)
+_WEEK = datetime.timedelta(days=7)
+
+
+@dataclass(frozen=True)
+class Maintenance(expiry.Expiry):
+    """The maintenance of one table on one branch."""
+
+    settle: Callable[[Snapshot], object] = lambda snapshot: snapshot
+    """Runs what follows a commit: the callbacks of the table's handle."""
+
+    def apply(self, plan: Plan) -> Any:
+        """Apply a plan and return the report of its operation.
+
+        Raises InvalidRequest for a plan of another table or of an unknown operation, and PlanOutdated when the table
+        has changed since the plan; nothing was done then. Like all methods here, raises TableNotFound when the table
+        was dropped or re-created.
+        """
+        if not isinstance(plan, Plan) or plan.operation not in APPLY:
+            known = ", ".join(sorted(APPLY))
+            raise InvalidRequest(f"apply takes a plan to {known}, not {plan!r:.80}")
+        context = self._checked_context()
+        report = APPLY[plan.operation](context, plan)
+        committed = report.missing if isinstance(report, repair.RepairReport) else report
+        if isinstance(committed, missing_files.MissingReport | partitions.PartitionReport) and committed.snapshot:
+            self.settle(committed.snapshot)
+        return report
+
+    # -- files that are not referenced, entries whose file is missing
+
+    def plan_orphan_removal(
+        self, *, older_than: datetime.timedelta = _DAY, mode: str = "quarantine", without_snapshots: bool = False
+    ) -> Plan:
+        """Plan to remove the files that no snapshot, tag or changelog of any branch references (format 16.6).
+
+        Only files older than ``older_than`` are removed; it must exceed the longest time from the writing of a file to
+        its commit. ``mode``: "quarantine" or "delete"; ``without_snapshots``: also remove the files of a table without
+        snapshots. Raises InvalidRequest, and CorruptTable when the references cannot be determined.
+        """
+        return orphans.plan_orphan_removal(
+            self._checked_context(),
+            older_than_millis=as_millis("older_than", older_than),
+            mode=mode,
+            without_snapshots=without_snapshots,
+        )
+
+    def quarantines(self) -> list[quarantine.Quarantine]:
+        """Return the quarantines of earlier orphan removals, oldest first."""
+        return quarantine.quarantines(self._checked_context())
+
+    def undo(self, quarantine_id: str) -> quarantine.UndoReport:
+        """Move the files of one quarantine back to their places, unchanged; raises NotFound."""
+        return quarantine.undo(self._checked_context(), quarantine_id)
+
+    def plan_quarantine_purge(self, *, older_than: datetime.timedelta = _WEEK) -> Plan:
+        """Plan to delete the quarantines older than ``older_than``, except those with a file that the table uses."""
+        now = clock.now_millis()
+        return quarantine.plan_purge(self._checked_context(), as_millis("older_than", older_than), now)
+
+    def plan_missing_removal(self) -> Plan:
+        """Plan to delete the entries of live files that are missing; the rows of those files are lost."""
+        return missing_files.plan_missing_removal(self._checked_context())
+
+    def plan_repair(self) -> Plan:
+        """Plan to make a branch with unreadable files usable again; see ``maintain.repair.repair``."""
+        return repair.plan_repair(self._checked_context())
+
+    # -- rollback, tags and branches
+
+    def plan_rollback(
+        self,
+        *,
+        snapshot: int | None = None,
+        tag: str | None = None,
+        time: datetime.datetime | int | None = None,
+        watermark: int | None = None,
+    ) -> Plan:
+        """Plan a rollback: the snapshots, changelogs and tags that it deletes; targets as in ``Table.rollback``.
+
+        A commit after the plan makes it outdated. Raises SnapshotNotFound, TagNotFound.
+        """
+        return rollback.plan_rollback(
+            self._checked_context(), rollback_target(self.context, snapshot, tag, time, watermark)
+        )
+
+    def plan_tag_deletion(self, name: str) -> Plan:
+        """Plan to delete a tag and the files that only it uses, on any branch; raises TagNotFound, CorruptTable."""
+        return tags.plan_tag_deletion(self._checked_context(), name)
+
+    def plan_branch_deletion(self, name: str) -> Plan:
+        """Plan to delete the metadata files of a branch; data files that only it used become orphans.
+
+        Raises InvalidRequest for main, and BranchNotFound, also for a branch that is incompletely created or deleted:
+        delete such a branch with ``Table.branches.delete``.
+        """
+        return branches.plan_branch_deletion(self._checked_context(), name)
+
+    # -- operations that lose no rows and need no plan
+
+    def compact_manifests(self) -> Snapshot | None:
+        """Rewrite the manifests of the latest snapshot as few full ones; None when that changes nothing."""
+        snapshot = compact_manifests(self._checked_context())
+        if snapshot is not None:
+            self.settle(snapshot)
+        return snapshot
+
+    def check(self, *, deep: bool = False) -> Report:
+        """Check the invariants of the table on all of its branches; ``deep`` also reads all rows.
+
+        Raises TableNotFound when the table was dropped or re-created; every other problem is a finding.
+        """
+        check_not_another(self.context)
+        return check(self.context, deep=deep)
+
+    def repair_hints(self) -> hints.HintReport:
+        """Rewrite the LATEST and EARLIEST hints that are wrong or missing, in all branches (format 3.4)."""
+        return hints.repair_hints(self._checked_context())

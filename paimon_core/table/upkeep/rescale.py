@@ -1,0 +1,225 @@
+"""Rescale: rewrites the rows of some partitions into another number of buckets (format 11).
+
+Each bucket is read as a full compaction reads it: the rows of a key are merged, deletes and deletion vectors are
+applied, and level 0 counts also where readers do not see it yet. The rows are then hashed again. With a primary key,
+the new files of a bucket are one sorted run at the last level, so that no row waits for a compaction.
+
+Memory is that of one bucket reader and of ``write-buffer-size``; more rows of a partition wait on local disk.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import pyarrow as pa
+
+from paimon_core.commit.overwrite import Overwrite
+from paimon_core.commit.read_set import Reads
+from paimon_core.commit.retry import tries
+from paimon_core.errors import CommitConflict, CorruptTable, InvalidRequest, ReadOutdated
+from paimon_core.lsm.key_order import key_order
+from paimon_core.lsm.levels import Levels, num_levels
+from paimon_core.lsm.merge_order import MergeOrder
+from paimon_core.lsm.sections import intervals
+from paimon_core.metadata.abort import abort
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.data_file import DataFile
+from paimon_core.metadata.latest_snapshot import is_missing, read_latest
+from paimon_core.metadata.manifests.entries import ManifestEntry
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.table_identity import refreshed
+from paimon_core.plan.live_files import refuse_unread
+from paimon_core.plan.partitions import matching_partitions
+from paimon_core.predicate import Where
+from paimon_core.read.bucket_reader import BucketReader
+from paimon_core.schema import VALUE_KIND
+from paimon_core.table.commit_request import CommitRequest
+from paimon_core.table.upkeep import compaction
+from paimon_core.table_indexes.bucket_vectors import Indexes, index_files_by_bucket, vectors_in
+from paimon_core.write.table_writer import TableWriter
+
+MAX_BUCKETS = 2**31 - 1
+"""The largest number of buckets of a partition: it is stored as a 32-bit number (format 4.3)."""
+
+
+@dataclass(frozen=True)
+class _Bucket:
+    """The live files of one bucket."""
+
+    bucket: int
+    files: tuple[DataFile, ...]
+    indexes: Indexes
+
+
+_Partitions = Mapping[bytes, Sequence[_Bucket]]
+
+
+def rescale(
+    request: CommitRequest, buckets: int | None = None, where: Where | None = None
+) -> tuple[Snapshot | None, set[tuple[bytes, int]]]:
+    """Rewrite the partitions into ``buckets`` buckets in one commit; return its snapshot and the new buckets.
+
+    Behaves and raises as ``Table.rescale``.
+    """
+    context = request.context
+    count = _count(context, buckets)
+    outdated: CommitConflict | None = None
+    for _ in tries(context.options):
+        latest, partitions = read_latest(context.snapshots, partial(_to_rescale, context, count, where))
+        if not partitions:
+            return None, set()
+        files = [f for found in partitions.values() for bucket in found for f in bucket.files]
+        if any(f.schema_id > context.schema.id for f in files):
+            context = refreshed(context)
+            continue
+        reads = Reads(latest, partitions.__contains__)
+        try:
+            if _awaits_changelog(context, partitions):
+                _compact(replace(request, context=context), where, partitions)
+                continue
+            messages = _rewritten(context, count, partitions)
+            target = Overwrite(partitions.__contains__, waiting=False)
+            snapshot = replace(request, context=context).commit_own(messages, target, reads=reads)
+            return snapshot, {(m.partition, m.bucket) for m in messages}
+        except CommitConflict as error:
+            own = not isinstance(error, ReadOutdated)
+            if own and ("attempts" in error.facts or context.snapshots.latest() == latest):
+                raise
+            outdated = error
+        except CorruptTable as error:  # another commit replaced the files, and an expiry deleted them
+            if not is_missing(error) or context.snapshots.latest() == latest:
+                raise
+            outdated = CommitConflict(f"table {context.name}: files were removed during the rescale: {error}")
+    raise outdated or CommitConflict(f"table {context.name}: its schema changed during each try", table=context.name)
+
+
+def _count(context: TableContext, buckets: int | None) -> int:
+    """Return the number of buckets to create; raises InvalidRequest for a table without fixed buckets."""
+    option = context.options["bucket"]
+    if option == -1:
+        raise InvalidRequest(
+            f"table {context.name} has bucket = -1: "
+            + ("its buckets are dynamic" if context.is_keyed else "it has no buckets")
+            + ", so their number cannot be changed",
+            table=context.name,
+        )
+    if buckets is None and context.is_postponed:
+        raise InvalidRequest(
+            f"table {context.name} has bucket = -2: a rescale needs the number of buckets", table=context.name
+        )
+    count = option if buckets is None else buckets
+    if type(count) is not int or not 1 <= count <= MAX_BUCKETS:
+        raise InvalidRequest(f"a number of buckets must be from 1 to {MAX_BUCKETS}, not {count!r:.60}")
+    return count
+
+
+def _to_rescale(
+    context: TableContext, count: int, where: Where | None, latest: Snapshot | None
+) -> tuple[Snapshot | None, _Partitions]:
+    """Return the partitions that match and have another number of buckets, with their live files."""
+    matches = None if where is None else matching_partitions(context, where)
+    if latest is None:
+        return None, {}
+    with context.manifests.reading(latest):
+        indexes = index_files_by_bucket(context.manifests.read_indexes(latest.index_manifest))
+        entries = context.manifests.entries_of(latest)
+    found: dict[bytes, dict[int, list[ManifestEntry]]] = {}
+    for entry in entries:
+        if entry.bucket >= 0 and (matches is None or matches(entry.partition)):
+            found.setdefault(entry.partition, {}).setdefault(entry.bucket, []).append(entry)
+    out = {}
+    for place, by_bucket in found.items():
+        if _total(context, place, by_bucket) != count:
+            out[place] = [
+                _Bucket(bucket, tuple(e.file for e in of_bucket), indexes.get((place, bucket), ()))
+                for bucket, of_bucket in sorted(by_bucket.items())
+            ]
+    return latest, out
+
+
+def _total(context: TableContext, partition: bytes, by_bucket: Mapping[int, Sequence[ManifestEntry]]) -> int:
+    """Return the number of buckets of a partition; raises CorruptTable, and UnsupportedFeature as scans do."""
+    entries = [e for of_bucket in by_bucket.values() for e in of_bucket]
+    totals = sorted({e.total_buckets for e in entries})
+    if len(totals) > 1 or totals[0] < 1:
+        where = context.partition_path(partition) or "the table"
+        raise CorruptTable(
+            f"table {context.name}: the files of {where} have {totals} buckets: only one number is right",
+            table=context.name,
+        )
+    for entry in entries:
+        refuse_unread(entry, context.paths)
+    return totals[0]
+
+
+def _awaits_changelog(context: TableContext, partitions: _Partitions) -> bool:
+    """Whether a later compaction would write changes to the changelog that an overwrite would lose (format 10)."""
+    producer = context.options["changelog-producer"]
+    if producer not in ("lookup", "full-compaction"):
+        return False
+    return any(
+        file.level == 0 or (producer == "full-compaction" and file.level < levels.max_level)
+        for buckets in partitions.values()
+        for levels in (Levels.of(bucket.files, num_levels(context.options)) for bucket in buckets)
+        for file in levels.files
+    )
+
+
+def _compact(request: CommitRequest, where: Where | None, partitions: _Partitions) -> None:
+    """Compact these partitions fully; raises CommitConflict as ``compaction.run``."""
+    tasks = compaction.plan(request.context, full=True, where=where)
+    some = [replace(task, of_full_table=False) for task in tasks if task.partition in partitions]
+    if some:
+        compaction.run(request.context, request, some)
+
+
+def _rewritten(context: TableContext, count: int, partitions: _Partitions) -> list[CommitMessage]:
+    """Write the rows to ``count`` buckets, partition by partition; when this fails, no new file remains."""
+    messages: list[CommitMessage] = []
+    # Only one flush for each bucket gives files with disjoint keys, so the rows wait on disk whatever the options say.
+    spills = {"write-buffer-spillable": True, "write-buffer-spill.max-disk-size": sys.maxsize, "bucket": count}
+    try:
+        with TableWriter(context.with_values(spills), ignore_existing=True) as writer:
+            for place, buckets in partitions.items():
+                for bucket in buckets:
+                    vectors = vectors_in(bucket.indexes)
+                    reader = BucketReader(context, place, bucket.bucket, vectors=vectors)
+                    for rows in _rows(reader, bucket.files):
+                        writer.write_conformed(rows)
+                messages += [_settled(context, message) for message in writer.flush()]
+    except BaseException:
+        abort(messages, context)
+        raise
+    return messages
+
+
+def _rows(reader: BucketReader, files: Sequence[DataFile]) -> Iterator[pa.Table]:
+    """Yield the rows of a bucket: in the order of writing, or with a primary key one merged row per key."""
+    context = reader.context
+    schema = context.schema
+    if not context.is_keyed:
+        for file in sorted(files, key=lambda f: (f.min_sequence_number, f.file_name)):
+            yield from map(pa.Table.from_batches, ([batch] for batch in reader.file(file, schema.fields)))
+        return
+    keys = [f.name for f in schema.file_key_fields]
+    for section in intervals(files, key_order([f.type for f in schema.key_fields])):
+        yield from reader.section(
+            section.runs,
+            schema.file_fields,
+            key=keys,
+            order=MergeOrder.of(context.options),
+            drop_deletes=True,
+            columns=[*schema.names, VALUE_KIND],
+        )
+
+
+def _settled(context: TableContext, message: CommitMessage) -> CommitMessage:
+    """Return the message with the new files at the last level: the files of one flush are one sorted run."""
+    if not context.is_keyed:
+        return message
+    last = num_levels(context.options) - 1
+    return replace(message, new_files=tuple(f.upgraded(last) for f in message.new_files))

@@ -1,0 +1,4 @@
+"""Writes of a table: rows, overwrites, prepared commits, and what follows a commit.
+
+Core types: ``CommitRequest``, ``Prepared``.
+"""

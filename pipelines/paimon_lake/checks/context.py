@@ -1,0 +1,107 @@
+"""CheckContext: what a check knows beside the rows: the time, the loads before, the partitions of the load.
+
+The history of loads is read from the snapshots of the commit user ``load <table>``, whose properties contain how many
+rows a load read, wrote and rejected (decision 0021).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from paimon_core.errors import CorruptTable
+from paimon_core.predicate import Predicate
+from paimon_core.table.view import TableView
+from paimon_lake.loads.ledger.load_properties import PARTITION_COUNT, ROWS_READ, ROWS_REJECTED, ROWS_WRITTEN, load_user
+
+_WITHOUT_ROWS = ("COMPACT", "ANALYZE")
+"""The kinds of snapshots that do not change what a reader sees."""
+
+
+@dataclass(frozen=True)
+class LoadRecord:
+    """The figures of one load, as its snapshot has them."""
+
+    rows_read: int
+    rows_written: int
+    """The rows that the load wrote; for upserts and changes the number of changes, not of rows in the table."""
+    rows_rejected: int
+    snapshot_id: int
+    committed_at: datetime
+    partitions: int | None = None
+    """The number of partitions that it read; None for a load that is not divided by partitions."""
+
+
+@dataclass(frozen=True)
+class CheckContext:
+    """What checks need to know beside the table; ``now`` has a time zone."""
+
+    now: datetime
+    where: Predicate | None = None
+    """The partitions of the load that is checked; None: all rows. See ``run_check`` for which checks obey it."""
+    history: Sequence[LoadRecord] = ()
+    """The loads of the table, newest last, with the one that is checked."""
+    tables: Mapping[str, TableView] = field(default_factory=dict)
+    """The other tables that SQL checks may name, by ``database.table``."""
+
+    def __post_init__(self) -> None:
+        if self.now.tzinfo is None:
+            raise ValueError(f"now must have a time zone: {self.now}")
+
+
+def load_records(table: TableView) -> list[LoadRecord]:
+    """Return the loads whose snapshots have not expired, newest last; a view ends with its snapshot, or its draft.
+
+    Snapshots of the load's user without figures (such as those that only carry the ledger on) are left out. Raises
+    CorruptTable for figures that are not whole numbers.
+    """
+    return [_record(table.name, snapshot) for snapshot in _history(table) if _is_load(table, snapshot)]
+
+
+def newest_write(table: TableView) -> datetime | None:
+    """Return the time of the newest snapshot that changed rows; None when there is none or all have expired."""
+    changes = (s for s in _history(table) if s["commit_kind"] not in _WITHOUT_ROWS)
+    # What a load's user commits without figures has no rows: it only carries the ledger on.
+    times = [s["commit_time_utc"] for s in changes if s["commit_user"] != load_user(table.name) or _is_load(table, s)]
+    return times[-1] if times else None
+
+
+def _is_load(table: TableView, snapshot: Mapping[str, Any]) -> bool:
+    is_change = snapshot["commit_kind"] not in _WITHOUT_ROWS
+    return is_change and snapshot["commit_user"] == load_user(table.name) and ROWS_READ in snapshot["properties"]
+
+
+def _history(table: TableView) -> list[dict[str, Any]]:
+    """Return the snapshots up to that of the view, ascending, with their properties as dicts."""
+    rows: list[dict[str, Any]] = table.inspect.snapshots().to_pylist()
+    for row in rows:
+        row["properties"] = dict(row["properties"] or ())
+    if (pinned := table.pinned) is None:
+        return rows
+    draft = {
+        "snapshot_id": pinned.id,
+        "commit_user": pinned.commit_user,
+        "commit_kind": str(pinned.commit_kind),
+        "commit_time_utc": datetime.fromtimestamp(pinned.time_millis / 1000, UTC),
+        "properties": pinned.properties,
+    }
+    return [*(row for row in rows if row["snapshot_id"] < pinned.id), draft]
+
+
+def _record(table: str, snapshot: Mapping[str, Any]) -> LoadRecord:
+    read, written, rejected = (_figure(table, snapshot, name) for name in (ROWS_READ, ROWS_WRITTEN, ROWS_REJECTED))
+    partitions = _figure(table, snapshot, PARTITION_COUNT) if PARTITION_COUNT in snapshot["properties"] else None
+    return LoadRecord(read, written, rejected, snapshot["snapshot_id"], snapshot["commit_time_utc"], partitions)
+
+
+def _figure(table: str, snapshot: Mapping[str, Any], name: str) -> int:
+    text = snapshot["properties"].get(name, "")
+    if text.isascii() and text.isdigit() and len(text) < 20:
+        return int(text)
+    raise CorruptTable(
+        f"{table}: snapshot {snapshot['snapshot_id']} has {name} = {text!r:.40}, not a whole number",
+        table=table,
+        snapshot=snapshot["snapshot_id"],
+    )

@@ -1,0 +1,158 @@
+"""Load checks: freshness, row_count and volume, evaluated on the history of loads and single figures of the table.
+
+They are about the whole table: the partitions of a load do not restrict them.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core import col
+from paimon_core.predicate import Predicate
+from paimon_core.types import TIMESTAMP_ROOTS, TypeRoot
+from paimon_lake.checks.context import CheckContext, LoadRecord, newest_write
+from paimon_lake.checks.row_checks import Result, Rows
+from paimon_lake.checks.text import EXAMPLES, many, texts
+from paimon_lake.declarations.checks import FreshnessCheck, RowCountCheck, VolumeCheck
+from paimon_lake.protocol import PipelineError
+
+TIME_ROOTS = TIMESTAMP_ROOTS | {TypeRoot.DATE}
+"""The types of columns that have a freshness."""
+_FEW_LOADS = 3
+"""The number of earlier loads below which there is no mean to compare with."""
+_PER_HOUR = {"s": 3600, "ms": 3_600_000, "us": 3_600_000_000, "ns": 3_600_000_000_000}
+
+
+def freshness(check: FreshnessCheck, rows: Rows, context: CheckContext) -> Result:
+    """Compare the age of the newest load, or of the greatest value of a column, with the most hours allowed.
+
+    Without recorded loads the newest snapshot counts that is not a compaction. A date counts as its first moment, and
+    dates and timestamps without a zone are in UTC. A time in the future is fresh.
+    """
+    if check.column:
+        return _column_freshness(check, rows, context.now)
+    newest = max((load.committed_at for load in context.history), default=None)
+    what = "load" if newest is not None else "snapshot"
+    newest = newest or newest_write(rows.table)
+    if newest is None:
+        return 1, "no load and no other change of rows is recorded in the snapshots of the table: its age is unknown"
+    age = (context.now - newest) / timedelta(hours=1)
+    return _aged(f"the newest {what}, of {newest.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC,", age, check.max_hours)
+
+
+def _column_freshness(check: FreshnessCheck, rows: Rows, now: datetime) -> Result:
+    field = rows.field(check.column)
+    if field.type.root not in TIME_ROOTS:
+        raise PipelineError(f"freshness needs a date or timestamp column, and {check.column!r} is {field.type}")
+    fresh = _since(check, now, has_zone=field.type.root is TypeRoot.TIMESTAMP_LTZ)
+    greatest = _greatest(rows, check.column, fresh) if fresh is not None else None
+    if greatest is None:  # all rows are read only when none of them is fresh
+        greatest = _greatest(rows, check.column, None)
+    if greatest is None:
+        return 1, f"no row has a value in {check.column}"
+    shown = texts(pa.chunked_array([pa.array([greatest])]))[0]
+    return _aged(f"the greatest {check.column}, {shown},", _age_hours(greatest, now), check.max_hours)
+
+
+def _since(check: FreshnessCheck, now: datetime, *, has_zone: bool) -> Predicate | None:
+    """Return the filter of fresh rows; None when the bound lies outside of Python's times."""
+    try:
+        since = now.astimezone(UTC) - timedelta(hours=check.max_hours)
+    except OverflowError:
+        return None
+    return col(check.column) >= (since if has_zone else since.replace(tzinfo=None))
+
+
+def _greatest(rows: Rows, column: str, where: Predicate | None) -> Any:
+    """Return the greatest value as an Arrow scalar, or None; memory is bounded by one batch."""
+    greatest = None
+    for batch in rows.table.scan([column], where).to_batches():
+        found = pc.max(batch.column(0))
+        if found.is_valid and (greatest is None or found.value > greatest.value):
+            greatest = found
+    return greatest
+
+
+def _age_hours(value: Any, now: datetime) -> float:
+    hours = value.value * 24 if pa.types.is_date(value.type) else value.value / _PER_HOUR[value.type.unit]
+    return float(now.timestamp() / 3600 - hours)
+
+
+def _aged(what: str, age: float, most: float) -> Result:
+    if age < 0:
+        return 0, f"{what} is {-age:,.1f} hours in the future"
+    if age > most:
+        return 1, f"{what} is {age:,.1f} hours old, more than {many(most, 'hour')}"
+    return 0, f"{what} is {age:,.1f} hours old, at most {many(most, 'hour')} allowed"
+
+
+def row_count(check: RowCountCheck, rows: Rows, context: CheckContext) -> Result:
+    """Check that each load wrote or rejected every row that it read, and that the table has from min to max rows.
+
+    The figures of a load are compared with each other only: an upsert writes more rows than the table gains.
+    """
+    wrong = [load for load in context.history if load.rows_read != load.rows_written + load.rows_rejected]
+    problems = [_unequal(load) for load in wrong[:EXAMPLES]]
+    more = [f"{len(wrong) - EXAMPLES:,} more loads differ"] if len(wrong) > EXAMPLES else []
+    count = rows.total
+    outside = []
+    if check.min is not None and count < check.min:
+        outside.append(f"{many(count, 'row')}, fewer than {check.min:,}")
+    if check.max is not None and count > check.max:
+        outside.append(f"{many(count, 'row')}, more than {check.max:,}")
+    if wrong or outside:
+        return len(wrong) + len(outside), "; ".join([*outside, *problems, *more])
+    return 0, f"{many(count, 'row')}; {_sums(context)}"
+
+
+def _unequal(load: LoadRecord) -> str:
+    return (
+        f"the load of snapshot {load.snapshot_id} read {many(load.rows_read, 'row')}, "
+        f"but wrote {load.rows_written:,} and rejected {load.rows_rejected:,}"
+    )
+
+
+def _sums(context: CheckContext) -> str:
+    loads = context.history
+    if not loads:
+        return "no load is recorded in the snapshots of the table"
+    read, written = sum(load.rows_read for load in loads), sum(load.rows_written for load in loads)
+    rejected = sum(load.rows_rejected for load in loads)
+    return f"{many(len(loads), 'load')} read {many(read, 'row')}, wrote {written:,} and rejected {rejected:,}"
+
+
+def volume(check: VolumeCheck, context: CheckContext) -> Result:
+    """Compare the rows that the last load wrote with the mean of the loads before it.
+
+    A load of partitions is compared by its rows for each partition, and only with loads of partitions; a load of the
+    whole table with those of the whole table. Passes with fewer than three such loads (or than ``loads``), and when
+    these wrote no row.
+    """
+    if not context.history:
+        return 0, "no load is recorded in the snapshots of the table"
+    *before, last = context.history
+    by_partition = last.partitions is not None
+    before = [load for load in before if (load.partitions is not None) == by_partition][-check.loads :]
+    each = f", {_rows(last):,.1f} for each of {last.partitions:,} partitions" if (last.partitions or 1) > 1 else ""
+    wrote, earlier = many(last.rows_written, "row") + each, many(len(before), "load")
+    if len(before) < min(_FEW_LOADS, check.loads):
+        return 0, f"the last load wrote {wrote}; {earlier} before it: too few to compare"
+    mean = sum(load.rows_written for load in before) / sum(load.partitions or 1 for load in before)
+    average = "on average for each partition" if by_partition else "on average"
+    wrote = f"the last load wrote {wrote}, the {earlier} before it {mean:,.1f} {average}"
+    if mean == 0:
+        return 0, f"{wrote}: no comparison is possible"
+    low, high = check.min_ratio * mean, check.max_ratio * mean
+    allowed = f"{check.min_ratio:g} to {check.max_ratio:g} times the average are allowed"
+    if low <= _rows(last) <= high:
+        return 0, f"{wrote}; {allowed}"
+    return 1, f"{wrote}; only {allowed}"
+
+
+def _rows(load: LoadRecord) -> float:
+    """Return the rows that a load wrote, for each of its partitions."""
+    return load.rows_written / (load.partitions or 1)

@@ -1,0 +1,126 @@
+"""Run: evaluate declared checks on a table, at its latest snapshot or on a prepared commit before it is published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from paimon_core.errors import PaimonError, StorageError
+from paimon_core.metadata.latest_snapshot import is_missing
+from paimon_core.query.scan_options import ALL_ROWS
+from paimon_core.table.view import TableView
+from paimon_lake.checks.context import CheckContext
+from paimon_lake.checks.load_checks import freshness, row_count, volume
+from paimon_lake.checks.row_checks import Result, Rows, accepted_values, not_null, range_, unique
+from paimon_lake.checks.sql_check import sql
+from paimon_lake.declarations import SettingsError, TableSpec
+from paimon_lake.declarations.checks import (
+    AcceptedValuesCheck,
+    Check,
+    FreshnessCheck,
+    NotNullCheck,
+    RangeCheck,
+    RowCountCheck,
+    SqlCheck,
+    UniqueCheck,
+)
+from paimon_lake.finding import Finding
+from paimon_lake.protocol import PipelineError
+
+if TYPE_CHECKING:
+    from paimon_lake.session import Spark
+
+_TRIES = 3
+"""How often the latest snapshot is read again when it expires during a check."""
+_REASON = 400
+
+
+def run_check(
+    check: Check, spec: TableSpec, table: TableView, *, context: CheckContext, spark: Spark | None = None
+) -> Finding:
+    """Evaluate one check; a check that cannot be evaluated fails, with the reason in its sentence.
+
+    ``table`` is read at one snapshot: the one it is pinned to (also the draft of a prepared commit), otherwise the
+    latest. Commits during the check do not matter; when the latest snapshot expires meanwhile, a newer one is read.
+
+    ``context.where`` restricts not_null, accepted_values and range, and unique if its columns contain those of the
+    filter. The other types, and unique otherwise, are about the whole table.
+    """
+    return _checked((check,), spec, table, context, spark)[0]
+
+
+def run_checks(
+    checks: Iterable[Check],
+    spec: TableSpec,
+    table: TableView,
+    *,
+    context: CheckContext,
+    spark: Spark | None = None,
+    raises: bool = False,
+) -> list[Finding]:
+    """Evaluate some checks, see ``run_check``; all of them read the same snapshot, unless it expires meanwhile.
+
+    ``raises``: raise StorageError instead of a failed check: what the storage could not tell is no answer about the
+    rows, and a load may be tried again.
+    """
+    return _checked(tuple(checks), spec, table, context, spark, raises=raises)
+
+
+def _checked(
+    checks: tuple[Check, ...],
+    spec: TableSpec,
+    table: TableView,
+    context: CheckContext,
+    spark: Spark | None,
+    *,
+    raises: bool = False,
+) -> list[Finding]:
+    rows: Rows | None = None
+    findings = []
+    for check in checks:
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                rows = rows or _rows(spec, table, context)
+                wrong, sentence = _evaluated(check, rows, context, spark)
+            except (PaimonError, PipelineError, SettingsError, pa.ArrowException) as error:
+                if isinstance(error, PaimonError) and is_missing(error) and table.pinned is None and tries_left:
+                    rows = None
+                    continue
+                if isinstance(error, StorageError) and raises:
+                    raise
+                wrong, sentence = 1, f"cannot be evaluated: {_reason(error)}"
+            findings.append(Finding(check.label, spec.name, wrong, sentence, check.severity))
+            break
+    return findings
+
+
+def _rows(spec: TableSpec, table: TableView, context: CheckContext) -> Rows:
+    if table.pinned is None and (latest := table.latest_snapshot()) is not None:
+        table = table.at(snapshot=latest.id)
+    return Rows(table.with_options(ALL_ROWS), spec.key, context.where)
+
+
+def _evaluated(check: Check, rows: Rows, context: CheckContext, spark: Spark | None) -> Result:
+    match check:
+        case UniqueCheck():
+            return unique(check, rows)
+        case NotNullCheck():
+            return not_null(check, rows)
+        case AcceptedValuesCheck():
+            return accepted_values(check, rows)
+        case RangeCheck():
+            return range_(check, rows)
+        case FreshnessCheck():
+            return freshness(check, rows, context)
+        case RowCountCheck():
+            return row_count(check, rows, context)
+        case SqlCheck():
+            return sql(check, rows, context, spark)
+    return volume(check, context)
+
+
+def _reason(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return text if len(text) <= _REASON else f"{text[:_REASON]}..."

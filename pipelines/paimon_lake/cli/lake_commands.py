@@ -1,0 +1,115 @@
+"""The commands of a declared lake: new, check, apply, infer and load."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from paimon_core.errors import PaimonError
+from paimon_lake.checks import problems
+from paimon_lake.cli.new_lake import new_lake
+from paimon_lake.declarations import Settings
+from paimon_lake.declarations.agreement import disagreements
+from paimon_lake.declarations.sources import FilesSource
+from paimon_lake.differences import differences
+from paimon_lake.loads.files.path_rules import order_notes, path_problems
+from paimon_lake.loads.files.source_files import file_kind, source_files
+from paimon_lake.loads.inputs.stale import stale_now
+from paimon_lake.loads.inputs.stale_text import stale_text
+from paimon_lake.loads.load import load_table
+from paimon_lake.overview import nothing_declared
+from paimon_lake.protocol import PipelineError, StepResult
+from paimon_lake.query_analysis import query_problems
+from paimon_lake.session import Spark
+from paimon_lake.steps.apply import PartlyApplied, apply
+from paimon_lake.steps.infer import infer
+
+Add = Callable[..., argparse.ArgumentParser]
+SETTINGS_ONLY = ("check", "apply", "infer")
+"""Commands that print lines and run no step."""
+
+
+def add_lake_commands(add: Add) -> None:
+    """Add the commands to the command line."""
+    making = add("new", "write the folder of a new lake with two example tables")
+    making.add_argument("folder", type=Path, metavar="PATH", help="a folder that does not exist or is empty")
+    add("check", "compare the declarations with the tables of the lake and with their sources")
+    applying = add("apply", "create the declared tables that are not in the lake, and alter those that differ")
+    applying.add_argument("--drop", action="store_true", help="drop columns that are no longer declared")
+    applying.add_argument(
+        "--lossy",
+        action="append",
+        default=[],
+        metavar="DATABASE.TABLE.COLUMN",
+        help="give this column its declared type, also if stored values are lost; may be repeated",
+    )
+    inferring = add("infer", "read the columns of a table from its files and write them into its declaration")
+    inferring.add_argument("--table", required=True, metavar="DATABASE.TABLE", help="the table")
+    loading = add("load", "load a table from its source, or some of its partitions", _load)
+    loading.add_argument("--table", required=True, metavar="DATABASE.TABLE", help="the table")
+    loading.add_argument(
+        "--partition", action="append", metavar="KEY", help="load only this partition; may be repeated"
+    )
+    loading.add_argument("--reload", action="store_true", help="load again what was loaded before")
+
+
+def write_new(folder: Path) -> str:
+    """Write a new lake and return what to do next."""
+    files = new_lake(folder)
+    return f"{folder} has {len(files)} files: read {folder / 'README.md'}"
+
+
+def lines_of(spark: Spark, settings: Settings, asked: argparse.Namespace) -> tuple[list[str], bool]:
+    """Run ``check``, ``apply`` or ``infer``; return the lines to print, and whether all is well.
+
+    Only ``check`` uses Spark, and only for a lake with queries.
+    """
+    if asked.command == "infer":
+        columns = infer(settings, asked.table)
+        width = max(map(len, columns))
+        return [f"{name:{width}}  {kind}" for name, kind in columns.items()], True
+    if not settings.tables:
+        return [nothing_declared(settings)], True
+    if asked.command == "apply":
+        try:
+            done = apply(settings, drop=asked.drop, lossy=asked.lossy)
+        except PartlyApplied as partly:
+            return [*partly.problems, *partly.done], False
+        return done or ["nothing to do: all tables are as declared"], True
+    lines = [*disagreements(settings), *(f"{name}: {text}" for name, text in _problems(settings))]
+    lines += [f"{name} {text}" for name, texts in differences(settings).items() for text in texts]
+    lines += query_problems(spark, settings)
+    lines += _stale(settings)
+    notes = [f"note: {name}: {text}" for name, spec in settings.tables.items() for text in order_notes(spec)]
+    return [*(lines or [f"{len(settings.tables)} tables agree with their declarations"]), *notes], not lines
+
+
+def _problems(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Yield the tables with what is wrong in their checks and in the paths of their sources."""
+    for name, spec in settings.tables.items():
+        yield from ((name, text) for text in problems(spec))
+        if isinstance(spec.source, FilesSource):
+            try:
+                file_kind(spec.source)
+                yield from ((name, text) for text in path_problems(spec))
+                if not spec.source.fetch and not source_files(settings, spec.source, None):
+                    yield name, f"no file matches source.path {spec.source.path}"
+            except PipelineError as error:
+                yield name, str(error)
+
+
+def _stale(settings: Settings) -> Iterator[str]:
+    """Yield the tables with stale partitions, and those whose ledger cannot be read."""
+    for name in settings.tables:
+        try:
+            found = stale_now(settings, name)
+        except (PaimonError, PipelineError) as error:
+            yield f"{name}: whether partitions are stale is not known: {error}"
+            continue
+        if found:
+            yield f"{name} is stale: {stale_text(found)}; load them again"
+
+
+def _load(spark: Spark, settings: Settings, asked: argparse.Namespace) -> list[StepResult]:
+    return [load_table(spark, settings, asked.table, asked.partition, reload=asked.reload)]

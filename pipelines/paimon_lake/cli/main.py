@@ -1,0 +1,178 @@
+"""The command line of the steps: ``paimon-lake load --table ods.flights --partition 2013-01-31``.
+
+Every step prints its result as one sentence or (``--json``) one JSON object; other commands print lines. Exit code 0:
+done; 1: the step failed, or an audit found a problem; 2: the request was wrong, explained in one sentence; 3: done, but
+the table has stale partitions, which the result names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from pyspark.errors import PySparkException
+
+from paimon_core.errors import InvalidRequest, NotFound, PaimonError
+from paimon_lake.cli.lake_commands import SETTINGS_ONLY, add_lake_commands, lines_of, write_new
+from paimon_lake.declarations import Settings, SettingsError, load_settings
+from paimon_lake.overview import existing, lake_text, nothing_declared, views
+from paimon_lake.protocol import AuditFailed, PipelineError, StepResult
+from paimon_lake.session import Spark, spark_reason, start_session
+from paimon_lake.steps.audit import audit
+from paimon_lake.steps.check_and_rollback import fsck, rollback
+from paimon_lake.steps.expiry import expire
+from paimon_lake.steps.maintenance import compact, tag
+from paimon_lake.steps.rejects_upkeep import expire_rejects, fsck_rejects, sweep_rejects
+from paimon_lake.steps.sweep import sweep
+
+STALE = 3
+"""The exit code of a step that succeeded and left partitions of its table stale."""
+Command = Callable[[Spark, Settings, argparse.Namespace], list[StepResult]]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return the exit code."""
+    asked = _parser().parse_args(arguments)
+    try:
+        if asked.command == "new":
+            print(write_new(asked.folder))
+            return 0
+        settings = load_settings(asked.env, warehouse=asked.warehouse, configs=asked.configs)
+        if asked.command in SETTINGS_ONLY:
+            lines, is_well = lines_of(lambda: start_session(settings), settings, asked)
+            print("\n".join(lines))
+            return 0 if is_well else 1
+        if asked.command == "show":
+            return _show(settings)
+        if asked.command == "audit":
+            return _audit(settings, asked)
+        is_stale = False
+        for result in asked.run(lambda: start_session(settings), settings, asked):
+            print(result.to_json() if asked.json else result.sentence(), flush=True)
+            is_stale |= bool(result.stale)
+    except (PipelineError, SettingsError, InvalidRequest, NotFound) as error:
+        print(f"paimon-lake {asked.command}: {error}", file=sys.stderr)
+        return 2
+    except AuditFailed as error:
+        print(f"paimon-lake {asked.command}: {error}", file=sys.stderr)
+        return 1
+    except PaimonError as error:
+        print(f"paimon-lake {asked.command}: {error.kind}: {error}", file=sys.stderr)
+        return 1
+    except PySparkException as error:
+        table = f"{asked.table}: " if getattr(asked, "table", None) else ""
+        print(f"paimon-lake {asked.command}: {table}{spark_reason(error)}", file=sys.stderr)
+        return 1
+    return STALE if is_stale else 0
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that reports an error in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message} (see --help)\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="paimon-lake", description="The steps of a lake.")
+    common = _Parser(add_help=False)
+    common.add_argument(
+        "--configs", metavar="PATH", help="the folder of the declarations (default: $PAIMON_LAKE_CONFIGS, configs/)"
+    )
+    common.add_argument("--env", help="an environment, a file of that folder (default: $PAIMON_ENV, local)")
+    common.add_argument("--warehouse", metavar="PATH", help="the directory of the lake (default: as configured)")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="STEP")
+
+    def add(name: str, text: str, run: Command | None = None) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=text, description=text, parents=[common] if name != "new" else [])
+        command.set_defaults(run=run)
+        if run is not None:
+            command.add_argument("--json", action="store_true", help="print results as JSON")
+        return command
+
+    compaction = _table(add("compact", "merge the sorted runs of a table", _compact))
+    compaction.add_argument("--full", action="store_true", help="merge every bucket into one run, also if not needed")
+    compaction.add_argument(
+        "--partition", action="append", metavar="VALUE", help="compact only this partition; may be repeated"
+    )
+    compaction.add_argument("--dry-run", action="store_true", help="only show what would be done")
+    tagging = _table(add("tag", "tag the latest snapshot of a table", lambda _, s, a: [tag(s, a.table, a.name)]))
+    tagging.add_argument("--name", required=True, help="the tag's name")
+    _maintenance(add)
+    _table(add("audit", "check the loads, the keys and the files of a table, or of all"), required=False)
+    add_lake_commands(add)
+    add("show", "list the tables: visible rows, snapshots, files per level, tags")
+    return parser
+
+
+def _maintenance(add: Callable[[str, str, Command], argparse.ArgumentParser]) -> None:
+    expiry = _table(
+        add(
+            "expire",
+            "delete old snapshots and tags, also of the table of rejects",
+            lambda p, s, a: [
+                expire(p, s, a.table, dry_run=a.dry_run),
+                *expire_rejects(p, s, a.table, dry_run=a.dry_run),
+            ],
+        )
+    )
+    sweeping = _table(
+        add(
+            "sweep",
+            "move unreferenced files to quarantine, also of the table of rejects",
+            lambda p, s, a: [sweep(p, s, a.table, dry_run=a.dry_run), *sweep_rejects(p, s, a.table, dry_run=a.dry_run)],
+        )
+    )
+    for command in (expiry, sweeping):
+        command.add_argument("--dry-run", action="store_true", help="only show what would be done")
+    checking = _table(
+        add(
+            "fsck",
+            "check the invariants of a table, and of its table of rejects",
+            lambda _, s, a: [fsck(s, a.table, deep=a.deep), *fsck_rejects(s, a.table, deep=a.deep)],
+        )
+    )
+    checking.add_argument("--deep", action="store_true", help="also read all rows")
+    parser = _table(add("rollback", "show what a rollback deletes, or do it", _rollback))
+    target = parser.add_mutually_exclusive_group(required=True)
+    target.add_argument("--snapshot", type=int, metavar="ID", help="roll back to this snapshot")
+    target.add_argument("--tag", metavar="NAME", help="roll back to this tag")
+    parser.add_argument("--apply", action="store_true", help="do the rollback")
+
+
+def _rollback(_: Spark, settings: Settings, asked: argparse.Namespace) -> list[StepResult]:
+    return [rollback(settings, asked.table, snapshot=asked.snapshot, tag=asked.tag, apply=asked.apply)]
+
+
+def _table(command: argparse.ArgumentParser, *, required: bool = True) -> argparse.ArgumentParser:
+    command.add_argument("--table", required=required, metavar="DATABASE.TABLE", help="the table")
+    return command
+
+
+def _compact(spark: Spark, settings: Settings, asked: argparse.Namespace) -> list[StepResult]:
+    chosen = {"full": asked.full, "partitions": asked.partition, "dry_run": asked.dry_run}
+    return [compact(spark, settings, asked.table, **chosen)]
+
+
+def _show(settings: Settings) -> int:
+    if not settings.tables:
+        raise PipelineError(nothing_declared(settings))
+    found = views(settings)
+    if not found:
+        raise PipelineError(f"there is no table in {settings.warehouse} yet: `apply` creates those that are declared")
+    print(lake_text(found))
+    for damaged in (v for v in found if v.problem):
+        print(f"paimon-lake show: {damaged.name.strip()}: {damaged.problem}", file=sys.stderr)
+    return 1 if any(v.problem for v in found) else 0
+
+
+def _audit(settings: Settings, asked: argparse.Namespace) -> int:
+    if not settings.tables:
+        raise PipelineError(nothing_declared(settings))
+    names = [settings.table(asked.table).name] if asked.table else existing(settings)
+    findings = [finding for name in names for finding in audit(settings, name)]
+    for finding in findings:
+        print(f"{'ok   ' if finding.passed else 'WRONG'} {finding.table} {finding.audit}: {finding.sentence}")
+    return 0 if all(f.passed for f in findings) else 1

@@ -1,0 +1,35 @@
+"""The declarations of a lake: a folder with settings of each environment and one YAML file per table.
+
+``load_settings`` reads such a folder into frozen pydantic models. Other packages import from here.
+"""
+
+from paimon_lake.declarations.errors import SettingsError
+from paimon_lake.declarations.folder import (
+    DEFAULT_FOLDER,
+    ENVIRONMENT,
+    FOLDER,
+    configs_folder,
+    environments,
+    load_settings,
+)
+from paimon_lake.declarations.rejects import Rejects
+from paimon_lake.declarations.settings import DagsterSettings, Settings, SparkSettings
+from paimon_lake.declarations.table import TableSpec
+from paimon_lake.declarations.upkeep import Compaction, Retention
+
+__all__ = [
+    "DEFAULT_FOLDER",
+    "ENVIRONMENT",
+    "FOLDER",
+    "Compaction",
+    "DagsterSettings",
+    "Rejects",
+    "Retention",
+    "Settings",
+    "SettingsError",
+    "SparkSettings",
+    "TableSpec",
+    "configs_folder",
+    "environments",
+    "load_settings",
+]

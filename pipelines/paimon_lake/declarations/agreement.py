@@ -1,0 +1,145 @@
+"""Agreement: rules across the files of a lake, such as that inputs are declared and do not form a cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from paimon_lake.declarations.errors import Key, SettingsError, nearest
+from paimon_lake.declarations.functions import function_of
+from paimon_lake.declarations.partitions import Partitions
+from paimon_lake.declarations.settings import Settings
+from paimon_lake.declarations.sources import FilesSource, PythonSource, Source, SqlSource
+from paimon_lake.declarations.table import TableSpec
+from paimon_lake.declarations.yaml_file import read_yaml, shown
+
+_FINER = {"hour": {"hour", "day", "week", "month"}, "day": {"day", "week", "month"}, "week": {"week"}}
+
+
+def disagreements(settings: Settings) -> list[str]:
+    """Return every rule across files that the lake breaks, one sentence each; it imports the users' Python files."""
+    found = early_disagreements(settings)
+    for name in sorted(settings.tables):
+        found += [_said(settings, name, key, text) for key, text in _of_table(settings, settings.tables[name])]
+    return found
+
+
+def early_disagreements(settings: Settings) -> list[str]:
+    """Return the broken rules that need only the declarations; ``load_settings`` refuses a lake with one."""
+    tables = settings.tables
+    rules = (*_names(tables), *_inputs(tables), *_cycles(tables), *_query_files(tables))
+    return [_said(settings, *one) for one in rules]
+
+
+Rule = tuple[str, tuple[str, ...], str]
+"""A table, the key of its file, and what is wrong."""
+
+
+def inputs_of(spec: TableSpec) -> tuple[str, ...]:
+    """Return the tables that a table is made from."""
+    return spec.source.inputs if isinstance(spec.source, SqlSource | PythonSource) else ()
+
+
+def _names(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
+    folded: dict[str, str] = {}
+    databases: dict[str, str] = {}
+    rejects: dict[str, str] = {}
+    for name, spec in sorted(tables.items()):
+        database = name.partition(".")[0]
+        if (other := folded.setdefault(name.casefold(), name)) != name:
+            yield name, (), f"the name differs from {other} only by case: some file systems treat both as one"
+        elif databases.setdefault(database.casefold(), database) != database:
+            yield name, (), f"the database {database} differs from {databases[database.casefold()]} only by case"
+        refused = spec.rejects_table
+        if refused in tables:
+            yield name, ("rejects", "table"), f"the table of rejected rows, {refused}, is declared as a table"
+        if (other := rejects.setdefault(refused.casefold(), name)) != name:
+            yield name, ("rejects", "table"), f"the rejected rows go to {refused}, as those of {other} do"
+
+
+def _inputs(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
+    rejects = {spec.rejects_table for spec in tables.values()}
+    for name, spec in sorted(tables.items()):
+        inputs, key = inputs_of(spec), ("source", "inputs")
+        for one in inputs:
+            if one not in tables and one in rejects:
+                yield name, key, f"source.inputs names {one}: tables of rejects cannot be inputs yet"
+            elif one not in tables:
+                yield name, key, f"source.inputs names {one}, which is not declared{nearest(one, list(tables))}"
+            elif inputs.count(one) > 1:
+                yield name, key, f"source.inputs names {one} twice"
+                break
+
+
+def _cycles(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
+    """Yield each cycle among inputs once, without recursion: a chain of tables may be long."""
+    done: set[str] = set()
+    for start in sorted(tables):
+        path: list[str] = []
+        waiting: list[tuple[str, int]] = [(start, 0)]
+        while waiting:
+            name, depth = waiting.pop()
+            del path[depth:]
+            if name in path:
+                cycle = [*path[path.index(name) :], name]
+                yield cycle[0], ("source", "inputs"), f"the inputs form a cycle: {' <- '.join(cycle)}"
+                continue
+            if name in done:
+                continue
+            done.add(name)
+            path.append(name)
+            waiting += [(one, depth + 1) for one in sorted(inputs_of(tables[name]), reverse=True) if one in tables]
+
+
+def _query_files(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
+    for name, spec in sorted(tables.items()):
+        file = spec.source.file if isinstance(spec.source, SqlSource) else ""
+        if file.startswith("/") or "\0" in file:
+            yield name, ("source", "file"), f"source.file: {file!r:.80} must be a path relative to the folder"
+
+
+def _of_table(settings: Settings, spec: TableSpec) -> Iterator[tuple[tuple[str, ...], str]]:
+    source = spec.source
+    if isinstance(source, SqlSource) and source.file and not (settings.folder / source.file).is_file():
+        yield ("source", "file"), f"source.file: {shown(settings.folder / source.file)} does not exist"
+    for key, text, parameters in _functions(source):
+        try:
+            function_of(text, settings.folder, parameters)
+        except SettingsError as error:
+            yield ("source", key), f"source.{key}: {error}"
+    if isinstance(source, SqlSource) and source.read in ("whole", "changes"):
+        return
+    for name in inputs_of(spec):
+        given = settings.tables[name].partitions if name in settings.tables else None
+        if given is not None and spec.partitions is not None and (why := mismatch(given, spec.partitions)):
+            yield ("partitions",), f"the partitions do not fit those of the input {name}: {why}"
+
+
+def _functions(source: Source | None) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Yield the functions that a source names: the key, the text and the parameters."""
+    if isinstance(source, PythonSource):
+        yield "function", source.function, ("spark", "step")
+    if isinstance(source, FilesSource) and source.fetch:
+        yield "fetch", source.fetch, ("step",)
+
+
+def mismatch(given: Partitions, wanted: Partitions) -> str:
+    """Return why the partitions of a table cannot be made from those of an input; nothing when they can."""
+    if given.by_time and wanted.by_time:
+        if wanted.by not in _FINER.get(given.by, {given.by}):
+            return f"a {wanted.by} is not made of whole {given.by}s"
+        if given.timezone != wanted.timezone:
+            return f"their time zones are {wanted.timezone} and {given.timezone}"
+        return ""
+    if given.by != wanted.by:
+        return f"they are {wanted.by} and {given.by}"
+    missing = [value for value in wanted.values if value not in given.values]
+    return f"the input has no partition {missing[0]!r:.40}" if missing else ""
+
+
+def place_of(settings: Settings, table: str, key: Key) -> str:
+    """Return file and line of a key in the declaration of a table."""
+    return read_yaml(settings.folder / "tables" / f"{table}.yaml").place(key)
+
+
+def _said(settings: Settings, table: str, key: tuple[str, ...], text: str) -> str:
+    return f"{place_of(settings, table, key)}: {text}"

@@ -1,0 +1,153 @@
+"""Checks: what must hold for the rows of a table. ``type`` selects the kind; each kind has its own keys."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from paimon_lake.declarations.model import Model, Names, SomeNames
+
+
+class _Check(Model):
+    name: str = ""
+    """The name in Dagster; default: the type and its columns."""
+    severity: Literal["error", "warn"] = "error"
+    """``error``: a failure fails the check; ``warn``: it only warns."""
+    block: bool = False
+    """Whether the check runs before a load is published; when it fails, nothing is published."""
+
+    @property
+    def label(self) -> str:
+        """The name of the check: letters, digits and underscores."""
+        columns = getattr(self, "columns", None) or getattr(self, "column", None) or ()
+        parts = (getattr(self, "type", ""), *((columns,) if isinstance(columns, str) else columns))
+        return self.name or "_".join(part for part in parts if part)
+
+
+class UniqueCheck(_Check):
+    """No two rows have the same values in these columns (default: the key of the table)."""
+
+    type: Literal["unique"]
+    """No two rows have the same values in some columns."""
+    columns: Names = ()
+    """The columns; default: the key of the table."""
+
+
+class NotNullCheck(_Check):
+    """These columns have no null."""
+
+    type: Literal["not_null"]
+    """Some columns have no null."""
+    columns: SomeNames
+    """The columns that have no null."""
+
+
+class AcceptedValuesCheck(_Check):
+    """A column has only these values; nulls are accepted."""
+
+    type: Literal["accepted_values"]
+    """A column has only certain values."""
+    column: str
+    """The column."""
+    values: Annotated[list[Any], Field(min_length=1)]
+    """The values that it may have."""
+
+
+class RangeCheck(_Check):
+    """The values of a column are between two bounds, both included; nulls are accepted."""
+
+    type: Literal["range"]
+    """The values of a column are between two bounds."""
+    column: str
+    """The column."""
+    min: Any = None
+    """The least value."""
+    max: Any = None
+    """The greatest value."""
+
+    @model_validator(mode="after")
+    def _a_bound(self) -> RangeCheck:
+        if self.min is None and self.max is None:
+            raise ValueError("a range check needs min or max")
+        try:
+            is_empty = self.min is not None and self.max is not None and self.max < self.min
+        except TypeError:
+            raise ValueError(f"min {self.min!r:.40} and max {self.max!r:.40} cannot be compared") from None
+        if is_empty:
+            raise ValueError(f"max {self.max!s:.40} is less than min {self.min!s:.40}")
+        return self
+
+
+class FreshnessCheck(_Check):
+    """The newest snapshot, or the greatest value of a timestamp column, is at most ``max_hours`` old."""
+
+    type: Literal["freshness"]
+    """The newest data is not older than some hours."""
+    max_hours: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    """The greatest age, in hours."""
+    column: str = ""
+    """A timestamp column; default: the time of the newest snapshot."""
+
+
+class RowCountCheck(_Check):
+    """The rows that loads read equal the rows that they wrote and rejected; ``min`` and ``max`` bound the table."""
+
+    type: Literal["row_count"]
+    """No row was lost, and the table is neither too small nor too large."""
+    min: Annotated[int, Field(ge=0)] | None = None
+    """The least number of rows of the table."""
+    max: Annotated[int, Field(ge=0)] | None = None
+    """The greatest number of rows of the table."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> RowCountCheck:
+        if self.min is not None and self.max is not None and self.max < self.min:
+            raise ValueError(f"max {self.max} is less than min {self.min}")
+        return self
+
+
+class VolumeCheck(_Check):
+    """The last load wrote between ``min_ratio`` and ``max_ratio`` times the mean rows of the loads before it.
+
+    Loads of partitions are compared by their rows for each partition.
+    """
+
+    type: Literal["volume"]
+    """The last load wrote about as many rows as those before it."""
+    min_ratio: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.5
+    """The least share of the mean."""
+    max_ratio: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 2.0
+    """The greatest multiple of the mean."""
+    loads: Annotated[int, Field(ge=1, le=100)] = 7
+    """The number of earlier loads that make the mean."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> VolumeCheck:
+        if self.max_ratio < self.min_ratio:
+            raise ValueError(f"max_ratio {self.max_ratio} is less than min_ratio {self.min_ratio}")
+        return self
+
+
+class SqlCheck(_Check):
+    """A query that must return no row; it names the table as ``database.table``."""
+
+    type: Literal["sql"]
+    """A query returns no row."""
+    name: Annotated[str, Field(min_length=1)]
+    """The name in Dagster."""
+    query: Annotated[str, Field(min_length=1)]
+    """The query; it must return no row."""
+
+
+Check = Annotated[
+    UniqueCheck
+    | NotNullCheck
+    | AcceptedValuesCheck
+    | RangeCheck
+    | FreshnessCheck
+    | RowCountCheck
+    | VolumeCheck
+    | SqlCheck,
+    Field(discriminator="type"),
+]

@@ -1,0 +1,153 @@
+"""Definition: whether Paimon creates a table as declared, checked without a warehouse.
+
+The columns, keys and options go through the checks of ``create_table``, so that a mistake in an option is found when
+the declaration is read, not when the first load creates the table.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import pyarrow as pa
+
+from paimon_core.catalog.definition import Definition
+from paimon_core.catalog.definition import check_definition as check_rules
+from paimon_core.catalog.names import new_name
+from paimon_core.errors import InvalidRequest, PaimonError, UnsupportedFeature
+from paimon_core.metadata.context import TableContext
+from paimon_core.options import TableOptions
+from paimon_core.schema import TableSchema
+from paimon_core.storage.open import open_storage
+from paimon_core.storage.storage import Storage
+from paimon_core.types import STRING_ROOTS, DataType, TypeRoot, parse_type
+from paimon_lake.column_types import type_object
+from paimon_lake.declarations.errors import Key, SettingsError, nearest
+from paimon_lake.declarations.sources import DatabaseSource, FilesSource, Source
+from paimon_lake.declarations.table import TableSpec
+from paimon_lake.declarations.yaml_file import YamlFile
+
+_NAMES = (*(root.value for root in TypeRoot if root is not TypeRoot.TIMESTAMP_LTZ), "STRING", "BYTES")
+_LTZ = "TIMESTAMP(3) WITH LOCAL TIME ZONE"
+_OTHER_NAMES = {
+    **dict.fromkeys(("INTEGER", "INT32", "INT4"), "INT"),
+    **dict.fromkeys(("LONG", "INT64", "INT8"), "BIGINT"),
+    **dict.fromkeys(("TEXT", "STR", "VARCHAR2"), "STRING"),
+    **dict.fromkeys(("NUMBER", "NUMERIC"), "DECIMAL"),
+    **dict.fromkeys(("DATETIME", "TIMESTAMP_NTZ"), "TIMESTAMP(3)"),
+    **dict.fromkeys(("TIMESTAMPTZ", "TIMESTAMP_LTZ"), _LTZ),
+    "BOOL": "BOOLEAN",
+    "FLOAT64": "DOUBLE",
+    "LIST": "ARRAY",
+    "STRUCT": "ROW",
+}
+"""Names of other systems for types of Paimon."""
+_UNKNOWN = re.compile(r": expected a data type at position \d+, not '(\w+)'")
+_DAYS = frozenset((TypeRoot.DATE, TypeRoot.TIMESTAMP, TypeRoot.TIMESTAMP_LTZ, *STRING_ROOTS))
+_FRAMES_ONLY = frozenset((TypeRoot.MULTISET, TypeRoot.VARIANT))
+"""Types that texts do not express: queries, functions and typed files can fill them."""
+_TEXT_FORMATS = ("csv", "json", "jsonl")
+_FORMATS = (*_TEXT_FORMATS, "parquet", "orc", "avro")
+_FITS = {"hour": _DAYS - {TypeRoot.DATE}, "day": _DAYS, "week": _DAYS, "month": _DAYS}
+
+
+def check_definition(spec: TableSpec, file: YamlFile) -> None:
+    """Raise SettingsError for a table that Paimon would not create, with the line of the column or option."""
+    key: Key = ()
+    try:
+        for name, what in zip(spec.name.split("."), ("database", "table"), strict=True):
+            new_name(name, what, ())
+        types = {}
+        for column, text in spec.columns.items():
+            key = ("columns", column)
+            types[column] = column_type(text)
+            _check_source(spec, column, types[column])
+        key = ("partitions", "column")
+        _check_partitions(spec, types)
+        key = ()
+        if not types:
+            TableOptions.parse(spec.table_options, table=spec.name, creating=True)
+            return
+        check_rules(TableContext.of(spec.name, _nowhere(), "/" + spec.name, declared_schema(spec)))
+    except PaimonError as error:
+        key = key or _key(error, file)
+        raise SettingsError(f"{file.place(key)}: {f'{key[0]}.{key[1]}: ' if len(key) == 2 else ''}{error}") from None
+    except _Mismatch as error:
+        raise SettingsError(f"{file.place(key)}: {error}") from None
+
+
+def declared_schema(spec: TableSpec) -> TableSchema:
+    """Return the first schema of a table with columns; raises InvalidRequest, InvalidOption, UnsupportedFeature."""
+    texts = {column: type_object(text) for column, text in spec.columns.items()}
+    arrow = pa.schema([(column, parse_type(text).to_arrow()) for column, text in texts.items()])
+    asked = Definition(arrow, spec.primary_key, spec.partition_by, spec.table_options, texts, spec.comment)
+    return asked.to_schema(spec.name)
+
+
+def column_type(text: str) -> DataType:
+    """Return the Paimon type of a declared column; raises InvalidRequest, UnsupportedFeature."""
+    try:
+        kind = parse_type(type_object(text))
+    except InvalidRequest as error:
+        if (found := _UNKNOWN.search(str(error))) is None:
+            raise
+        word = found[1].upper()
+        near = f"; did you mean {_OTHER_NAMES[word]}?" if word in _OTHER_NAMES else nearest(word, _NAMES)
+        raise InvalidRequest(f"{str(error)[: found.start()]}{near}") from None
+    except RecursionError:
+        raise PaimonError(f"{text[:40]!r}... has too many levels of nested types") from None
+    return kind
+
+
+def _check_source(spec: TableSpec, column: str, kind: DataType) -> None:
+    """Raise UnsupportedFeature for a column of a type that the source of the table cannot express."""
+    found = _without_values(spec.source) if _has_root(kind, _FRAMES_ONLY) else None
+    if found is not None:
+        raise UnsupportedFeature(
+            f"{found} has no values of the type {kind}: load the table from parquet, a query or a function",
+            column=column,
+        )
+
+
+def _without_values(source: Source | None) -> str | None:
+    """Return the name of a source whose values are texts and numbers only; None for other sources."""
+    if isinstance(source, DatabaseSource):
+        return "a database"
+    if not isinstance(source, FilesSource):
+        return None
+    endings = source.path.rsplit("/", 1)[-1].lower().split(".")[1:]
+    named: list[str] = [source.format] if source.format else [e for e in reversed(endings) if e in _FORMATS]
+    return named[0] if named and named[0] in _TEXT_FORMATS else None
+
+
+def _has_root(kind: DataType, roots: frozenset[TypeRoot]) -> bool:
+    return kind.root in roots or any(_has_root(child.type, roots) for child in kind.children)
+
+
+class _Mismatch(ValueError):
+    pass
+
+
+def _check_partitions(spec: TableSpec, types: dict[str, DataType]) -> None:
+    parts = spec.partitions
+    if parts is None or parts.column not in types:
+        return
+    kind, fits = types[parts.column], _FITS.get(parts.by)
+    if fits is not None and kind.root not in fits:
+        must = "a timestamp or text" if parts.by == "hour" else "a date, timestamp or text"
+        raise _Mismatch(f"partitions.column {parts.column} is {kind}: partitions by {parts.by} need {must}")
+
+
+def _key(error: PaimonError, file: YamlFile) -> Key:
+    """Return the key of the file that an error of Paimon is about, as far as the error names it."""
+    for fact, section in (("option", "options"), ("column", "columns")):
+        named = error.facts.get(fact)
+        if isinstance(named, str) and (section, named) in file.lines:
+            return (section, named)
+    return ()
+
+
+@cache
+def _nowhere() -> Storage:
+    """Return a storage that is only named, never read or written."""
+    return open_storage("memory://declarations")[0]

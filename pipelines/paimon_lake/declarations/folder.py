@@ -1,0 +1,175 @@
+"""The folder of a lake: ``base.yaml`` for all environments, ``<environment>.yaml`` over it, and ``tables/*.yaml``.
+
+The folder is the argument, else the directory in PAIMON_LAKE_CONFIGS, else ``configs`` in the working directory, else
+the working directory when it has a ``base.yaml``. Secrets are never written in a file: it has the names of the
+variables that contain them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from paimon_lake.declarations.agreement import early_disagreements
+from paimon_lake.declarations.catalog import REST, kind_of
+from paimon_lake.declarations.definition import check_definition
+from paimon_lake.declarations.errors import Key, SettingsError, sentence
+from paimon_lake.declarations.model import Model
+from paimon_lake.declarations.rejects import TABLE_NAME
+from paimon_lake.declarations.settings import EnvironmentSettings, Settings
+from paimon_lake.declarations.table import TableSpec
+from paimon_lake.declarations.variables import refuse_secrets, with_variables
+from paimon_lake.declarations.yaml_file import YamlFile, read_yaml, shown
+
+DEFAULT_FOLDER = "configs"
+ENVIRONMENT = "PAIMON_ENV"
+FOLDER = "PAIMON_LAKE_CONFIGS"
+_M = TypeVar("_M", bound=Model)
+
+
+def configs_folder(given: str | Path | None = None) -> Path:
+    """Return the folder of the declarations as an absolute path; raises SettingsError when it does not exist."""
+    chosen = given or os.environ.get(FOLDER)
+    if not chosen:
+        chosen = DEFAULT_FOLDER if Path(DEFAULT_FOLDER).is_dir() or not Path("base.yaml").is_file() else "."
+    folder = _plain(Path(chosen).expanduser().absolute())
+    if not folder.is_dir() and not (given or os.environ.get(FOLDER)):
+        raise SettingsError(
+            f"{folder} is not a directory: name the folder of the lake with --configs or {FOLDER}, or run in the "
+            f"directory that has {DEFAULT_FOLDER}/; `paimon-lake new <folder>` writes the folder of a new lake"
+        )
+    if not folder.is_dir():
+        raise SettingsError(f"{folder} is not a directory: a lake is a folder with base.yaml and tables/")
+    return folder
+
+
+def environments(configs: str | Path | None = None) -> list[str]:
+    """Return the environments that have a file in the folder, sorted."""
+    return [path.stem for path in _yaml_files(configs_folder(configs)) if path.stem != "base"]
+
+
+def load_settings(
+    environment: str | None = None, *, warehouse: str | None = None, configs: str | Path | None = None
+) -> Settings:
+    """Read the settings of an environment: the argument, else PAIMON_ENV, else ``local``.
+
+    ``warehouse`` replaces the configured one. Raises SettingsError, which names file, line and key.
+    """
+    folder = configs_folder(configs)
+    name = environment or os.environ.get(ENVIRONMENT) or "local"
+    if name not in environments(folder):
+        known = ", ".join(environments(folder))
+        what = f"has {known}" if known else "has none; `paimon-lake new <folder>` writes the folder of a new lake"
+        raise SettingsError(f"no environment {name!r}: {shown(folder)}/ {what}")
+    common = _common([read_yaml(folder / "base.yaml"), read_yaml(folder / f"{name}.yaml")])
+    own = common.model_copy(
+        update={
+            "warehouse": _absolute(warehouse, common, folder),
+            "storage": {key: value for key, value in common.storage.items() if value},
+        }
+    )
+    settings = Settings.model_construct(
+        **{key: getattr(own, key) for key in EnvironmentSettings.model_fields},
+        environment=name,
+        folder=folder,
+        tables=_tables(_yaml_files(folder / "tables")),
+    )
+    if found := early_disagreements(settings):
+        raise SettingsError("; ".join([found[0], *([f"{len(found) - 1} more"] if len(found) > 1 else [])]))
+    return settings
+
+
+def _yaml_files(folder: Path) -> list[Path]:
+    """Return the YAML files of a folder, without hidden ones, which editors make; raises SettingsError for ``.yml``."""
+    files = sorted(path for path in folder.glob("*.y*ml") if not path.name.startswith("."))
+    for path in files:
+        if path.suffix == ".yml":
+            raise SettingsError(f"{shown(path)}: the name of the file must end with .yaml")
+    return [path for path in files if path.suffix == ".yaml"]
+
+
+def _common(files: list[YamlFile]) -> EnvironmentSettings:
+    values: dict[str, Any] = {}
+    written: dict[str, Any] = {}
+    origin: dict[Key, YamlFile] = {}
+    for file in files:
+        refuse_secrets(file)
+        _overlay(values, with_variables(file), origin, file)
+        _overlay(written, file.values, {}, file)
+    return _checked(EnvironmentSettings, values, written, files[-1], origin)
+
+
+def _tables(files: list[Path]) -> dict[str, TableSpec]:
+    """Read the declarations of tables; raises one SettingsError with a line for each file that is wrong."""
+    tables, problems = dict[str, TableSpec](), list[str]()
+    for path in files:
+        try:
+            tables[path.stem] = _table(path)
+        except SettingsError as error:
+            problems.append(str(error))
+    if problems:
+        raise SettingsError("\n".join(problems))
+    return tables
+
+
+def _table(path: Path) -> TableSpec:
+    file = read_yaml(path)
+    if not TABLE_NAME.fullmatch(path.stem):
+        raise SettingsError(f"{shown(path)}: the name of the file must be <database>.<table>.yaml")
+    if not file.values:
+        raise SettingsError(f"{shown(path)}: the file is empty: a table needs at least primary_key or source")
+    if "name" in file.values:
+        raise SettingsError(f"{file.place(('name',))}: the name of the file names the table: remove the key name")
+    refuse_secrets(file)
+    values = {"name": path.stem, **with_variables(file)}
+    spec = _checked(TableSpec, values, file.values, file, {})
+    check_definition(spec, file)
+    return spec
+
+
+def _checked(
+    model: type[_M], values: dict[str, Any], written: dict[str, Any], file: YamlFile, origin: Mapping[Key, YamlFile]
+) -> _M:
+    def spot(key: Key) -> tuple[str, int]:
+        found = next((origin[key[:n]] for n in range(len(key), 0, -1) if key[:n] in origin), file)
+        return shown(found.path), found.line(key)
+
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise SettingsError(sentence(error, model, written, spot)) from None
+
+
+def _overlay(
+    base: dict[str, Any], over: Mapping[str, Any], origin: dict[Key, YamlFile], file: YamlFile, at: Key = ()
+) -> None:
+    for name, value in over.items():
+        key = (*at, name)
+        if isinstance(value, dict) and isinstance(base.get(name), dict):
+            _overlay(base[name], value, origin, file, key)
+            continue
+        base[name] = {} if isinstance(value, dict) else value
+        origin[key] = file
+        if isinstance(value, dict):
+            _overlay(base[name], value, origin, file, key)
+
+
+def _absolute(given: str | None, common: EnvironmentSettings, folder: Path) -> str:
+    """Return a warehouse as an absolute path; a URL, and the name of a warehouse of a REST server, stay as they are.
+
+    An argument is relative to the working directory, a setting to the folder of the declarations.
+    """
+    chosen = given if given is not None else common.warehouse
+    if "://" in chosen or kind_of(common.catalog) == REST:
+        return chosen
+    base = Path.cwd() if given is not None else folder
+    return str(_plain(base / Path(chosen).expanduser()))
+
+
+def _plain(path: Path) -> Path:
+    """Return an absolute path without ``..``, as the operating system resolves it."""
+    return path.resolve() if ".." in path.parts else path

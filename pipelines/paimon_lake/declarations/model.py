@@ -1,0 +1,91 @@
+"""Model: the base of all declarations, and the types of their values.
+
+A key that a model does not have is an error. YAML reads ``2`` and ``true`` as a number and a boolean; where a text is
+expected, as for table options and Spark settings, they are accepted and become texts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Annotated, Any, ClassVar
+from zoneinfo import ZoneInfo
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from paimon_lake.declarations.cron import why_not_cron
+
+_ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+
+
+class Model(BaseModel):
+    """A frozen declaration without unknown keys; the texts below its keys describe them for editors and docs."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, validate_default=True, use_attribute_docstrings=True
+    )
+    not_in_file: ClassVar[frozenset[str]] = frozenset()
+    """The fields that do not come from the file's text."""
+
+
+def _texts(value: Any) -> Any:
+    """Return a mapping with its numbers, booleans and dates as texts; other values stay for the model to refuse."""
+    return {str(key): _text(one) for key, one in value.items()} if isinstance(value, Mapping) else value
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value.isoformat()
+    return str(getattr(value, "written", value)) if isinstance(value, int | float) else value
+
+
+def _tuple(value: Any) -> Any:
+    """Return a list as a tuple, and one text as a tuple of one; other values stay for the model to refuse."""
+    if isinstance(value, str):
+        return (value,)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _day(value: Any) -> Any:
+    """Return the date of a text such as 2024-01-31; other values stay for the model to refuse."""
+    if isinstance(value, str) and _ISO_DAY.fullmatch(value):
+        try:
+            return date.fromisoformat(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _cron(value: str) -> str:
+    if why := why_not_cron(value):
+        raise ValueError(why)
+    return value
+
+
+def _timezone(value: str) -> str:
+    try:
+        ZoneInfo(value)
+    except (KeyError, ValueError, OSError):
+        raise ValueError(f"{value!r:.80} is not a time zone, such as UTC or Europe/Berlin") from None
+    return value
+
+
+Texts = Annotated[Mapping[str, str], BeforeValidator(_texts, json_schema_input_type=dict[str, str | float | bool])]
+"""A mapping to texts, which in YAML may be numbers and booleans."""
+Names = Annotated[tuple[str, ...], BeforeValidator(_tuple, json_schema_input_type=str | list[str])]
+"""A list of names, or one name."""
+SomeNames = Annotated[
+    tuple[str, ...],
+    Field(min_length=1),
+    BeforeValidator(_tuple, json_schema_input_type=str | Annotated[list[str], Field(min_length=1)]),
+]
+"""A list of at least one name, or one name."""
+Day = Annotated[date, BeforeValidator(_day, json_schema_input_type=date)]
+"""A date, also as a text, as the value of a variable is."""
+Cron = Annotated[str, Field(min_length=1), AfterValidator(_cron)]
+"""A cron expression of five fields, or a word such as @daily."""
+TimeZone = Annotated[str, AfterValidator(_timezone)]
+"""The name of a time zone, such as Europe/Berlin."""

@@ -1,0 +1,119 @@
+"""Settings: what one environment of a lake says, with the tables that the lake declares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+from pydantic import Field, model_validator
+
+from paimon_lake.declarations.catalog import REST, check_catalog, kind_of
+from paimon_lake.declarations.errors import Mistake, SettingsError, nearest
+from paimon_lake.declarations.model import Cron, Model, Texts, TimeZone
+from paimon_lake.declarations.table import TableSpec
+from paimon_lake.declarations.yaml_file import shown
+
+
+class SparkSettings(Model):
+    """Where Spark runs and with which configuration."""
+
+    master: str = "local[2]"
+    """The URL of the master, or ``local[N]`` for N threads of this machine."""
+    app_name: str = "paimon-lake"
+    """The name of the sessions in Spark's UI."""
+    conf: Texts = Field(default={}, repr=False)
+    """Settings of Spark, such as ``spark.driver.memory``."""
+
+
+class DagsterSettings(Model):
+    """How often Dagster retries steps, and when it runs maintenance."""
+
+    step_retries: Annotated[int, Field(ge=0)] = 2
+    """How often a failed step is retried; a retry writes nothing twice, because commits have identifiers."""
+    retry_delay_seconds: Annotated[int, Field(ge=0)] = 5
+    """The time before a retry, in seconds."""
+    sensor_interval_seconds: Annotated[int, Field(ge=1)] = 60
+    """The time between two looks of a sensor, in seconds."""
+    nightly_cron: Cron = "0 3 * * *"
+    """When tables are tagged and old snapshots expire."""
+    nightly_timezone: TimeZone = "UTC"
+    """The time zone of ``nightly_cron`` and ``weekly_cron``."""
+    weekly_cron: Cron = "0 4 * * 0"
+    """When unreferenced files are moved to quarantine, in ``nightly_timezone``."""
+    automation_on: bool = False
+    """Whether sensors and schedules start with the daemon; otherwise they are switched on in the UI."""
+
+
+class EnvironmentSettings(Model):
+    """What ``base.yaml`` and ``<environment>.yaml`` say together."""
+
+    warehouse: str = "lake"
+    """The directory of the lake, or its URL: databases are ``<warehouse>/<database>.db``."""
+    spark: SparkSettings = SparkSettings()
+    """The master and the configuration of Spark."""
+    dagster: DagsterSettings = DagsterSettings()
+    """Retries, sensors, and the times of maintenance."""
+    storage: Texts = Field(default={}, repr=False)
+    """Options of an object store (docs/storage.md). They are never stored; only Spark tasks receive them, and print
+    ``***`` instead. Without credentials here, each machine uses its own."""
+    allowed_roots: tuple[str, ...] = ()
+    """Directories or URLs in which tables may have data files outside of the lake (``data-file.external-paths``)."""
+    catalog: Texts = Field(default={}, repr=False)
+    """The catalog (docs/catalogs.md): ``type``, which is ``filesystem`` (default), ``sql`` or ``rest``; the ``uri`` of
+    the last two; and options such as ``local-cache.dir``. With ``rest``, ``warehouse`` is the name that the server
+    knows. Passwords, tokens and headers are written as variables."""
+    landing_directory: str = ""
+    """The directory of the files that ``source.fetch`` brings, which all workers can read; default:
+    ``<warehouse>/landing`` on local disk."""
+
+    @model_validator(mode="after")
+    def _known_catalog(self) -> EnvironmentSettings:
+        check_catalog(self.catalog)
+        if kind_of(self.catalog) == REST and self.allowed_roots:
+            raise Mistake("a catalog of type rest takes no allowed_roots", "allowed_roots")
+        return self
+
+
+class Settings(EnvironmentSettings):
+    """All settings of one environment of a lake."""
+
+    not_in_file: ClassVar[frozenset[str]] = frozenset(("environment", "folder", "tables"))
+    environment: str
+    """The name of the environment."""
+    folder: Path
+    """The folder of the declarations."""
+    tables: Mapping[str, TableSpec] = {}
+    """The declared tables by their names."""
+
+    @property
+    def landing(self) -> Path:
+        """The directory of the files that ``source.fetch`` brings; raises SettingsError when it is not known."""
+        if self.landing_directory:
+            return Path(self.landing_directory)
+        if self.is_remote:
+            raise SettingsError(f"the warehouse {self.warehouse} is not a local directory: set landing_directory")
+        return Path(self.warehouse.removeprefix("file://")) / "landing"
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the warehouse is not a directory of this machine; with ``rest`` it is a name that a server knows."""
+        is_url = "://" in self.warehouse and not self.warehouse.startswith("file://")
+        return is_url or kind_of(self.catalog) == REST
+
+    def storage_for(self, path: str) -> Mapping[str, str]:
+        """Return the options of the object store for a path: those of the warehouse when it is on the same kind.
+
+        With ``rest``, where the warehouse is a name, they are those of every object store.
+        """
+        scheme = path.partition("://")[0] if "://" in path else ""
+        is_same = scheme == self.warehouse.partition("://")[0] or kind_of(self.catalog) == REST
+        return self.storage if scheme and is_same else {}
+
+    def table(self, name: str) -> TableSpec:
+        """Return the declaration of ``database.table``; raises SettingsError, which lists the declared tables."""
+        if name not in self.tables:
+            known = ", ".join(sorted(self.tables)) or "none yet"
+            near = nearest(name, list(self.tables))
+            raise SettingsError(f"no table {name!r} is declared in {shown(self.folder / 'tables')} ({known}){near}")
+        return self.tables[name]

@@ -1,0 +1,148 @@
+"""Sources: where the rows of a table come from. ``type`` selects the kind; each kind has its own keys.
+
+Kafka and formats of change data are not supported yet; their types are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from paimon_lake.declarations.model import Model, Names, SomeNames, Texts
+
+_FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+_VARIABLE = re.compile(r"\$\{\w+(?::-)?\}")
+_PASSWORD = re.compile(r"://[^/@\s]*:(?!\d+(?:[/?]|$))\S+@|[?&](?:ssl)?password=[^&\s]")
+
+
+def _function(value: str) -> str:
+    if not _FUNCTION.fullmatch(value):
+        raise ValueError(f"must be module:function, not {value!r:.80}")
+    return value
+
+
+def _optional_function(value: str) -> str:
+    return _function(value) if value else ""
+
+
+class FilesSource(Model):
+    """Files of a directory or an object store; every file is loaded exactly once."""
+
+    type: Literal["files"]
+    """Files of a directory or an object store."""
+    path: Annotated[str, Field(min_length=1)]
+    """A path or URL. ``*`` stands for any name, ``**`` for any directories; ``{date}``, ``{month}``, ``{week}``,
+    ``{hour}`` or ``{name}`` for the partition. A relative path starts at the folder of the declarations, or with
+    ``fetch`` at the landing directory."""
+    fetch: Annotated[str, AfterValidator(_optional_function)] = ""
+    """``module:function``, called as ``function(step)`` before a load lists the files: it brings them into
+    ``step.landing``, for example from a web service. A file must get its name when it is complete."""
+    format: Literal["csv", "json", "jsonl", "parquet", "orc", "avro"] | None = None
+    """The format of the files; default: the ending of ``path``."""
+    options: dict[str, Any] = Field(default={})
+    """Options of the format, such as ``delimiter`` and ``null_value`` of csv: see the table of options."""
+    rename: Texts = Field(default={})
+    """Column of the file to column of the table."""
+    add: Mapping[str, Literal["partition", "file"]] = Field(default={})
+    """Columns that the files do not have: column to ``partition`` (the partition key) or ``file`` (the path)."""
+    late: Literal["load", "tell"] = "load"
+    """What is done with a new file in a partition that was loaded before."""
+    changed: Literal["tell", "load", "fail"] = "tell"
+    """What is done with a file that changed after it was loaded."""
+
+
+class SqlSource(Model):
+    """A SELECT of Spark SQL over tables of the lake, which it names as ``database.table``."""
+
+    type: Literal["sql"]
+    """A SELECT over tables of the lake."""
+    query: str = ""
+    """The text of the query."""
+    file: str = ""
+    """A file with the query, relative to the folder of the declarations."""
+    inputs: SomeNames
+    """The tables of the lake that the query reads."""
+    read: Literal["partition", "whole", "changes"] | None = None
+    """What the query sees of its inputs: the rows of the partitions of the run, all rows, or the rows that changed
+    since the last commit of this table. Default: ``partition`` for a table with partitions, otherwise ``whole``."""
+
+    @model_validator(mode="after")
+    def _one_query(self) -> SqlSource:
+        if bool(self.query.strip()) == bool(self.file):
+            raise ValueError("a sql source needs either query or file")
+        return self
+
+
+class PythonSource(Model):
+    """A function of the user: ``function(spark, step) -> DataFrame``."""
+
+    type: Literal["python"]
+    """A function that returns the rows."""
+    function: Annotated[str, AfterValidator(_function)]
+    """``module:function``; the folder of the declarations is searched first."""
+    inputs: Names = ()
+    """The tables of the lake that the function reads."""
+
+
+def _url(value: str) -> str:
+    scheme = value.split("://", 1)[0]
+    if "://" not in value or scheme not in ("postgresql", "sqlite"):  # the value may contain a password
+        raise ValueError("must be postgresql://... or sqlite:///path")
+    return value
+
+
+_IGNORED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
+
+
+class DatabaseSource(Model):
+    """A query to a PostgreSQL or SQLite database."""
+
+    type: Literal["database"]
+    """A query to a PostgreSQL or SQLite database."""
+    url: Annotated[str, AfterValidator(_url), Field(repr=False)]
+    """``postgresql://user:${PASSWORD}@host/database`` or ``sqlite:///path``."""
+    table: str = ""
+    """The table of the database, with all of its rows."""
+    query: str = ""
+    """A SELECT in the language of the database, instead of ``table``."""
+    watermark: str = ""
+    """A column of the database that only grows: a load reads the rows above the greatest value that was loaded. Rows
+    that are committed later with the same or a smaller value are not seen: clocks differ, and a long transaction
+    commits after shorter ones that began later; ``lag`` waits for them. Rows without a value are only counted."""
+    lag: Annotated[float, Field(ge=0, le=31_536_000, allow_inf_nan=False)] = 0.0
+    """Seconds that a load stays behind, for a watermark of timestamps in PostgreSQL: with time zone behind the clock of
+    the database, without time zone behind the greatest value. It should exceed the longest transaction of a writer."""
+    split: str = ""
+    """A column of whole numbers; its range is read in ``parts`` parallel parts. The parts of a load see PostgreSQL at
+    one moment. Those of SQLite do not: a row whose value here changes meanwhile may be read twice or not at all."""
+    parts: Annotated[int, Field(ge=1, le=16)] = 4
+    """The number of parts that are read in parallel; needs ``split``. At most 16: each adds a sorted run to the buckets
+    of a table with a key."""
+
+    @model_validator(mode="after")
+    def _one_query(self) -> DatabaseSource:
+        if bool(self.query.strip()) == bool(self.table):
+            raise ValueError("a database source needs either table or query")
+        text = _IGNORED.sub(" ", self.query).strip().lower()
+        if text and (";" in text or not re.match(r"(select|with)\b", text)):
+            raise ValueError("query must be one SELECT or WITH, without a semicolon")
+        if self.table and not all(self.table.split(".")):
+            raise ValueError(f"table must be a name, or schema.name, not {self.table!r:.80}")
+        if self.lag and not self.watermark:
+            raise ValueError("lag needs watermark")
+        if self.lag and self.url.startswith("sqlite"):
+            raise ValueError("lag needs PostgreSQL: SQLite has no timestamps")
+        if "parts" in self.model_fields_set and not self.split:
+            raise ValueError("parts needs split, the column of whole numbers whose range is divided")
+        return self
+
+
+Source = Annotated[FilesSource | SqlSource | PythonSource | DatabaseSource, Field(discriminator="type")]
+
+
+def password_in(url: str) -> bool:
+    """Whether a URL, as written in a file, contains a password that is not a variable."""
+    return bool(_PASSWORD.search(_VARIABLE.sub("", url)))

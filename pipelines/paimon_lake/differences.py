@@ -1,0 +1,72 @@
+"""Differences: how the tables of a lake differ from their declarations, in sentences."""
+
+from __future__ import annotations
+
+from paimon_core.catalog.catalog import Catalog
+from paimon_core.errors import REPAIR, CorruptTable, StorageError
+from paimon_core.table.table import Table
+from paimon_core.types import parse_type
+from paimon_lake.column_types import type_object
+from paimon_lake.declarations import Settings, TableSpec
+from paimon_lake.tables import open_lake
+
+DAMAGES = (CorruptTable, StorageError)
+"""The errors of one table that do not concern the others."""
+
+
+def differences(settings: Settings) -> dict[str, list[str]]:
+    """Return for each declared table how it differs from its declaration; [] when it agrees.
+
+    A table that cannot be opened differs by the error, and the others are compared.
+    """
+    catalog = open_lake(settings)
+    return {name: _differences(catalog, spec) for name, spec in settings.tables.items()}
+
+
+def _differences(catalog: Catalog, spec: TableSpec) -> list[str]:
+    try:
+        if catalog.table_exists(spec.name):
+            return differences_of(spec, catalog.table(spec.name))
+    except DAMAGES as error:
+        return [damage_text(error)]
+    return ["is not in the lake: apply creates it" if spec.columns else "has no columns: infer writes them down"]
+
+
+def damage_text(error: CorruptTable | StorageError) -> str:
+    """Return why a table cannot be opened, and what to do."""
+    advice = "" if REPAIR in str(error) else f"; {REPAIR}"
+    return f"cannot be opened: {error.kind}: {error}{advice}"
+
+
+def differences_of(spec: TableSpec, table: Table) -> list[str]:
+    """Return how a table differs from its declaration: columns, keys, options and comment."""
+    found = column_differences(spec, table)
+    for role, declared_names, names in (
+        ("primary key", spec.primary_key, table.schema.primary_keys),
+        ("partition columns", spec.partition_by, table.schema.partition_keys),
+    ):
+        if tuple(declared_names) != tuple(names):
+            found.append(f"has the {role} ({', '.join(names)}), and ({', '.join(declared_names)}) is declared")
+    for option, value in spec.table_options.items():
+        if (present := table.schema.options.get(option)) != value:
+            found.append(f"has option {option} = {present}, and {value} is declared")
+    if (comment := table.schema.comment or "") != spec.comment:
+        found.append(f"has the comment {comment!r:.80}, and {spec.comment!r:.80} is declared")
+    return found
+
+
+def column_differences(spec: TableSpec, table: Table) -> list[str]:
+    """Return how the columns of a table differ from the declared ones; [] for a declaration without columns."""
+    found = []
+    have = {field.name: field.type for field in table.schema.fields}
+    for column, text in spec.columns.items():
+        if column not in have:
+            found.append(f"has no column {column}, which is declared as {text}")
+            continue
+        declared, there = parse_type(type_object(text)), have[column]
+        # Arrow has no lengths: VARCHAR(1) and STRING are the same type there.
+        lengths = (declared.length, declared.precision) != (there.length, there.precision)
+        if lengths or declared.to_arrow() != there.to_arrow():
+            found.append(f"has column {column} as {there}, and it is declared as {text}")
+    undeclared = [column for column in have if column not in spec.columns]
+    return found + [f"has column {column}, which is not declared" for column in undeclared if spec.columns]

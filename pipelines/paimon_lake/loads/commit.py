@@ -1,0 +1,105 @@
+"""Commit of a load: publish its files under the next number of its table, after the checks that block it.
+
+Two loads of one table that run at the same time choose the same number. The commit of the second finds that the number
+is taken and publishes nothing; its files are deleted, and ``NumberTaken`` asks the caller to read the ledger again.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from paimon_core.commit.overwrite import Overwrite
+from paimon_core.errors import InvalidRequest
+from paimon_core.metadata.abort import abort
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.table.commit_request import CommitRequest
+from paimon_core.table.table import Table
+from paimon_lake.checks.prepared_audit import Audit, audit_and_publish, refuse
+from paimon_lake.loads.ledger.load_properties import load_user
+from paimon_lake.loads.ledger.load_snapshot import ATTEMPT, loads_of
+from paimon_lake.loads.replacement import Replace
+from paimon_lake.protocol import PipelineError
+
+
+class NumberTaken(Exception):
+    """Another load has committed this number, or another commit has used its buckets: nothing was published."""
+
+
+@dataclass(frozen=True)
+class LoadCommit:
+    """One load to publish: its number, its snapshot properties, and what its rows replace (None: nothing)."""
+
+    number: int
+    properties: Mapping[str, str]
+    replace: Replace | None = None
+    audit: Audit | None = None
+    """Sees the table as it would be published; nothing is published when it finds a problem."""
+
+
+def commit_load(table: Table, messages: Sequence[CommitMessage], load: LoadCommit) -> Snapshot:
+    """Publish the messages, which this process has just had written, as one load of the table.
+
+    Raises NumberTaken, AuditFailed, and CommitConflict when concurrent commits prevent every try. The files of the
+    messages are deleted then; after CommitStateUnknown they stay.
+    """
+    attempt = str(uuid.uuid4())
+    request = CommitRequest.of(table.context, load_user(table.name), load.number, {**load.properties, ATTEMPT: attempt})
+    try:
+        if load.audit is None:
+            snapshot = _complete(table, messages, request, load)
+        else:
+            snapshot = _audited(table, messages, request, load, load.audit)
+    except InvalidRequest:
+        if not _is_taken(table, load.number):
+            raise
+        snapshot = None
+    if snapshot is not None and (snapshot.properties or {}).get(ATTEMPT) == attempt:
+        return snapshot
+    if snapshot is None and not _is_taken(table, load.number):
+        raise PipelineError(
+            f"{table.name}: a load without rows cannot be recorded, because the table does not have the option "
+            "commit.force-create-snapshot = true"
+        )
+    abort(messages, table.context)
+    raise NumberTaken
+
+
+def _audited(
+    table: Table, messages: Sequence[CommitMessage], request: CommitRequest, load: LoadCommit, audit: Audit
+) -> Snapshot | None:
+    replaces = load.replace is not None
+    where = None if load.replace is None else load.replace.predicate(table)
+    prepared = table.prepare_messages(
+        messages,
+        overwrite=replaces,
+        where=where,
+        user=request.user,
+        identifier=request.identifier,
+        properties=request.properties,
+    )
+    if prepared is None:  # a load without rows, which replaces none: the table stays as it is
+        refuse(audit(table), table.name)
+        return _complete(table, messages, request, load)
+    return audit_and_publish(prepared, table.name, audit)
+
+
+def _complete(
+    table: Table, messages: Sequence[CommitMessage], request: CommitRequest, load: LoadCommit
+) -> Snapshot | None:
+    """Commit the messages; an overwrite that neither adds nor removes a file is recorded by an empty append."""
+    snapshot = table.complete(request, messages, _overwrite(table, load.replace))
+    if snapshot is None and load.replace is not None and not _is_taken(table, load.number):
+        snapshot = table.complete(request, [])
+    return snapshot
+
+
+def _overwrite(table: Table, replace: Replace | None) -> Overwrite | None:
+    return None if replace is None else table.overwrite_spec(replace.predicate(table))
+
+
+def _is_taken(table: Table, number: int) -> bool:
+    newest = max((load.number for load in loads_of(table)), default=0)
+    return newest >= number

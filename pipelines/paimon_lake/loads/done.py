@@ -1,0 +1,42 @@
+"""Done: mark the partitions that a load completed, with a file that readers wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from paimon_core.codec.binary_row.rows import decode_row
+from paimon_core.schema import DataField
+from paimon_core.table.table import Table
+from paimon_lake.declarations import TableSpec
+from paimon_lake.loads.partition_keys import rows_of
+
+
+def mark_loaded(spec: TableSpec, table: Table, keys: Sequence[str] | None, *, again: bool) -> int:
+    """Mark the partitions of the table that belong to load partitions (None: all); return how many.
+
+    Partitions without rows are left out, and unless ``again`` those that are marked: a load that died between its
+    commit and its mark is completed by its repetition.
+    """
+    assert spec.partitions is not None
+    column = spec.partitions.column
+    where = None if keys is None else rows_of(spec, table, keys, spec.partitions)
+    fields = table.schema.partition_fields
+    context = table.context
+    found = sorted({split.partition for split in table.scan(columns=[column], where=where).splits()})
+    chosen = [
+        {column: _value(partition, fields)}
+        for partition in found
+        if again or not context.storage.exists(context.paths.success_file(context.partition_path(partition)))
+    ]
+    if chosen:
+        table.maintenance.mark_done(*chosen)
+    return len(chosen)
+
+
+def _value(partition: bytes, fields: Sequence[DataField]) -> Any:
+    """Return the value of a serialized partition of one column as Python has it: dates and timestamps are numbers."""
+    (field,) = fields
+    return pa.array(decode_row(partition, [field.type]), field.type.to_arrow())[0].as_py()

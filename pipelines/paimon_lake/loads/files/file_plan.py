@@ -1,0 +1,123 @@
+"""Which files a load reads: new ones, and those that arrived late or changed, as the declaration says."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from paimon_lake.declarations import TableSpec
+from paimon_lake.declarations.sources import FilesSource
+from paimon_lake.loads.ledger.loaded_files import LoadedFiles
+from paimon_lake.loads.partition_keys import is_later, is_outside
+from paimon_lake.protocol import PipelineError, some
+from paimon_lake.sources.files.listing import SourceFile
+
+
+def advice(spec: TableSpec) -> str:
+    """Return what to do about changed files."""
+    if spec.write_mode == "append":
+        return "a load of the whole table with `--reload` replaces its rows"
+    return "`source.changed: load` loads files that change, and a load with `--reload` reads files again"
+
+
+@dataclass(frozen=True)
+class FilePlan:
+    """The files to load, in the order of their paths, and what is told about the others."""
+
+    files: tuple[SourceFile, ...]
+    late: tuple[SourceFile, ...] = ()
+    """New files of partitions that were loaded before."""
+    changed: tuple[SourceFile, ...] = ()
+    """Files that changed after they were loaded."""
+    loaded: int = 0
+    """The number of files that are unchanged since they were loaded."""
+    outside: tuple[SourceFile, ...] = ()
+    """Files that are left out because the declaration does not have their partition."""
+    early: tuple[SourceFile, ...] = ()
+    """Files that are left out because their partition does not exist yet, such as that of the current day."""
+    again: tuple[SourceFile, ...] = ()
+    """Files among those to load that were loaded before, and whose rows are lost or were followed by lost ones."""
+    same: tuple[SourceFile, ...] = ()
+    """Files among the loaded ones that were written again with the same content."""
+
+    @property
+    def details(self) -> dict[str, str | int | float]:
+        """What the result of the load tells about its files."""
+        told: dict[str, str | int | float] = {"files_read": len(self.files), "files_loaded_before": self.loaded}
+        for name, files in (
+            ("late_files", self.late),
+            ("changed_files", self.changed),
+            ("files_loaded_again", self.again),
+            ("files_outside_of_partitions", self.outside),
+            ("files_of_later_partitions", self.early),
+        ):
+            if files:
+                told[name] = f"{len(files)}: {some([file.path for file in files])}"
+        if self.same:
+            told["files_with_the_same_content"] = len(self.same)
+        return told
+
+
+def split_files(
+    spec: TableSpec, found: Sequence[SourceFile], now: datetime | None = None
+) -> tuple[list[SourceFile], list[SourceFile], list[SourceFile]]:
+    """Return the files of declared partitions, those of others, and those of partitions that do not exist at ``now``.
+
+    Without ``now``, the last ones are among the first. A file whose path names no partition is among the first.
+    """
+    said = spec.partitions
+    kept, outside, early = [], list[SourceFile](), list[SourceFile]()
+    for file in found:
+        if said is None or file.partition is None:
+            kept.append(file)
+        elif is_outside(said, file.partition, spec.name):
+            outside.append(file)
+        elif now is not None and is_later(said, file.partition, spec.name, now):
+            early.append(file)
+        else:
+            kept.append(file)
+    return kept, outside, early
+
+
+def plan_files(
+    spec: TableSpec,
+    source: FilesSource,
+    found: Sequence[SourceFile],
+    loaded: LoadedFiles,
+    *,
+    reload: bool = False,
+    again: Collection[SourceFile] = (),
+    same: Collection[SourceFile] = (),
+) -> FilePlan:
+    """Return the files that a load of the table reads; ``reload``: all that were found; ``again``: at least these.
+
+    The files in ``same`` have another version than that which was loaded, and the same content.
+
+    Where the rows of a load replace partitions, or everything, all files of these partitions are read as soon as one of
+    them is. Raises PipelineError for a changed file when the declaration says ``changed: fail``.
+    """
+    states = {file: "loaded" if file in same else loaded.state(file.ledger_name, file.version) for file in found}
+    known = {file.partition for file, state in states.items() if state != "new" and file.partition is not None}
+    late = tuple(f for f, state in states.items() if state == "new" and f.partition in known)
+    changed = tuple(f for f, state in states.items() if state == "changed")
+    if changed and source.changed == "fail" and not reload:
+        raise PipelineError(
+            f"{spec.name}: the declaration says changed: fail, and {len(changed)} changed after it was loaded: "
+            f"{some([file.path for file in changed])}; {advice(spec)}"
+        )
+    chosen = {f for f, state in states.items() if reload or state == "new"}
+    if source.late == "tell" and not reload:
+        chosen -= set(late)
+    if source.changed == "load":
+        chosen |= set(changed)
+    chosen |= set(again)
+    if chosen and spec.write_mode == "overwrite":
+        chosen = set(found)
+    elif chosen and spec.write_mode == "overwrite-partitions":
+        partitions = {file.partition for file in chosen}
+        chosen = {file for file in found if file.partition in partitions}
+    unchanged = sum(state == "loaded" for file, state in states.items() if file not in again)
+    files = sorted(chosen, key=lambda file: file.path)
+    in_order = tuple(sorted(again, key=lambda file: file.path))
+    return FilePlan(tuple(files), late, changed, unchanged, same=tuple(same), again=in_order)

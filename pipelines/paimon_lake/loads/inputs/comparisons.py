@@ -1,0 +1,70 @@
+"""Comparisons: what tables know about an input, recorded again before snapshots of the input expire.
+
+A table that is made from others compares the latest snapshots of its inputs with those that its loads read. When these
+expire, the changes would be unknown. So an expiry first commits an empty snapshot to the table, with the partitions
+that are stale now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from paimon_core.catalog.catalog import Catalog
+from paimon_core.errors import PaimonError
+from paimon_core.metadata.commit_message import position_of
+from paimon_core.table.table import Table
+from paimon_lake.declarations import Settings, TableSpec
+from paimon_lake.declarations.agreement import inputs_of
+from paimon_lake.declarations.sources import SqlSource
+from paimon_lake.loads.inputs.input_loads import InputLoad, LoadedPartitions
+from paimon_lake.loads.inputs.stale import stale_partitions
+from paimon_lake.loads.ledger.ledger import commit_entries, read_ledger
+from paimon_lake.protocol import PipelineError
+from paimon_lake.tables import open_lake
+
+_TRIES = 3
+
+
+def keep_comparisons(settings: Settings, name: str, expiring: Collection[int]) -> dict[str, str]:
+    """Record what is stale in each table made from ``name`` whose newest load read a snapshot in ``expiring``.
+
+    A load of the table that commits at the same time has compared its partitions itself. Return the tables for which
+    it was not possible, with the reason; their partitions count as stale afterwards. A table that reads changes is left
+    as it is: it needs the changes themselves.
+    """
+    failed: dict[str, str] = {}
+    for derived, spec in settings.tables.items():
+        reads_changes = isinstance(spec.source, SqlSource) and spec.source.read == "changes"
+        if name in inputs_of(spec) and not reads_changes:
+            try:
+                _keep(settings, open_lake(settings), spec, name, expiring)
+            except (PaimonError, PipelineError) as error:
+                failed[derived] = str(error)
+    return failed
+
+
+def _keep(settings: Settings, catalog: Catalog, spec: TableSpec, name: str, expiring: Collection[int]) -> None:
+    for _ in range(_TRIES):
+        if not catalog.table_exists(spec.name):
+            return
+        table = catalog.table(spec.name)
+        ledger = read_ledger(table, accept_gaps=True)
+        read = ledger.input_loads[-1].inputs.get(name) if ledger.input_loads else None
+        if read is None or read[0] not in expiring:
+            return
+        inputs = {one: _pinned(catalog.table(one)) for one in inputs_of(spec)}
+        stale = stale_partitions(settings, spec, ledger.input_loads, inputs)
+        loaded = LoadedPartitions.of(ledger.input_loads)
+        positions = {one: position_of(pinned.latest_snapshot()) for one, pinned in inputs.items()}
+        compared = InputLoad(positions, tuple(sorted(loaded.owners)), loaded.whole is not None, stale)
+        if commit_entries(table, replace(ledger, inputs=positions, input_loads=(compared,))) is not None:
+            return
+    raise PipelineError(f"{spec.name}: loads took the number {_TRIES} times before what is stale could be recorded")
+
+
+def _pinned(table: Table) -> Table:
+    latest = table.latest_snapshot()
+    if latest is None:
+        raise PipelineError(f"{table.name} has no snapshot")
+    return table.at(snapshot=latest.id)

@@ -1,0 +1,81 @@
+"""Input loads: what the loads of a table made from others record, and which of its partitions were loaded.
+
+The snapshot of a load says which snapshots of its inputs it read, which partitions it loaded, and which partitions that
+were loaded before it are stale since. All others were compared with the inputs that this load read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from paimon_core.metadata.commit_message import Position
+from paimon_lake.loads.inputs.stale_text import by_reason
+
+STALE, LOADED = "pipeline.stale", "pipeline.partitions-all"
+"""The partitions that a load left stale, by reason; and, carried on, all that were loaded."""
+
+
+@dataclass(frozen=True)
+class InputLoad:
+    """One load from inputs."""
+
+    inputs: Mapping[str, Position]
+    keys: tuple[str, ...] = ()
+    is_whole: bool = False
+    """Whether it loaded the whole table; then ``keys`` are those that were loaded after it, where both are carried."""
+    stale: Mapping[str, str] | None = None
+    """Key to reason; None: the load did not compare the other partitions."""
+
+
+@dataclass(frozen=True)
+class LoadedPartitions:
+    """The partitions of a table that were loaded, each with the position of its newest load in the list of loads."""
+
+    owners: Mapping[str, int] = field(default_factory=dict)
+    whole: int | None = None
+    """The newest load of the whole table that is known."""
+    stale: Mapping[str, str] = field(default_factory=dict)
+    """What the loads found stale and no later load has loaded, with the reason."""
+
+    @staticmethod
+    def of(loads: Sequence[InputLoad]) -> LoadedPartitions:
+        """Return what a list of loads, the oldest first, has loaded."""
+        owners: dict[str, int] = {}
+        whole: int | None = None
+        stale: dict[str, str] = {}
+        for number, load in enumerate(loads):
+            if load.is_whole:
+                owners, whole, stale = {}, number, {}
+            owners |= dict.fromkeys(load.keys, number)
+            if load.stale is not None:
+                stale = dict(load.stale)
+            else:
+                stale = {key: why for key, why in stale.items() if key not in load.keys}
+        return LoadedPartitions(owners, whole, stale)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the value of the property ``LOADED``."""
+        return {"whole": self.whole is not None, "keys": sorted(self.owners), STALE: by_reason(self.stale)}
+
+    @staticmethod
+    def from_json(value: Any, inputs: Mapping[str, Position]) -> InputLoad:
+        """Return what was carried on; raises ValueError for another value."""
+        if not isinstance(value, dict):
+            raise ValueError("not an object")
+        return InputLoad(inputs, texts(value.get("keys")), value.get("whole") is True, from_reasons(value.get(STALE)))
+
+
+def from_reasons(value: Any) -> dict[str, str]:
+    """Return the reason of each stale partition; raises ValueError for a value that ``by_reason`` does not return."""
+    if not isinstance(value, dict):
+        raise ValueError("not an object")
+    return {key: why for why, keys in value.items() for key in texts(keys)}
+
+
+def texts(value: Any) -> tuple[str, ...]:
+    """Return a list of texts as it was read from JSON; raises ValueError for another value."""
+    if not isinstance(value, list) or any(not isinstance(one, str) for one in value):
+        raise ValueError("not a list of texts")
+    return tuple(value)

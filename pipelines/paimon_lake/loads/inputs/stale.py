@@ -1,0 +1,146 @@
+"""Stale partitions: those of a table made from others whose inputs changed after they were loaded.
+
+An input of which a load reads only the rows of its partitions makes the partitions stale in which its rows changed; one
+that is read as a whole makes all of them stale. Where the changes are not known, because the snapshot that a load read
+has expired or was rolled back, the partitions are stale too, and the reason says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from paimon_core.errors import CorruptTable, InvalidRequest, SchemaMismatch, SnapshotNotFound, UnsupportedFeature
+from paimon_core.table.table import Table
+from paimon_lake.declarations import Settings, TableSpec
+from paimon_lake.declarations.agreement import inputs_of
+from paimon_lake.declarations.sources import SqlSource
+from paimon_lake.loads.inputs.input_changes import InputChanges, broken_position, input_changes, live_ids
+from paimon_lake.loads.inputs.input_loads import InputLoad, LoadedPartitions
+from paimon_lake.loads.inputs.stale_text import OTHERS
+from paimon_lake.loads.ledger.ledger import read_ledger
+from paimon_lake.loads.partition_keys import is_outside, keys_of_values
+from paimon_lake.tables import open_lake
+
+
+def stale_now(settings: Settings, name: str) -> dict[str, str]:
+    """Return the stale partitions of a table with the reason of each; {} for a table that was never loaded.
+
+    The key ``OTHERS`` stands for all other rows of the table. The answer is that of one moment: an input that changes
+    during the call may be seen before or after the change.
+    """
+    spec, catalog = settings.table(name), open_lake(settings)
+    if not inputs_of(spec) or not catalog.table_exists(name):
+        return {}
+    loads = read_ledger(catalog.table(name), accept_gaps=True).input_loads
+    if not loads:
+        return {}
+    inputs = {one: catalog.table(one) for one in inputs_of(spec) if catalog.table_exists(one)}
+    missing = [one for one in inputs_of(spec) if one not in inputs]
+    found = stale_partitions(settings, spec, loads, inputs)
+    return found | ({OTHERS: f"{', '.join(missing)} is no longer in the lake"} if missing else {})
+
+
+def stale_partitions(
+    settings: Settings, spec: TableSpec, loads: Sequence[InputLoad], inputs: Mapping[str, Table]
+) -> dict[str, str]:
+    """Return the stale partitions of a table with these loads, when its inputs are as given, pinned or latest."""
+    if not by_partition(spec):
+        loads = [replace(load, keys=(), is_whole=True) for load in loads]
+    state = LoadedPartitions.of(loads)
+    found = dict(state.stale)
+    groups: dict[int, list[str]] = {}
+    for key, number in state.owners.items():
+        groups.setdefault(number, []).append(key)
+    for name, table in inputs.items():
+        look = _Look(settings.table(name), spec, table, loads, {})
+        for number, keys in groups.items():
+            for key, why in look.stale(number, keys).items():
+                found.setdefault(key, why)
+        if state.whole is not None:
+            for key, why in look.stale(state.whole, None).items():
+                if key not in state.owners:
+                    found.setdefault(key, why)
+    return found
+
+
+def by_partition(spec: TableSpec) -> bool:
+    """Whether a load of some partitions reads only the rows of these partitions, of inputs that have partitions."""
+    reads_all = isinstance(spec.source, SqlSource) and spec.source.read in ("whole", "changes")
+    return spec.partitions is not None and not reads_all
+
+
+@dataclass(frozen=True)
+class _Look:
+    """One input of a table, and what was found of its changes."""
+
+    given: TableSpec
+    spec: TableSpec
+    table: Table
+    loads: Sequence[InputLoad]
+    known: dict[int, InputChanges | str]
+
+    def stale(self, number: int, keys: Sequence[str] | None) -> dict[str, str]:
+        """Return the stale ones among the partitions of a load; None: those of a load of the whole table."""
+        base = self._base(number)
+        changes = self._changes(base)
+        if isinstance(changes, str):
+            return dict.fromkeys([OTHERS] if keys is None else keys, changes)
+        if not changes.changed:
+            return {}
+        read = self.loads[base].inputs[self.given.name][0]
+        if changes.values is None:
+            all_rows = "" if self._column else ", which is read as a whole,"
+            why = f"{self.given.name}{all_rows} changed after snapshot {read}"
+            return dict.fromkeys([OTHERS] if keys is None else keys, why)
+        assert self.given.partitions is not None
+        assert self.spec.partitions is not None
+        root = self.table.schema.by_name[self._column].type.root
+        changed = keys_of_values(changes.values, root, self.given, self.spec.partitions, keys)
+        if keys is None:
+            changed = {key for key in changed if not is_outside(self.spec.partitions, key, self.spec.name)}
+        return dict.fromkeys(changed, f"{self.given.name} changed after snapshot {read}")
+
+    @property
+    def _column(self) -> str:
+        """The column of the input that gives the partition of a row; empty when all of its rows are read."""
+        said = self.given.partitions
+        return said.column if said is not None and by_partition(self.spec) else ""
+
+    def _base(self, number: int) -> int:
+        """Return the load since which changes of the partitions of a load count.
+
+        It is the newest load that compared them and whose snapshot is in the history; otherwise the load itself.
+        """
+        return number if self._newest is None or self._newest < number else self._newest
+
+    @cached_property
+    def _newest(self) -> int | None:
+        """The newest load that compared all partitions, and whose snapshot is in the history."""
+        numbers = range(len(self.loads) - 1, -1, -1)
+        return next((n for n in numbers if self.loads[n].stale is not None and not self._broken(n)), None)
+
+    @cached_property
+    def _ids(self) -> range:
+        return live_ids(self.table)
+
+    def _broken(self, number: int) -> str:
+        at = self.loads[number].inputs.get(self.given.name)
+        if at is None:
+            return f"{self.given.name} was no input of the load"
+        why = broken_position(self.table, at, self._ids)
+        return f"it was made from snapshot {at[0]} of {self.given.name}, which {why}" if why else ""
+
+    def _changes(self, number: int) -> InputChanges | str:
+        """Return the changes since a load, or why they are not known."""
+        if number not in self.known:
+            self.known[number] = self._broken(number) or self._read(number)
+        return self.known[number]
+
+    def _read(self, number: int) -> InputChanges | str:
+        at = self.loads[number].inputs[self.given.name]
+        try:
+            return input_changes(self.table, at, self._column)
+        except (SnapshotNotFound, CorruptTable, InvalidRequest, SchemaMismatch, UnsupportedFeature) as error:
+            return f"the changes of {self.given.name} after snapshot {at[0]} are not known: {error}"

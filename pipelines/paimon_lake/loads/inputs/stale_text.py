@@ -1,0 +1,31 @@
+"""Stale text: the words for stale partitions in results, logs and checks.
+
+Results of steps import this module. They are a layer below loads, so it cannot be a part of ``loads.inputs.stale``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+OTHERS = "*"
+"""Stands for all partitions that were loaded with the whole table; for a table without partitions, for the table."""
+
+
+def by_reason(stale: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the stale partitions by the reason, which most of them share."""
+    keys_of: dict[str, list[str]] = {}
+    for key, why in stale.items():
+        keys_of.setdefault(why, []).append(key)
+    return {why: sorted(keys) for why, keys in keys_of.items()}
+
+
+def stale_text(stale: Mapping[str, str]) -> str:
+    """Return one clause about stale partitions: the first five of each reason, and the reasons."""
+    clauses = []
+    for why, keys in by_reason(stale).items():
+        named = [key for key in keys if key != OTHERS]
+        more = f" and {len(named) - 5} more" if len(named) > 5 else ""
+        parts = [f"partition{'s' * (len(named) > 1)} {', '.join(named[:5])}{more}"] if named else []
+        others = ["the other partitions" if len(stale) > 1 else "all rows"] if OTHERS in keys else []
+        clauses.append(f"{' and '.join(parts + others)} ({why})")
+    return "; ".join(clauses)

@@ -1,0 +1,4 @@
+"""The ledger: what the snapshots of a table say about its loads, and about lost rows.
+
+Core types: ``Ledger``, ``LoadSnapshot``.
+"""

@@ -1,0 +1,240 @@
+"""The ledger: what the loads of a table have loaded, read from the properties of its snapshots.
+
+Every load commits as the user ``load <table>`` with ascending identifiers, and its snapshot says what it loaded: files
+(a digest of path and version each), the version of its inputs, or a watermark. There is no other record, so a rollback
+removes entries together with their rows. An expiry would remove entries whose rows stay: ``carry_on`` repeats them in
+an empty snapshot before. A tag may outlive the snapshots before it, so ``carry_to`` commits one that has all entries,
+which can be tagged.
+
+The ledger has a gap when ``files-total``, which counts all entries, is greater than their number, or when the table has
+rows, its snapshots do not begin with 1, and none of them is a load or carried on. Then it is unknown what was loaded:
+nothing is, until a load of the whole table with ``reload`` accepts the gap; its snapshot makes the ledger complete.
+
+A removal of missing data files takes rows of loads from the table. Its snapshot says so, and the ledger has what is
+lost until it is loaded again, see ``paimon_lake.loads.ledger.lost``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from paimon_core.errors import CommitConflict, InvalidRequest
+from paimon_core.metadata.commit_message import Position
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.table.table import Table
+from paimon_lake.loads.inputs.input_loads import LOADED, InputLoad, LoadedPartitions
+from paimon_lake.loads.ledger.load_properties import load_user
+from paimon_lake.loads.ledger.load_snapshot import (
+    ALL,
+    CARRIED,
+    CONTENTS,
+    INPUTS,
+    KEYS,
+    LOST,
+    STEP,
+    TOTAL,
+    WATERMARK,
+    Event,
+    LoadSnapshot,
+    events_in,
+    loads_in,
+    loads_of,
+    only_loads,
+)
+from paimon_lake.loads.ledger.loaded_files import VERSION_BYTES, LoadedFiles
+from paimon_lake.loads.ledger.lost import NOTHING, Lost
+from paimon_lake.protocol import PipelineError
+
+MOST_KEYS = 10_000
+"""The largest number of keys that one snapshot carries on, the newest."""
+_TRIES = 5
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What the loads of one table have loaded, as of its newest load."""
+
+    number: int = 0
+    """The identifier of the newest load; 0 before the first one."""
+    files: LoadedFiles = field(default_factory=LoadedFiles)
+    keys: Mapping[str, int] = field(default_factory=dict)
+    """The key of each load of inputs or of a run, with the snapshot that it committed."""
+    inputs: Mapping[str, Position] = field(default_factory=dict)
+    """The snapshots of the inputs that the newest load of changes had read to."""
+    input_loads: Sequence[InputLoad] = ()
+    """The loads from inputs, the oldest first: what each has read, loaded and left stale."""
+    watermark: object = None
+    """The greatest value of the watermark column that was loaded."""
+    total: int = 0
+    """The number of files that the newest load says were loaded."""
+    gap: str = ""
+    """One sentence that says which entries are missing; empty when the ledger is complete."""
+    lost: Lost = NOTHING
+    """What was loaded, was removed because data files were missing, and was not loaded again."""
+
+    def repair(self, entries: Mapping[str, str]) -> dict[str, str]:
+        """Return the properties that make the ledger complete, for a load with ``entries``; {} for one without gap."""
+        if not self.gap:
+            return {}
+        return {ALL: self.files.to_text(), TOTAL: entries.get(TOTAL, str(len(self.files.versions)))}
+
+
+def read_ledger(table: Table, *, accept_gaps: bool = False, found: pa.Table | None = None) -> Ledger:
+    """Read the ledger from the snapshots of a table, with what is left when ``accept_gaps``.
+
+    ``found`` are its snapshots, where the caller has just listed them.
+    Snapshots that an expiry carries on and deletes during the read are read again. Raises PipelineError when entries
+    are damaged, or missing.
+    """
+    ledger = _read(table, table.inspect.snapshots() if found is None else found)
+    if ledger.gap:
+        ledger = _read(table, table.inspect.snapshots())
+    if ledger.gap and not accept_gaps:
+        raise PipelineError(
+            f"{ledger.gap}. Nothing is loaded, as it could be loaded twice: expire this table only with "
+            "`paimon-lake expire` or the nightly job. To repair it, load the whole table with reload: "
+            f"`paimon-lake load --table {table.name} --reload`; delete its rows before if its loads append"
+        )
+    return ledger
+
+
+def loads_after(number: int, table: Table, found: pa.Table) -> Ledger:
+    """Return the ledger of the loads that have a greater number, among the snapshots ``found``."""
+    later = [load for load in loads_in(found, table.name) if load.number > number]
+    return _ledger(table.name, later, 1)
+
+
+def carry_on(table: Table, expiring: Collection[int], *, begin: bool = False) -> Snapshot | None:
+    """Commit an empty snapshot with all entries, if the snapshots in ``expiring`` have entries that no other has.
+
+    ``begin``: also if the table was never loaded and its first snapshot expires, so that the history still says so.
+    Returns None when there is no need. A gap is carried on as a gap. A load that commits at the same time may take the
+    number first; then the entries are read again. Raises CommitConflict when that happens several times, PipelineError
+    when entries are damaged, or when the table's options allow no empty snapshot.
+    """
+    return _carry(table, lambda number: number not in expiring, begin)
+
+
+def carry_to(table: Table, snapshot_id: int, *, begin: bool = False) -> Snapshot | None:
+    """Commit as ``carry_on`` does, unless this one snapshot has all entries; before a tag is created on it."""
+    return _carry(table, lambda number: number == snapshot_id, begin)
+
+
+def _carry(table: Table, stays: Callable[[int], bool], begin: bool) -> Snapshot | None:
+    for _ in range(_TRIES):
+        found = table.inspect.snapshots()
+        events = events_in(found, table.name)
+        if not only_loads(events):
+            begins = begin and _first(found) == 1 and not stays(1)
+            if not begins or not table.options["commit.force-create-snapshot"]:
+                return None
+        kept = [event for event in events if stays(event.id)]
+        ledger = _ledger(table.name, events, _first(found) or 1)
+        if only_loads(kept) and _same_entries(ledger, _ledger(table.name, kept, kept[0].id)):
+            return None
+        if (snapshot := commit_entries(table, ledger)) is not None:
+            return snapshot
+    raise CommitConflict(f"{table.name}: loads took the number {_TRIES} times before the entries could be carried on")
+
+
+def commit_entries(table: Table, ledger: Ledger) -> Snapshot | None:
+    """Commit all entries of a ledger under the next number; returns None when a load took the number."""
+    properties = {
+        STEP: CARRIED,
+        ALL: ledger.files.to_text(),
+        CONTENTS: ledger.files.contents_text(),
+        TOTAL: str(max(ledger.total, len(ledger.files.versions))),
+        KEYS: json.dumps(_newest_keys(ledger)),
+        INPUTS: json.dumps(ledger.inputs),
+        WATERMARK: json.dumps(ledger.watermark),
+        **({LOST: ledger.lost.to_text()} if ledger.lost.seen else {}),
+    }
+    if ledger.input_loads:
+        properties[LOADED] = json.dumps(LoadedPartitions.of(ledger.input_loads).to_json())
+    try:
+        snapshot = table.commit([], user=load_user(table.name), identifier=ledger.number + 1, properties=properties)
+    except InvalidRequest:
+        if all(load.number <= ledger.number for load in loads_of(table)):
+            raise
+        return None
+    if snapshot is None:
+        raise PipelineError(
+            f"{table.name}: the entries of its loads cannot be carried on, because the table does not have the option "
+            "commit.force-create-snapshot = true"
+        )
+    return snapshot if (snapshot.properties or {}).get(STEP) == CARRIED else None
+
+
+def _first(found: pa.Table) -> int | None:
+    return found["snapshot_id"][0].as_py() if found.num_rows else None
+
+
+def _read(table: Table, found: pa.Table) -> Ledger:
+    events, first = events_in(found, table.name), _first(found)
+    loads, ledger = only_loads(events), _ledger(table.name, events, first or 1)
+    known = len(ledger.files.versions)
+    if known < ledger.total:
+        named = f"its snapshots name {known:,} of {ledger.total:,} loaded files"
+        gap = f"{named}: another program expired snapshots of loads"
+    elif not loads and first not in (None, 1) and found["total_record_count"][-1].as_py() != 0:
+        gap = f"its snapshots before {first} expired, and no snapshot that is left says what was loaded"
+    else:
+        return ledger
+    return replace(ledger, gap=f"{table.name}: {gap}")
+
+
+def _ledger(table: str, events: Sequence[Event], oldest: int) -> Ledger:
+    """Return the ledger of these snapshots; ``oldest``: the first snapshot of the table that has not expired."""
+    loads = only_loads(events)
+    versions: dict[bytes, bytes] = {}
+    contents: dict[bytes, bytes] = {}
+    keys: dict[str, int] = {}
+    inputs: Mapping[str, Position] = {}
+    watermark: object = None
+    input_loads: list[InputLoad] = []
+    total = 0
+    for load in loads:
+        files = load.files(table)
+        versions.update(files.versions)
+        contents.update(files.contents)
+        for key, number in load.keys(table).items():
+            keys.pop(key, None)  # the order is that of the newest load with the key
+            keys[key] = number
+        inputs = load.inputs(table) or inputs
+        input_loads += [one] if (one := load.input_load(table)) is not None else []
+        watermark = load.json(WATERMARK, table) if WATERMARK in load.properties else watermark
+        said = load.total(table)
+        total = total if said is None else said
+    # a later load by an older program names a version without its content
+    known = {path: found for path, found in contents.items() if found[:VERSION_BYTES] == versions.get(path)}
+    files, lost = LoadedFiles(versions, known), _lost(table, events, oldest)
+    number = loads[-1].number if loads else 0
+    return Ledger(number, files, keys, inputs, tuple(input_loads), watermark, total, lost=lost)
+
+
+def _lost(table: str, events: Sequence[Event], oldest: int) -> Lost:
+    lost = NOTHING
+    for at, event in enumerate(events):
+        if isinstance(event, LoadSnapshot):
+            lost = event.lost(lost, table)
+        else:
+            before = {load.id: load.own_files(table) for load in only_loads(events[:at])}
+            lost = lost.with_removal(event.id, event.loss(table), before, oldest)
+    return lost
+
+
+def _newest_keys(ledger: Ledger) -> dict[str, int]:
+    return dict(list(ledger.keys.items())[-MOST_KEYS:])
+
+
+def _same_entries(one: Ledger, other: Ledger) -> bool:
+    def entries(ledger: Ledger) -> tuple[object, ...]:
+        loaded = LoadedPartitions.of(ledger.input_loads).to_json()
+        of_files = ledger.files, ledger.total, ledger.lost
+        return *of_files, ledger.inputs, loaded, ledger.watermark, _newest_keys(ledger)
+
+    return entries(one) == entries(other)

@@ -1,0 +1,168 @@
+"""Load snapshots: what the properties of a snapshot say about loads, and about rows of loads that were lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.maintain.repair.loss import LOSS, Loss
+from paimon_core.metadata.commit_message import Position
+from paimon_core.metadata.snapshot import CommitKind
+from paimon_core.table.table import Table
+from paimon_lake.loads.inputs.input_loads import LOADED, STALE, InputLoad, LoadedPartitions, from_reasons, texts
+from paimon_lake.loads.ledger.load_properties import PARTITIONS, load_user
+from paimon_lake.loads.ledger.loaded_files import CONTENT_BYTES, PATH_BYTES, VERSION_BYTES, LoadedFiles, entries
+from paimon_lake.loads.ledger.lost import Lost
+from paimon_lake.protocol import PipelineError
+
+FILES, TOTAL, ALL = "pipeline.files", "pipeline.files-total", "pipeline.files-all"
+CONTENTS = "pipeline.files-contents"
+KEY, INPUTS, WATERMARK, ATTEMPT = "pipeline.key", "pipeline.inputs", "pipeline.watermark", "pipeline.attempt"
+KEYS = "pipeline.keys-all"
+LOST, RESTORES = "pipeline.lost", "pipeline.restores"
+"""What is lost, on a snapshot that carries entries on; and the newest removal that a load makes up for."""
+STEP = "pipeline.step"
+CARRIED = "carry-on"
+"""The step of a snapshot that carries entries on."""
+_MOST_DIGITS = 19
+
+
+@dataclass(frozen=True)
+class LoadSnapshot:
+    """A snapshot that a load committed: its id, the number of the load, and its properties."""
+
+    id: int
+    number: int
+    properties: Mapping[str, str]
+
+    def json(self, name: str, table: str) -> Any:
+        """Return a property that is JSON, None when it is missing; raises PipelineError for another text."""
+        text = self.properties.get(name)
+        try:
+            return None if text is None else json.loads(text)
+        except ValueError:
+            raise _damaged(table, self.id, name) from None
+
+    def files(self, table: str) -> LoadedFiles:
+        """Return the files that this snapshot names; raises PipelineError when the property is damaged."""
+        loaded = {**self._files(ALL, table), **self._files(FILES, table)}
+        return LoadedFiles(loaded, self._files(CONTENTS, table, VERSION_BYTES + CONTENT_BYTES))
+
+    def own_files(self, table: str) -> Collection[bytes]:
+        """Return the digests of the paths that this load has read; raises PipelineError as ``files`` does."""
+        return self._files(FILES, table).keys()
+
+    def _files(self, name: str, table: str, size: int = VERSION_BYTES) -> Mapping[bytes, bytes]:
+        try:
+            return entries(self.properties.get(name, ""), size)
+        except ValueError:
+            raise _damaged(table, self.id, name) from None
+
+    def total(self, table: str) -> int | None:
+        """Return the number of files that were loaded, None without; raises PipelineError when it is damaged."""
+        return self._number(TOTAL, table)
+
+    def _number(self, name: str, table: str) -> int | None:
+        text = self.properties.get(name)
+        if text is not None and not (text.isascii() and text.isdigit() and len(text) < _MOST_DIGITS):
+            raise _damaged(table, self.id, name)
+        return None if text is None else int(text)
+
+    def lost(self, before: Lost, table: str) -> Lost:
+        """Return what is lost after this snapshot; raises PipelineError when a property is damaged."""
+        if self.properties.get(STEP) != CARRIED:
+            if not before:
+                return before
+            return before.with_load(self.own_files(table), self._number(RESTORES, table) or 0)
+        try:
+            carried = Lost.from_text(self.properties[LOST], PATH_BYTES) if LOST in self.properties else before
+        except ValueError:
+            raise _damaged(table, self.id, LOST) from None
+        return before.with_carried(carried)
+
+    def keys(self, table: str) -> Mapping[str, int]:
+        """Return the keys of loads that this snapshot names; raises PipelineError when a property is damaged."""
+        carried = self.json(KEYS, table)
+        if carried is None:
+            carried = {}
+        if not isinstance(carried, dict) or any(type(number) is not int for number in carried.values()):
+            raise _damaged(table, self.id, KEYS)
+        return carried | ({self.properties[KEY]: self.id} if KEY in self.properties else {})
+
+    def inputs(self, table: str) -> Mapping[str, Position]:
+        """Return the snapshots of inputs that were read; {} for a load without; raises PipelineError when damaged."""
+        try:
+            return {name: (int(at[0]), str(at[1])) for name, at in (self.json(INPUTS, table) or {}).items()}
+        except (AttributeError, TypeError, ValueError, LookupError):
+            raise _damaged(table, self.id, INPUTS) from None
+
+    def input_load(self, table: str) -> InputLoad | None:
+        """Return what a load from inputs says about partitions; raises PipelineError when a property is damaged."""
+        inputs, name = self.inputs(table), LOADED
+        if not inputs:
+            return None
+        try:
+            if LOADED in self.properties:
+                return LoadedPartitions.from_json(self.json(LOADED, table), inputs)
+            name = STALE
+            stale = from_reasons(self.json(STALE, table)) if STALE in self.properties else None
+            name = PARTITIONS
+            keys = texts(self.json(PARTITIONS, table)) if PARTITIONS in self.properties else ()
+            return InputLoad(inputs, keys, PARTITIONS not in self.properties, stale)
+        except ValueError:
+            raise _damaged(table, self.id, name) from None
+
+
+@dataclass(frozen=True)
+class Removal:
+    """A snapshot that removed missing data files: its id, and the property that says what was lost."""
+
+    id: int
+    text: str
+
+    def loss(self, table: str) -> Loss:
+        """Return what was lost; raises PipelineError when the property is damaged."""
+        try:
+            return Loss.from_text(self.text)
+        except ValueError:
+            raise _damaged(table, self.id, LOSS) from None
+
+
+Event = LoadSnapshot | Removal
+
+
+def loads_of(table: Table, loaded: str = "") -> list[LoadSnapshot]:
+    """Return the snapshots of loads of the table ``loaded`` (default: this one) that have not expired, oldest first."""
+    return loads_in(table.inspect.snapshots(), loaded or table.name)
+
+
+def loads_in(found: pa.Table, loaded: str) -> list[LoadSnapshot]:
+    """Return the snapshots of loads of a table among ``inspect.snapshots()``, oldest first."""
+    return only_loads(events_in(found.filter(pc.equal(found["commit_user"], load_user(loaded))), loaded))
+
+
+def only_loads(events: Sequence[Event]) -> list[LoadSnapshot]:
+    """Return the loads, without the removals."""
+    return [event for event in events if isinstance(event, LoadSnapshot)]
+
+
+def events_in(found: pa.Table, loaded: str) -> list[Event]:
+    """Return the loads of a table and the removals of missing files among its snapshots, oldest first."""
+    names = ("snapshot_id", "commit_user", "commit_identifier", "commit_kind", "properties")
+    events: list[Event] = []
+    for number, user, load, kind, listed in zip(*(found[name].to_pylist() for name in names), strict=True):
+        properties = dict(listed or ())
+        if user == load_user(loaded):
+            events.append(LoadSnapshot(number, load, properties))
+        elif LOSS in properties and kind == CommitKind.OVERWRITE:  # a compaction of manifests repeats the properties
+            events.append(Removal(number, properties[LOSS]))
+    return events
+
+
+def _damaged(table: str, snapshot: int, name: str) -> PipelineError:
+    return PipelineError(f"{table}: the property {name} of snapshot {snapshot} is damaged: it is no entry of a load")

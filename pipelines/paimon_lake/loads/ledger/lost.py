@@ -1,0 +1,149 @@
+"""Lost: what loads wrote into a table, and removals of missing data files took from it.
+
+The snapshot of such a removal says which snapshots had added the rows. Where these are loads of files, the source files
+of these loads are lost. Where they are not known, because a compaction had merged the rows of many loads or because the
+snapshots have expired, the rows of any load may be lost (``rest``).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+from paimon_core.maintain.repair.loss import Loss
+from paimon_lake.checks.text import many
+
+Digests = frozenset[bytes]
+"""The digests of the paths of source files."""
+_OVERWRITE = "OVERWRITE"
+
+
+@dataclass(frozen=True)
+class Lost:
+    """What was removed and not loaded again; false when that is nothing."""
+
+    snapshots: tuple[int, ...] = ()
+    """The removals, ascending."""
+    rows: int = 0
+    """The rows in the removed files, before rows with the same key are merged."""
+    loads: tuple[int, ...] = ()
+    """The snapshots of the loads that had written them, as far as they are known."""
+    files: Digests = frozenset()
+    """The source files of these loads that were not loaded again."""
+    order: tuple[Digests, ...] = ()
+    """The files of each load from the first of these loads on, oldest first: their order decides which row wins."""
+    rest: bool = False
+    """Whether rows of any load may be lost."""
+    seen: int = field(default=0, compare=False)
+    """The newest removal that was taken into account."""
+
+    def __bool__(self) -> bool:
+        return bool(self.snapshots)
+
+    def with_removal(self, snapshot: int, loss: Loss, loads: Mapping[int, Collection[bytes]], oldest: int) -> Lost:
+        """Return this and what a removal took; ``loads``: the files of each load before it, by snapshot, ascending.
+
+        ``oldest`` is the first snapshot that has not expired. Rows that other programs had appended are not of loads.
+        """
+        seen = replace(self, seen=snapshot)
+        lost = {number for number in loss.added_by if number in loads}
+        files = {number: frozenset(loads[number]) for number in loads}
+        foreign = [(number, origin) for number, origin in loss.added_by.items() if number not in loads]
+        rest = loss.unknown > 0 or any(not files[number] for number in lost)
+        rest = rest or any(number < oldest or origin.kind == _OVERWRITE for number, origin in foreign)
+        if not loads or not (lost or rest):
+            return seen
+        first = min(lost | set(self.loads), default=0)
+        order = [files[number] for number in sorted(files) if number >= first and files[number]] if lost else []
+        expired = [group for group in self.order if group not in order]  # as far as an expiry carried them on
+        return Lost(
+            (*self.snapshots, snapshot),
+            self.rows + loss.rows,
+            tuple(sorted({*self.loads, *lost})),
+            self.files.union(*(files[number] for number in lost)),
+            (*expired, *order),
+            self.rest or rest,
+            snapshot,
+        )
+
+    def with_load(self, files: Collection[bytes], restores: int) -> Lost:
+        """Return what is left of this loss after a load of these files.
+
+        ``restores`` is the newest removal that the load made up for by reading everything again, or 0.
+        """
+        left = self.files.difference(files)
+        if restores >= self.snapshots[-1] or not (left or self.rest):
+            return Lost(seen=self.seen)
+        return replace(self, files=left, order=(*self.order, frozenset(files)))
+
+    def with_carried(self, carried: Lost) -> Lost:
+        """Return what is lost after a snapshot that carries entries on; a removal may have come right before it."""
+        if self.seen <= carried.seen:
+            return carried
+        return Lost(
+            tuple(sorted({*self.snapshots, *carried.snapshots})),
+            max(self.rows, carried.rows),
+            tuple(sorted({*self.loads, *carried.loads})),
+            self.files | carried.files,
+            carried.order + self.order,
+            self.rest or carried.rest,
+            self.seen,
+        )
+
+    def sentence(self) -> str:
+        """Return what is lost, for people."""
+        by = f" (snapshot {', '.join(map(str, self.loads))})" if self.loads else ""
+        removed = (
+            f"snapshot {', '.join(map(str, self.snapshots))} removed missing data files that loads had written{by}"
+        )
+        return f"{many(self.rows, 'row')} lost: {removed}, and they were not loaded again"
+
+    def to_text(self) -> str:
+        """Return the text of a snapshot property."""
+        return json.dumps(
+            {
+                "snapshots": self.snapshots,
+                "rows": self.rows,
+                "loads": self.loads,
+                "files": _text(self.files),
+                "order": [_text(files) for files in self.order],
+                "rest": self.rest,
+                "seen": self.seen,
+            }
+        )
+
+    @staticmethod
+    def from_text(text: str, size: int) -> Lost:
+        """Return what a property says, with digests of ``size`` bytes; raises ValueError for another text."""
+        try:
+            record = json.loads(text)
+            lost = Lost(
+                tuple(record["snapshots"]),
+                record["rows"],
+                tuple(record["loads"]),
+                _digests(record["files"], size),
+                tuple(_digests(files, size) for files in record["order"]),
+                record["rest"],
+                record["seen"],
+            )
+        except (KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ValueError(f"no record of lost rows: {error}") from None
+        if any(type(number) is not int for number in (*lost.snapshots, lost.rows, *lost.loads, lost.seen)):
+            raise ValueError("no record of lost rows: a number is no whole number")
+        return lost
+
+
+def _text(digests: Digests) -> str:
+    return base64.b64encode(b"".join(sorted(digests))).decode()
+
+
+def _digests(text: str, size: int) -> Digests:
+    data = base64.b64decode(text, validate=True)
+    if len(data) % size:
+        raise ValueError(f"{len(data)} bytes are no whole number of digests")
+    return frozenset(data[at : at + size] for at in range(0, len(data), size))
+
+
+NOTHING = Lost()

@@ -1,0 +1,108 @@
+"""Restore: which loads may run, and what they read, while rows of earlier loads are lost.
+
+A load of the whole table reads the lost source files again where that gives the same rows as before: into a table whose
+rows replace those with the same key, together with all files that were loaded after them, and into replaced partitions.
+A load of the whole table with ``reload`` makes up for everything. Every other load is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from paimon_core.table.table import Table
+from paimon_lake.checks.text import many
+from paimon_lake.declarations.sources import FilesSource
+from paimon_lake.loads.files.source_files import source_files
+from paimon_lake.loads.ledger.ledger import read_ledger
+from paimon_lake.loads.ledger.loaded_files import path_digest
+from paimon_lake.loads.step import LoadStep
+from paimon_lake.protocol import PipelineError, some
+from paimon_lake.sources.files.listing import SourceFile
+
+
+def makes_up_for_all(step: LoadStep) -> bool:
+    """Whether a load reads the whole source again."""
+    return step.reload and step.partitions is None
+
+
+def check_lost(step: LoadStep) -> None:
+    """Raise PipelineError for a load that may not run while rows of earlier loads are lost."""
+    lost, spec = step.ledger.lost, step.spec
+    if not lost or makes_up_for_all(step):
+        return
+    if lost.rest or not isinstance(spec.source, FilesSource):
+        raise _refused(step, "which loads had written all of these rows is not known")
+    if spec.write_mode == "overwrite-partitions":
+        return
+    if spec.write_mode == "append" or step.table.options["merge-engine"] != "deduplicate":
+        raise _refused(step, "rows that are still in the table would be added twice if these files were loaded again")
+    if step.partitions is not None or step.reload:
+        raise _refused(step, "these files must be loaded again before a load of some partitions", reload=False)
+
+
+def files_again(step: LoadStep, found: Sequence[SourceFile], planned: Sequence[SourceFile]) -> list[SourceFile]:
+    """Return the files to load again because rows are lost; ``planned``: those that the load reads in any case.
+
+    Raises PipelineError when files are not in the source any more, or when the order of the paths, in which rows win,
+    is not that of the loads.
+    """
+    lost, mode = step.ledger.lost, step.spec.write_mode
+    if not lost or makes_up_for_all(step):
+        return []
+    rank = {digest: number for number, files in enumerate(lost.order) for digest in files}
+    files = {path_digest(file.ledger_name): file for file in found}
+    if mode == "overwrite-partitions":
+        if step.partitions is None and (gone := len(lost.files - files.keys())):
+            raise _refused(step, f"{gone} of these files are not in the source any more")
+        return [file for digest, file in files.items() if digest in lost.files]
+    if gone := len(rank.keys() - files.keys()):
+        raise _refused(step, f"{gone} of the files that were loaded since then are not in the source any more")
+    again = {file: rank[digest] for digest, file in files.items() if digest in rank}
+    last = len(lost.order)
+    ordered = sorted((again.get(file, last), file.path) for file in again.keys() | set(planned))
+    if [path for _, path in ordered] != sorted(path for _, path in ordered):
+        raise _refused(
+            step, "the files were not loaded in the order of their paths, so old rows could replace new ones"
+        )
+    return list(again)
+
+
+def _refused(step: LoadStep, why: str, *, reload: bool = True) -> PipelineError:
+    lost, name = step.ledger.lost, step.spec.name
+    removals = ", ".join(map(str, lost.snapshots))
+    command = f"`paimon-lake load --table {name}{' --reload' if reload else ''}`"
+    how = f"{command} {_advice(step)}" if reload else command
+    return PipelineError(
+        f"{name}: nothing was loaded, because of {many(lost.rows, 'lost row')}: snapshot {removals} removed missing "
+        f"data files{_named(step)}; {why}. Load them with {how}"
+    )
+
+
+def _advice(step: LoadStep) -> str:
+    if step.replaces_on_reload:
+        return "which replaces all rows of the table by those of the source"
+    return "which reads the whole source again"
+
+
+def _named(step: LoadStep) -> str:
+    """Return a text that names the lost source files, as far as they are in the source."""
+    lost, source = step.ledger.lost, step.spec.source
+    if lost.rest or not isinstance(source, FilesSource):
+        return ""
+    found = source_files(step.settings, source, None)
+    names = [file.path for file in found if path_digest(file.ledger_name) in lost.files]
+    return f" with rows of {many(len(lost.files), 'source file')} ({some(names)})" if names else ""
+
+
+def left_lost(step: LoadStep, found: Sequence[SourceFile]) -> list[str]:
+    """Return a sentence about lost files that a load which makes up for all does not find in the source."""
+    gone = step.ledger.lost.files - {path_digest(file.ledger_name) for file in found}
+    if not gone or not makes_up_for_all(step):
+        return []
+    return [f"{many(len(gone), 'file')} with lost rows not in the source any more: these rows stay lost"]
+
+
+def lost_inputs(inputs: Mapping[str, Table]) -> list[str]:
+    """Return a sentence about each input from which rows are lost, so that its rows are not complete."""
+    found = {name: read_ledger(table, accept_gaps=True).lost for name, table in inputs.items()}
+    return [f"its input {name} is not complete, {lost.sentence()}" for name, lost in found.items() if lost]

@@ -1,0 +1,276 @@
+"""Load: one load of a declared table, from reading its ledger to its snapshot.
+
+A load that commits at the same time as another takes the same number; the second reads the ledger again and loads what
+is left. Of two reloads of the same files, or of the same query over the same inputs, nothing is left for the second.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from paimon_core.errors import CommitConflict, InvalidRequest
+from paimon_core.metadata.abort import abort
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.table.table import Table
+from paimon_core.table.view import TableView
+from paimon_core.write.staging import is_staged
+from paimon_lake.checks.context import CheckContext, load_records
+from paimon_lake.checks.prepared_audit import Audit
+from paimon_lake.checks.run import run_checks
+from paimon_lake.declarations import Settings, TableSpec
+from paimon_lake.declarations.checks import SqlCheck
+from paimon_lake.declarations.sources import DatabaseSource, FilesSource, PythonSource, SqlSource
+from paimon_lake.differences import column_differences
+from paimon_lake.finding import Finding
+from paimon_lake.loads.commit import LoadCommit, NumberTaken, commit_load
+from paimon_lake.loads.database import DatabaseLoads
+from paimon_lake.loads.done import mark_loaded
+from paimon_lake.loads.files.file_load import FileLoads
+from paimon_lake.loads.frames import PythonLoads, SqlLoads
+from paimon_lake.loads.inputs.stale import stale_now
+from paimon_lake.loads.ledger.ledger import Ledger, loads_after, read_ledger
+from paimon_lake.loads.ledger.load_properties import (
+    PARTITION_COUNT,
+    PARTITIONS,
+    ROWS_MERGED,
+    ROWS_READ,
+    ROWS_REJECTED,
+    ROWS_WRITTEN,
+)
+from paimon_lake.loads.ledger.load_snapshot import RESTORES, STEP, loads_in
+from paimon_lake.loads.ledger.restore import check_lost, makes_up_for_all
+from paimon_lake.loads.partition_keys import check_key, rows_of
+from paimon_lake.loads.rejected.rejects import (
+    changes_rejects,
+    check_share,
+    entry,
+    newest_number,
+    open_rejects,
+    publish_rejects,
+    replaced_files,
+)
+from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad, TableSource
+from paimon_lake.loads.write_tasks import Written
+from paimon_lake.protocol import AuditFailed, PipelineError, StepResult, plain, some
+from paimon_lake.session import Spark
+from paimon_lake.sources.table_names import named_tables
+from paimon_lake.tables import open_table, result_of, state_of
+
+_TRIES = 3
+
+
+def load_table(
+    spark: Spark,
+    settings: Settings,
+    name: str,
+    partitions: Sequence[str] | None = None,
+    *,
+    run_key: str = "",
+    reload: bool = False,
+    properties: Mapping[str, str] | None = None,
+) -> StepResult:
+    """Load a declared table, or some of its partitions, from its source in one commit.
+
+    What was loaded before is left out, except rows that a removal of missing data files took, see
+    ``paimon_lake.loads.ledger.restore``. With ``reload`` everything is read again, and a table that appends or
+    aggregates, is replaced. ``run_key`` identifies a run whose repetitions must load once
+    only. Promises under concurrency: of two loads at the same time, the second loads what the first left; a load sees
+    its source at one moment, and other writers of the table never make it lose or repeat rows. A load that assigned
+    keys to dynamic buckets while another commit did so is written again, at most 3 times in all, then CommitConflict.
+    Raises PipelineError for a wrong request, AuditFailed when too many rows are rejected or a blocking check fails
+    (nothing is published then).
+    """
+    started = time.monotonic()
+    spec = settings.table(name)
+    source = source_of(spec)
+    keys = _checked_partitions(spec, partitions)
+    if reload and keys is not None and spec.adds_up:
+        adds = "append" if spec.write_mode == "append" else "aggregate"
+        raise PipelineError(f"{name}: reload of some partitions would {adds} their rows again; reload the whole table")
+    table = open_table(settings, name, create=True)
+    _check_columns(spec, table)
+    before = state_of(table)
+    refused: BaseException | None = None
+    began: int | None = None
+    for _ in range(_TRIES):
+        step = _step(spark, settings, spec, table, keys, run_key, reload=reload, began=began)
+        plan = source.plan(step)
+        if isinstance(plan, NothingToLoad):
+            _mark(step, again=False)
+            return replace(_nothing_loaded(table, plan, started), stale=stale_now(settings, name))
+        began = step.ledger.number if began is None else began
+        try:
+            snapshot, written, findings = _load(step, plan, properties)
+        except NumberTaken as taken:
+            refused = taken.__cause__
+            continue
+        if changes_rejects(snapshot.properties or {}):
+            publish_rejects(table, step.rejects)
+        _mark(step, again=True)
+        told, rows = {**plan.details, **_counts(written)}, written.rows_written
+        result = result_of("load", table, before, started, commits=[snapshot.id], details=told, rows_written=rows)
+        result = replace(result, findings=findings, column_lineage=written.lineage)
+        return replace(result, skipped=tuple(plan.left_out), stale=plan.stale)
+    why = "" if refused is None else f": {refused}"
+    raise CommitConflict(f"{name}: {_TRIES} tries lost against other writers of this table: load it again later{why}")
+
+
+def _nothing_loaded(table: Table, plan: NothingToLoad, started: float) -> StepResult:
+    now = state_of(table)  # read again, because the concurrent load that loaded everything may have committed since
+    commits = [] if plan.snapshot is None else [plan.snapshot]
+    return result_of(
+        "load", table, now, started, commits=commits, skipped=plan.reasons, details=plan.details, note=plan.note
+    )
+
+
+def _step(
+    spark: Spark,
+    settings: Settings,
+    spec: TableSpec,
+    table: Table,
+    keys: tuple[str, ...] | None,
+    run_key: str,
+    *,
+    reload: bool,
+    began: int | None,
+) -> LoadStep:
+    """Return the next attempt, on the ledger as it is now; ``began``: the newest load when the first attempt began.
+
+    Raises PipelineError when the ledger does not allow this load.
+    """
+    rejects = open_rejects(settings, spec)
+    snapshots = table.inspect.snapshots()
+    if any(changes_rejects(load.properties) for load in loads_in(snapshots, spec.name)):
+        publish_rejects(table, rejects)
+    ledger = read_ledger(table, accept_gaps=reload and keys is None, found=snapshots)
+    number = 1 + max(ledger.number, newest_number(rejects, spec.name))
+    again = reload or (bool(ledger.lost) and spec.write_mode == "overwrite" and keys is None)
+    meanwhile = Ledger() if began is None else loads_after(began, table, snapshots)
+    step = LoadStep(spark, settings, spec, table, rejects, ledger, number, keys, run_key, again, meanwhile)
+    check_lost(step)
+    return step
+
+
+def _counts(written: Written) -> dict[str, str | int | float]:
+    counts: dict[str, str | int | float] = {
+        "rows_read": written.rows_read,
+        "rows_rejected": written.rows_rejected,
+        "rows_merged": written.rows_merged,
+    }
+    return counts | ({"ignored_columns": some(written.ignored_columns)} if written.ignored_columns else {})
+
+
+def _check_columns(spec: TableSpec, table: Table) -> None:
+    if found := column_differences(spec, table):
+        raise PipelineError(
+            f"{spec.name} {found[0]}: `paimon-lake apply` alters the table, or change the declaration back"
+        )
+
+
+def _mark(step: LoadStep, *, again: bool) -> None:
+    if step.spec.mark_done:
+        mark_loaded(step.spec, step.table, step.partitions, again=again)
+
+
+def source_of(spec: TableSpec) -> TableSource:
+    """Return the source of a table; raises PipelineError for a table without one."""
+    match spec.source:
+        case FilesSource():
+            return FileLoads(spec.source)
+        case SqlSource():
+            return SqlLoads(spec.source)
+        case PythonSource():
+            return PythonLoads(spec.source)
+        case DatabaseSource():
+            return DatabaseLoads(spec.source)
+        case _:
+            raise PipelineError(f"{spec.name}: its declaration has no source, so it cannot be loaded")
+
+
+def _load(
+    step: LoadStep, plan: PlannedLoad, properties: Mapping[str, str] | None
+) -> tuple[Snapshot, Written, tuple[Finding, ...]]:
+    spec = step.spec
+    written = plan.write()
+    said = {
+        STEP: f"load {spec.name}",
+        ROWS_READ: str(written.rows_read),
+        ROWS_WRITTEN: str(written.rows_written),
+        ROWS_REJECTED: str(written.rows_rejected),
+        ROWS_MERGED: str(written.rows_merged),
+        **_partitions(step),
+        **plan.entries,
+        **written.entries,
+        **step.ledger.repair(plan.entries),
+        **({RESTORES: str(step.ledger.lost.seen)} if step.ledger.lost and makes_up_for_all(step) else {}),
+        **entry(written.rejects, replaced_files(step.rejects, plan), step.rejects),
+        **plain(properties),
+    }
+    findings: list[Finding] = []
+    audit = _audit(step, plan.inputs, findings)
+    try:
+        check_share(step.table, spec, written)
+        snapshot = commit_load(step.table, written.messages, LoadCommit(step.number, said, plan.replace, audit))
+    except (AuditFailed, CommitConflict, NumberTaken, InvalidRequest) as error:
+        abort(written.rejects, step.rejects.context)
+        if isinstance(error, CommitConflict) and "committed" not in error.facts:
+            abort(written.messages, step.table.context)
+            if is_staged(step.table.context):
+                raise NumberTaken from error
+        if isinstance(error, InvalidRequest) and plan.replace is not None:
+            rule = "a load replaces the partitions of its files or of its run, and all of its rows must belong to them"
+            raise PipelineError(f"{spec.name}: {error}; {rule}") from None
+        if isinstance(error, AuditFailed):
+            error.findings = tuple(findings)
+        raise
+    return snapshot, written, tuple(findings)
+
+
+def _partitions(step: LoadStep) -> dict[str, str]:
+    if step.partitions is None:
+        return {}
+    return {PARTITIONS: json.dumps(step.partitions), PARTITION_COUNT: str(len(step.partitions))}
+
+
+def _audit(step: LoadStep, inputs: Mapping[str, Table], findings: list[Finding]) -> Audit | None:
+    """Return the checks that must pass before the load is published, which add to ``findings``; None without such.
+
+    They see the inputs as the load has read them, so that a concurrent load of an input does not fail them.
+    """
+    if not any(check.block for check in step.spec.checks):
+        return None
+
+    def audit(table: TableView) -> list[str]:
+        where = None
+        if step.partitions is not None and step.spec.partitions is not None and step.spec.partitions.column:
+            where = rows_of(step.spec, table, step.partitions, step.spec.partitions)
+        others = {name: inputs.get(name) or open_table(step.settings, name) for name in _named_in_checks(step)}
+        context = CheckContext(where=where, now=datetime.now(UTC), history=load_records(table), tables=others)
+        blocking = [check for check in step.spec.checks if check.block]
+        findings[:] = run_checks(blocking, step.spec, table, context=context, spark=step.spark, raises=True)
+        return [f"{f.audit}: {f.sentence}" for f in findings if not f.passed and f.severity == "error"]
+
+    return audit
+
+
+def _named_in_checks(step: LoadStep) -> set[str]:
+    """Return the other declared tables that the SQL of blocking checks names."""
+    queries = [check.query for check in step.spec.checks if isinstance(check, SqlCheck) and check.block]
+    named = {one.name for query in queries for one in named_tables(query)}
+    return (named & set(step.settings.tables)) - {step.spec.name}
+
+
+def _checked_partitions(spec: TableSpec, partitions: Sequence[str] | None) -> tuple[str, ...] | None:
+    if partitions is None or spec.partitions is None:
+        if partitions is not None:
+            raise PipelineError(f"{spec.name} has no partitions: load it as a whole")
+        return None
+    if not partitions:
+        raise PipelineError(f"{spec.name}: at least one partition is required")
+    for key in partitions:
+        check_key(spec.partitions, key, spec.name)
+    return tuple(sorted(set(partitions)))

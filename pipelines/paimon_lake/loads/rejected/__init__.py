@@ -1,0 +1,1 @@
+"""Rejected rows: the tables ``<table>__rejects`` and what they record."""

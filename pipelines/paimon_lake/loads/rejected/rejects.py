@@ -1,0 +1,179 @@
+"""Rejects: the rows of a load that do not fit their table, in the table ``<table>__rejects``.
+
+The tasks of a load write them to files. The snapshot of the load names these files in a property, and
+``publish_rejects`` commits them to the table of rejects under the number of the load: right after the load, and before
+the next one or an expiry in case the first was interrupted. So a rejected row is neither lost nor repeated. The
+snapshot also says which table of rejects has the files: when that was dropped, they are gone and are skipped.
+
+Rejects of older loads are deleted when their file is read again. The snapshot of the load names these files too, and
+``publish_rejects`` deletes first: a process that dies between the two commits leaves the deletion to be repeated, which
+finds nothing. Between the two, a reader sees neither the old nor the new rejects of these files. Loads are published in
+the order of their numbers, and a deletion concerns only rejects of older loads, so two processes may do it at once.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from paimon_core import col
+from paimon_core.alter import AddColumn
+from paimon_core.errors import InvalidRequest
+from paimon_core.metadata.abort import abort
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.predicate import Predicate
+from paimon_core.table.table import Table
+from paimon_core.types import from_arrow
+from paimon_lake.declarations import Settings, TableSpec
+from paimon_lake.loads.ledger.load_properties import load_user
+from paimon_lake.loads.ledger.load_snapshot import LoadSnapshot, loads_of
+from paimon_lake.loads.ledger.loaded_files import digest
+from paimon_lake.loads.rejected.reject_rows import ADDED, REJECT_ROWS
+from paimon_lake.loads.write_tasks import Written
+from paimon_lake.protocol import AuditFailed, PipelineError
+from paimon_lake.sources.files.rejects import REJECTS
+from paimon_lake.tables import open_lake
+
+if TYPE_CHECKING:
+    from paimon_lake.loads.step import PlannedLoad
+
+MESSAGES, OF_TABLE, REPLACED = "pipeline.rejects", "pipeline.rejects-table", "pipeline.rejects-replaced"
+_FILE = 8
+"""The bytes of the digest of a file in ``REPLACED``."""
+_OPTIONS = {"write-only": "true", "compaction.min.file-num": "5"}
+
+
+def open_rejects(settings: Settings, spec: TableSpec) -> Table:
+    """Open the table of rejects, and create it when it does not exist."""
+    catalog = open_lake(settings)
+    name = spec.rejects_table
+    if catalog.table_exists(name):
+        table = catalog.table(name)
+        if table.arrow_schema.names == REJECTS.names:
+            table = _with_added_columns(table)
+        if table.arrow_schema.names != REJECT_ROWS.names:
+            raise PipelineError(
+                f"{name} is no table of rejects: its columns are {', '.join(table.arrow_schema.names)}, not "
+                f"{', '.join(REJECT_ROWS.names)}; name another one with rejects.table in the declaration of {spec.name}"
+            )
+        return table
+    catalog.create_database(name.split(".")[0], ignore_if_exists=True)
+    return catalog.create_table(
+        name, REJECT_ROWS, options=_OPTIONS, comment=f"rows that did not fit {spec.name}", ignore_if_exists=True
+    )
+
+
+def _with_added_columns(table: Table) -> Table:
+    """Add the columns that tables of rejects of earlier versions do not have; their rows have nulls there."""
+    try:
+        return table.alter(*[AddColumn(f.name, from_arrow(f.type)) for f in ADDED])
+    except InvalidRequest:  # another process has added them
+        return table.refresh()
+
+
+def entry(messages: Sequence[CommitMessage], replaced: Sequence[str], rejects: Table) -> dict[str, str]:
+    """Return the properties of a load's snapshot that name its files of rejects, the files whose older rejects they
+    replace, and the table of both; {} without any.
+    """
+    texts = [base64.b64encode(message.to_bytes()).decode() for message in messages]
+    digests = base64.b64encode(b"".join(digest(file, _FILE) for file in replaced)).decode()
+    found = {**({MESSAGES: json.dumps(texts)} if texts else {}), **({REPLACED: digests} if digests else {})}
+    return {**found, OF_TABLE: _identity(rejects)} if found else {}
+
+
+def changes_rejects(properties: Mapping[str, str]) -> bool:
+    """Whether the snapshot of a load has rejects to publish, or to replace."""
+    return MESSAGES in properties or REPLACED in properties
+
+
+def replaced_files(rejects: Table, plan: PlannedLoad) -> list[str]:
+    """Return the files with rejects that a load reads again; all of them where it replaces the whole table."""
+    found = _files_of(rejects, None)
+    return found if plan.replace is not None and plan.replace.everything else [f for f in found if f in plan.rejects_of]
+
+
+def _files_of(rejects: Table, where: Predicate | None) -> list[str]:
+    """Return the different values of the column ``file``; memory: these values and one batch."""
+    found: dict[str, None] = {}
+    for batch in rejects.scan(["file"], where=where).to_batches():
+        found |= dict.fromkeys(batch["file"].unique().to_pylist())
+    return list(found)
+
+
+def publish_rejects(table: Table, rejects: Table) -> None:
+    """Commit the rejects of all loads of the table whose rejects were not committed; does nothing otherwise.
+
+    Several processes may do this at the same time: each load's rejects are committed once. Raises PipelineError when a
+    property is damaged.
+    """
+    waiting = [load for load in loads_of(table) if changes_rejects(load.properties)]
+    missing = set(rejects.filter_committed(load_user(table.name), [load.number for load in waiting]))
+    for load in waiting:
+        if load.number in missing and load.properties.get(OF_TABLE) in (None, _identity(rejects)):
+            _delete_replaced(table, rejects, load)
+            if MESSAGES in load.properties:
+                _publish(table, rejects, load.number, load.properties[MESSAGES])
+
+
+def publish_before_expiry(settings: Settings, spec: TableSpec, table: Table) -> None:
+    """Publish the rejects of the loads of a table, unless it has no table of rejects."""
+    catalog = open_lake(settings)
+    if spec.source is not None and catalog.table_exists(spec.rejects_table):
+        publish_rejects(table, catalog.table(spec.rejects_table))
+
+
+def newest_number(rejects: Table, table: str) -> int:
+    """Return the largest number of a load whose rejects were committed; 0 for none.
+
+    A load that was rolled back has its number here, and the number must not be used again.
+    """
+    return max((load.number for load in loads_of(rejects, table)), default=0)
+
+
+def check_share(table: Table, spec: TableSpec, written: Written) -> None:
+    """Raise AuditFailed, and delete the files of the load, when more rows were rejected than the declaration allows."""
+    if written.rows_rejected > spec.rejects.max_share * written.rows_read:
+        abort(written.messages, table.context)
+        share = written.rows_rejected / written.rows_read
+        raise AuditFailed(
+            f"{spec.name} was not changed: {written.rows_rejected:,} of {written.rows_read:,} rows do not fit "
+            f"({share:.1%}), and rejects.max_share is {spec.rejects.max_share:.1%}; {'; '.join(written.examples)}"
+        )
+
+
+def _delete_replaced(table: Table, rejects: Table, load: LoadSnapshot) -> None:
+    """Delete the rejects of older loads of the files that a load has read again."""
+    try:
+        data = base64.b64decode(load.properties.get(REPLACED, ""), validate=True)
+    except ValueError:
+        raise PipelineError(f"{table.name}: the property {REPLACED} of load {load.number} is damaged") from None
+    digests = {data[at : at + _FILE] for at in range(0, len(data), _FILE)}
+    older = (col("load") < load.number) | col("load").is_null()
+    files = [file for file in _files_of(rejects, older) if digest(file, _FILE) in digests] if digests else []
+    if files:
+        said = {"pipeline.step": f"rejects of {table.name} that load {load.number} replaces"}
+        rejects.delete(older & col("file").is_in(files), properties=said)
+
+
+def _publish(table: Table, rejects: Table, number: int, text: str) -> None:
+    try:
+        messages = [CommitMessage.from_bytes(base64.b64decode(one, validate=True)) for one in json.loads(text)]
+    except (ValueError, TypeError, InvalidRequest):
+        raise PipelineError(f"{table.name}: the property {MESSAGES} of load {number} is damaged") from None
+    user = load_user(table.name)
+    try:
+        rejects.commit(messages, user=user, identifier=number, properties={"pipeline.step": f"rejects of {table.name}"})
+    except InvalidRequest:
+        if rejects.filter_committed(user, [number]):
+            raise
+        # another process has committed these rejects and those of a later load
+
+
+def _identity(table: Table) -> str:
+    """Return a text that a table keeps when it is renamed, and that another table of the same name does not have."""
+    context = table.context
+    first = context.storage.read(context.paths.schema(min(context.schemas.ids())))  # it has the time of creation
+    return hashlib.sha256(first).hexdigest()[:24]

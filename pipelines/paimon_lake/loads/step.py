@@ -1,0 +1,102 @@
+"""Step: one attempt to load a table, and what a source plans for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Protocol
+
+from paimon_core.table.table import Table
+from paimon_lake.declarations import Settings, TableSpec
+from paimon_lake.declarations.sources import SqlSource
+from paimon_lake.loads.ledger.ledger import Ledger
+from paimon_lake.loads.rejected.reject_rows import Stamp
+from paimon_lake.loads.replacement import Replace
+from paimon_lake.loads.write_tasks import Written
+from paimon_lake.session import Spark
+
+
+@dataclass(frozen=True)
+class LoadStep:
+    """One attempt to load a table, or some of its partitions."""
+
+    spark: Spark
+    settings: Settings
+    spec: TableSpec
+    table: Table
+    rejects: Table
+    ledger: Ledger
+    number: int
+    """The number under which the load commits."""
+    partitions: tuple[str, ...] | None = None
+    """The keys of the partitions to load, sorted; None for a table without partitions."""
+    run_key: str = ""
+    """Identifies the run, however often it is repeated; empty for a run by hand, which is a new one each time."""
+    reload: bool = False
+    """Whether to load again what was loaded before."""
+    meanwhile: Ledger = field(default_factory=Ledger)
+    """What other loads have loaded since this one began."""
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    """When this attempt began."""
+
+    @property
+    def stamp(self) -> Stamp:
+        """What rows that are rejected say about this load."""
+        return Stamp(self.number, self.at)
+
+    @property
+    def replaces(self) -> bool:
+        """Whether the rows of the load replace others: by the mode, or by ``replaces_on_reload``."""
+        mode = self.spec.write_mode
+        return mode in ("overwrite", "overwrite-partitions") or (self.reload and self.replaces_on_reload)
+
+    @property
+    def replaces_on_reload(self) -> bool:
+        """Whether a reload of the whole table replaces its rows: where rows that are loaded twice count twice.
+
+        Where rows are lost, so does one of a table that does not show the newest row of each key, and one from changes
+        of inputs, whose lost deletions are not read again.
+        """
+        if self.spec.adds_up:
+            return True
+        reads_changes = isinstance(self.spec.source, SqlSource) and self.spec.source.read == "changes"
+        return bool(self.ledger.lost) and (reads_changes or self.table.options["merge-engine"] != "deduplicate")
+
+
+@dataclass(frozen=True)
+class PlannedLoad:
+    """What one load will do; nothing is read before ``write`` is called."""
+
+    write: Callable[[], Written]
+    entries: Mapping[str, str] = field(default_factory=dict)
+    """The properties of the snapshot that the ledger reads."""
+    details: Mapping[str, str | int | float] = field(default_factory=dict)
+    replace: Replace | None = None
+    inputs: Mapping[str, Table] = field(default_factory=dict)
+    """The inputs at the snapshots that are read, by name; checks that block the load see them so too."""
+    rejects_of: Container[str] = ()
+    """What the load reads, as the column ``file`` of rejects names it: older rejects of it are replaced."""
+    left_out: Sequence[str] = ()
+    """What the load does not read of what is there, and why, one sentence each."""
+    stale: Mapping[str, str] = field(default_factory=dict)
+    """The partitions that the load leaves stale, with the reason of each."""
+
+
+@dataclass(frozen=True)
+class NothingToLoad:
+    """Why a load has nothing to read, one sentence each, and what it did instead."""
+
+    reasons: Sequence[str]
+    details: Mapping[str, str | int | float] = field(default_factory=dict)
+    snapshot: int | None = None
+    """The snapshot that records something without rows; None when nothing was committed."""
+    note: str = ""
+    """What this snapshot records."""
+
+
+class TableSource(Protocol):
+    """A source of rows."""
+
+    def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
+        """Return the load, or why there is nothing to load."""

@@ -1,0 +1,275 @@
+"""Write tasks: read rows in Spark tasks and write them to a table and to its table of rejects.
+
+Task n reads part n of the source and writes in lane n: of rows with the same key, that of the later part wins. Only
+small values pass through Spark: the parts, and in return commit messages and counts. A task that is retried writes new
+files; only the messages that Spark returns are committed.
+
+Where tasks cannot choose buckets independently (dynamic buckets, the postpone bucket), they stage their rows, and tasks
+of a second stage place them (``paimon_core.spark.placement``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from paimon_core.arrow import gather
+from paimon_core.errors import SchemaMismatch
+from paimon_core.metadata.abort import abort
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.spark.placement import place
+from paimon_core.spark.reference import TableReference
+from paimon_core.spark.tasks import collect_tasks
+from paimon_core.table.table import Table
+from paimon_core.write.postpone import writer_name
+from paimon_core.write.staging import Staged, StagingWriter, is_staged
+from paimon_core.write.table_writer import TableWriter
+from paimon_lake.loads.rejected.reject_rows import Stamp
+from paimon_lake.protocol import PipelineError
+from paimon_lake.sources.files.rejects import Parsed
+
+ReadPart = Callable[[bytes], Iterator[Parsed]]
+"""Reads one part of a source in a task, as rows of the table, with a column of kinds where the load has kinds."""
+
+
+EXAMPLES = 3
+"""The number of rejected rows that a refused load shows."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """What the tasks of a load wrote, not committed yet; the counts are rows.
+
+    Rows are counted as read where the source delivers them, and as written when the writer has received them: in a
+    table without a key in the new files, in one with a key, where rows are merged, before that.
+    """
+
+    messages: tuple[CommitMessage, ...] = ()
+    rejects: tuple[CommitMessage, ...] = ()
+    rows_read: int = 0
+    rows_written: int = 0
+    examples: tuple[str, ...] = ()
+    """The first rejected rows, one sentence each."""
+    ignored_columns: tuple[str, ...] = ()
+    """The columns of the source that the table does not have, and that the declaration ignores."""
+    lineage: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
+    """The columns of inputs (table, column) from which each column is computed, where that is known."""
+    reports: tuple[bytes, ...] = ()
+    """What tasks say about the splits that they have read."""
+    entries: Mapping[str, str] = field(default_factory=dict)
+    """Properties of the snapshot that are known only when all is read."""
+
+    @property
+    def rows_rejected(self) -> int:
+        """The rows in the new files of rejects."""
+        return row_count(self.rejects)
+
+    @property
+    def rows_merged(self) -> int:
+        """The written rows that are not in the new files, because the load has a newer row with the same key."""
+        return self.rows_written - row_count(self.messages)
+
+
+def row_count(messages: Sequence[CommitMessage]) -> int:
+    """Return the rows of the new files of the messages."""
+    return sum(file.row_count for message in messages for file in message.new_files)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What one task returns; ``error`` is a sentence for the user, and then the task has written nothing."""
+
+    rows: bytes = b""
+    """The messages of the new files of the table, and the hashes of their keys where they are staged."""
+    rejects: list[bytes] = field(default_factory=list)
+    rows_read: int = 0
+    rows_written: int = 0
+    examples: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+    reports: list[bytes] = field(default_factory=list)
+    error: str | None = None
+
+    def to_bytes(self) -> bytes:
+        """Return the answer as an Arrow stream of one row."""
+        row = pa.record_batch([pa.array([getattr(self, f.name)], f.type) for f in _ANSWER], schema=_ANSWER)
+        stream = pa.BufferOutputStream()
+        with pa.ipc.new_stream(stream, _ANSWER) as writer:
+            writer.write_batch(row)
+        data: bytes = stream.getvalue().to_pybytes()
+        return data
+
+    @staticmethod
+    def from_bytes(data: bytes) -> _Answer:
+        """Return the answer that ``to_bytes`` encoded."""
+        return _Answer(**pa.ipc.open_stream(data).read_all().to_pylist()[0])
+
+
+def write_parts(
+    spark: SparkSession,
+    parts: Sequence[bytes],
+    read: ReadPart,
+    table: Table,
+    rejects: Table,
+    stamp: Stamp,
+    *,
+    kinds: str | None,
+    overwrites: bool,
+) -> Written:
+    """Read and write all parts, one task each; the rows become visible when the returned messages are committed.
+
+    Raises PipelineError when ``read`` raises one in a task; what the other tasks wrote is deleted then.
+    """
+    write = _Writing.of(table, rejects, stamp, kinds, overwrites)
+
+    def work(payload: bytes) -> bytes:
+        return write(int.from_bytes(payload[:4], "big"), read(payload[4:])).to_bytes()
+
+    payloads = [lane.to_bytes(4, "big") + part for lane, part in enumerate(parts)]
+    return _placed(_collected(collect_tasks(spark, payloads, work), table, rejects), spark, table, rejects, overwrites)
+
+
+def write_frame(
+    frame: DataFrame,
+    parse: Callable[[pa.Table], Parsed],
+    table: Table,
+    rejects: Table,
+    stamp: Stamp,
+    *,
+    kinds: str | None,
+    overwrites: bool,
+) -> Written:
+    """Write the rows of a DataFrame, each of whose partitions has all rows of its buckets, as ``write_parts`` does."""
+    write = _Writing.of(table, rejects, stamp, kinds, overwrites)
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        answer = write(0, (parse(rows) for rows in gather(batches)))
+        yield pa.record_batch([pa.array([answer.to_bytes()], pa.binary())], ["answer"])
+
+    answers = frame.mapInArrow(work, "answer binary").collect()
+    found = _collected([bytes(row["answer"]) for row in answers], table, rejects)
+    return _placed(found, frame.sparkSession, table, rejects, overwrites)
+
+
+@dataclass(frozen=True)
+class _Writing:
+    """What a task needs to write rows and rejects."""
+
+    target: TableReference
+    reject_target: TableReference
+    is_keyed: bool
+    stamp: Stamp
+    kinds: str | None
+    overwrites: bool
+    staging: str | None = None
+    """The name of the writer in the names of staged files; None where tasks write to buckets."""
+
+    @staticmethod
+    def of(table: Table, rejects: Table, stamp: Stamp, kinds: str | None, overwrites: bool) -> _Writing:
+        context = table.context
+        return _Writing(
+            TableReference.of(context),
+            TableReference.of(rejects.context),
+            context.is_keyed,
+            stamp,
+            kinds,
+            overwrites,
+            writer_name() if is_staged(context) else None,
+        )
+
+    def __call__(self, lane: int, found: Iterator[Parsed]) -> _Answer:
+        """Write all rows in a lane."""
+        try:
+            return self._answer(lane, found)
+        except (PipelineError, SchemaMismatch) as error:  # a value, because Spark would repeat the task and wrap it
+            return _Answer(error=str(error))
+
+    def _answer(self, lane: int, found: Iterator[Parsed]) -> _Answer:
+        with (
+            self._writer(lane) as writer,
+            TableWriter(self.reject_target.open()) as reject_writer,
+        ):
+            rows_read = 0
+            ignored: dict[str, None] = {}
+            examples: list[str] = []
+            reports: list[bytes] = []
+            for parsed in found:
+                rows, rejected = parsed.rows, parsed.rejects
+                rows_read += parsed.read
+                ignored |= dict.fromkeys(parsed.extra)
+                reports += [parsed.report] if parsed.report else []
+                if len(rows):
+                    writer.write(rows, self.kinds)
+                if len(rejected):
+                    reject_writer.write(self.stamp.rows(rejected, parsed.version))
+                    examples += [_sentence(row) for row in rejected.slice(0, EXAMPLES - len(examples)).to_pylist()]
+            written = writer.finish() if isinstance(writer, StagingWriter) else Staged(tuple(writer.flush()))
+            rejects = [m.to_bytes() for m in reject_writer.flush()]
+            rows_written = writer.rows_received if self.is_keyed else row_count(written.messages)
+            return _Answer(written.to_bytes(), rejects, rows_read, rows_written, examples, list(ignored), reports)
+
+    def _writer(self, lane: int) -> TableWriter:
+        context = self.target.open()
+        if self.staging is not None:
+            return StagingWriter(context, name=self.staging)
+        return TableWriter(context, ignore_existing=self.overwrites, lane=lane)
+
+
+def _placed(
+    found: tuple[Written, list[Staged]], spark: SparkSession, table: Table, rejects: Table, overwrites: bool
+) -> Written:
+    """Return what was written, after staged rows were written to their buckets."""
+    written, staged = found
+    if not is_staged(table.context):
+        return written
+    try:
+        messages = place(table.context, staged, partial(collect_tasks, spark), overwrites=overwrites)
+    except BaseException:
+        abort(written.rejects, rejects.context)
+        raise
+    return replace(written, messages=tuple(messages))
+
+
+def _collected(encoded: Sequence[bytes], table: Table, rejects: Table) -> tuple[Written, list[Staged]]:
+    """Return the answers of all tasks as one; raises the PipelineError of a task, and deletes what the others wrote."""
+    answers = [_Answer.from_bytes(answer) for answer in encoded]
+    found = [Staged.from_bytes(answer.rows) for answer in answers if answer.error is None]
+    written = Written(
+        tuple(message for one in found for message in one.messages),
+        tuple(CommitMessage.from_bytes(m) for answer in answers for m in answer.rejects),
+        sum(answer.rows_read for answer in answers),
+        sum(answer.rows_written for answer in answers),
+        tuple(example for answer in answers for example in answer.examples)[:EXAMPLES],
+        tuple(dict.fromkeys(column for answer in answers for column in answer.ignored)),
+        reports=tuple(report for answer in answers for report in answer.reports),
+    )
+    for answer in answers:
+        if answer.error is not None:
+            abort(written.messages, table.context)
+            abort(written.rejects, rejects.context)
+            raise PipelineError(f"{table.name}: {answer.error}")
+    return written, found
+
+
+def _sentence(reject: Mapping[str, Any]) -> str:
+    line = "" if reject["line"] is None else f":{reject['line']}"
+    column = "" if reject["column"] is None else f", column {reject['column']}"
+    return f"{reject['file']}{line}{column}: {reject['reason']}"
+
+
+_ANSWER = pa.schema(
+    [
+        ("rows", pa.binary()),
+        ("rejects", pa.list_(pa.binary())),
+        ("rows_read", pa.int64()),
+        ("rows_written", pa.int64()),
+        ("examples", pa.list_(pa.string())),
+        ("ignored", pa.list_(pa.string())),
+        ("reports", pa.list_(pa.binary())),
+        ("error", pa.string()),
+    ]
+)

@@ -1,0 +1,144 @@
+"""Show: an overview of the tables as aligned text, from their metadata and row counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from paimon_core.errors import PaimonError
+from paimon_lake.declarations import Settings
+from paimon_lake.declarations.order import in_order
+from paimon_lake.loads.inputs.stale import stale_now
+from paimon_lake.loads.inputs.stale_text import OTHERS
+from paimon_lake.protocol import LevelSize, PipelineError, some
+from paimon_lake.steps.rejects_upkeep import with_rejects
+from paimon_lake.tables import counted_rows, open_lake, open_table, state_of
+
+
+@dataclass(frozen=True)
+class TableView:
+    """What ``show`` prints about one table."""
+
+    name: str
+    row_count: int | None
+    snapshots: int
+    snapshot_id: int | None
+    levels: Mapping[int, LevelSize]
+    tags: tuple[str, ...]
+    stale: tuple[str, ...] = ()
+    """The stale partitions."""
+    problem: str = ""
+    """Why the table cannot be read; then all numbers are 0 or None."""
+
+    @property
+    def files(self) -> int:
+        """The number of live data files."""
+        return sum(size.files for size in self.levels.values())
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of all live data files in bytes."""
+        return sum(size.size_bytes for size in self.levels.values())
+
+
+def existing(settings: Settings) -> list[str]:
+    """Return the declared tables that exist in the lake, each after its inputs, then by name."""
+    catalog = open_lake(settings)
+    return [name for group in in_order(settings.tables) for name in group if catalog.table_exists(name)]
+
+
+def nothing_declared(settings: Settings) -> str:
+    """Return what to do in a lake that declares no table."""
+    return (
+        f"no table is declared in {settings.folder / 'tables'}: write <database>.<table>.yaml there, or begin with the "
+        "example of `paimon-lake new <folder>`"
+    )
+
+
+def views(settings: Settings) -> list[TableView]:
+    """Return the overviews of all tables that exist; a table of rejects follows its table when it has rows.
+
+    A table that cannot be read has an overview with the problem.
+    """
+    found = []
+    for name in existing(settings):
+        found.append(_view_or_problem(settings, name))
+        with_them = with_rejects(settings, name)
+        rejects = _view_or_problem(with_them, settings.table(name).rejects_table) if with_them is not None else None
+        if rejects is not None and (rejects.row_count or rejects.problem):
+            found.append(replace(rejects, name=f"  {rejects.name}"))
+    return found
+
+
+def _view_or_problem(settings: Settings, name: str) -> TableView:
+    try:
+        return view(settings, name)
+    except PaimonError as error:
+        return TableView(name, None, 0, None, {}, (), problem=f"{error.kind}: {error}")
+
+
+def view(settings: Settings, name: str) -> TableView:
+    """Return the overview of one table."""
+    table = open_table(settings, name)
+    state = state_of(table)
+    return TableView(
+        name=name,
+        row_count=counted_rows(table, state),
+        snapshots=table.inspect.snapshots().num_rows,
+        snapshot_id=state.snapshot_id,
+        levels=state.levels,
+        tags=tuple(tag.name for tag in table.tags.list()),
+        stale=_stale(settings, name),
+    )
+
+
+def _stale(settings: Settings, name: str) -> tuple[str, ...]:
+    try:
+        return tuple(sorted(stale_now(settings, name)))
+    except (PaimonError, PipelineError):  # checks and loads tell why
+        return ("not known",)
+
+
+def levels_text(levels: Mapping[int, LevelSize]) -> str:
+    """Return the files per level, such as ``L0: 6, L5: 2``, or ``-`` without files."""
+    return ", ".join(f"L{level}: {size.files}" for level, size in sorted(levels.items())) or "-"
+
+
+def size_text(size_bytes: int) -> str:
+    """Return a size for people, such as ``12.3 MB``."""
+    size = float(size_bytes)
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
+
+
+def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
+    """Return a text table with aligned columns; the columns with an index in ``right`` are right-aligned."""
+    widths = [max(len(row[n]) for row in (header, *rows)) for n in range(len(header))]
+    lines = [header, ["-" * w for w in widths], *rows]
+    return "\n".join(
+        "  ".join(
+            c.rjust(w) if n in right else c.ljust(w) for n, (c, w) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def lake_text(views: Sequence[TableView]) -> str:
+    """Return one line per table: visible rows, snapshots, files per level, size, tags, stale partitions."""
+    rows = [
+        [
+            v.name,
+            f"{v.row_count:,}" if v.row_count is not None else "-",
+            "cannot be read" if v.problem else f"{v.snapshots} (last {v.snapshot_id})" if v.snapshot_id else "none",
+            levels_text(v.levels),
+            "-" if v.problem else size_text(v.size_bytes),
+            ", ".join(v.tags) or "-",
+            ("all" if OTHERS in v.stale else some(v.stale)) or "-",
+        ]
+        for v in views
+    ]
+    header = ["table", "visible rows", "snapshots", "files per level", "size", "tags", "stale"]
+    return aligned(header, rows, right=(1, 4))

@@ -1,0 +1,111 @@
+"""Protocol: the results of steps, and their errors.
+
+A ``StepResult`` is a plain value that is converted to JSON for the command line and to metadata for Dagster.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from paimon_lake.finding import Finding
+from paimon_lake.loads.inputs.stale_text import stale_text
+
+KIND = "__kind"
+"""The column of row kinds that steps add to the rows of a table."""
+
+
+class PipelineError(Exception):
+    """A step cannot do what was requested; the message is one sentence for the user."""
+
+
+class AuditFailed(Exception):
+    """The content that a step was about to publish is wrong: nothing was published, and a retry would not help."""
+
+    findings: tuple[Finding, ...] = ()
+    """The results of the declared checks; () when something else is wrong."""
+
+
+@dataclass(frozen=True)
+class LevelSize:
+    """The live data files of one level; ``rows`` are those in the files."""
+
+    files: int
+    rows: int
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """The result of one step for one table."""
+
+    step: str
+    table: str
+    snapshot_id: int | None
+    """The table's latest snapshot after the step; None for a table never written."""
+    row_count: int | None
+    """Visible rows: those that a reader sees after the step; None where only a merge of many rows could count them."""
+    rows_written: int
+    """Rows that this step, a load, gave to the table: read and not rejected. 0 for every other step."""
+    commits: tuple[int, ...]
+    """The snapshots that this step committed; () when everything was committed before."""
+    levels_before: Mapping[int, LevelSize]
+    levels_after: Mapping[int, LevelSize]
+    seconds: float
+    skipped: tuple[str, ...] = ()
+    """Why nothing was done, or what was left out, one sentence each."""
+    details: Mapping[str, str | int | float] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+    """The results of the checks that ran before the step was published."""
+    column_lineage: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
+    """The columns of inputs (table, column) from which the step computed each column, where that is known."""
+    stale: Mapping[str, str] = field(default_factory=dict)
+    """The partitions of the table that are stale after the step, with the reason of each: load them again."""
+    note: str = ""
+    """A text about what was done, for steps where the number of written rows does not show it."""
+
+    @property
+    def files(self) -> int:
+        """Live data files after the step."""
+        return sum(level.files for level in self.levels_after.values())
+
+    def to_json(self) -> str:
+        """Return one JSON object, indented."""
+        return json.dumps({**dataclasses.asdict(self), "files": self.files}, indent=2)
+
+    def sentence(self) -> str:
+        """Return one line of text for people."""
+        done = self.note or (f"{self.rows_written:,} rows written" if self.commits else "nothing to do")
+        if self.skipped:
+            done = ", ".join((done, *self.skipped) if self.commits else (*self.skipped, "nothing written"))
+        rejected = self.details.get("rows_rejected", 0)
+        done += f", {rejected:,} rejected" if isinstance(rejected, int) and rejected else ""
+        merged = self.details.get("rows_merged", 0)
+        done += f", {merged:,} merged" if isinstance(merged, int) and merged else ""
+        again = self.details.get("files_loaded_again")
+        done += f", loaded again after a loss of rows: {again}" if again else ""
+        done += f", stale: {stale_text(self.stale)}" if self.stale else ""
+        at = "no snapshot yet" if self.snapshot_id is None else f"snapshot {self.snapshot_id}"
+        rows = "" if self.row_count is None else f"{self.row_count:,} rows visible, "
+        return f"{self.step} {self.table}: {done}; {rows}{at}, {self.files} files, {self.seconds:.1f} s"
+
+
+def level_changes(result: StepResult) -> list[tuple[int, LevelSize, LevelSize]]:
+    """Return (level, before, after) for each level that had a file before or after the step, ascending."""
+    none = LevelSize(0, 0, 0)
+    levels = sorted({*result.levels_before, *result.levels_after})
+    return [(n, result.levels_before.get(n, none), result.levels_after.get(n, none)) for n in levels]
+
+
+def some(names: Sequence[str]) -> str:
+    """Return the first five names, and how many more there are."""
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(names[:5]) + more
+
+
+def plain(properties: Mapping[str, Any] | None) -> dict[str, str]:
+    """Return snapshot properties with keys and values as texts."""
+    return {str(k): str(v) for k, v in (properties or {}).items()}

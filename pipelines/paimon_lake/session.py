@@ -1,0 +1,91 @@
+"""Session: start the Spark session that the settings describe, when a step first needs it; one JVM per process."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+from pyspark.sql import SparkSession
+
+import paimon_core
+from paimon_lake.class_archive import archive_options
+from paimon_lake.declarations import Settings
+from paimon_lake.protocol import PipelineError
+
+Spark: TypeAlias = Callable[[], SparkSession]
+"""How steps receive Spark: they call it when they need it, so a step with nothing to do starts no JVM."""
+
+_DEFAULTS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+_LOCAL_DEFAULTS = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "4",
+    # A simple garbage collector, so that short sessions start faster.
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
+}
+_LOG_SETTINGS = Path(__file__).resolve().with_name("log4j2.properties")
+_SOURCES = (str(Path(paimon_core.__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[1]))
+
+
+def start_session(settings: Settings) -> SparkSession:
+    """Start the session, or return the running one; raises PipelineError when Java is not found."""
+    require_java()
+    # Spark uses python3 from the PATH by default, but workers must run the same interpreter as the driver.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    if settings.spark.master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    # Spark also logs the errors of queries, as JSON with the traceback of the JVM; steps tell them in one sentence.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    builder = SparkSession.builder.master(settings.spark.master).appName(settings.spark.app_name)
+    for key, value in _configuration(settings).items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def spark_reason(error: Exception) -> str:
+    """Return the line of a Spark error that names the cause: in a Python task, the last line of its traceback."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    causes = [line for line in lines if re.match(r"[A-Za-z_][\w.]*(Error|Exception|Mismatch|Request|Feature): ", line)]
+    return (causes or lines or [type(error).__name__])[-1 if causes else 0]
+
+
+def require_java() -> None:
+    """Raise PipelineError when there is no Java to start Spark with."""
+    java_home = os.environ.get("JAVA_HOME")
+    if not (java_home and (Path(java_home) / "bin" / "java").exists()) and shutil.which("java") is None:
+        raise PipelineError("Spark needs Java 17 or later: install it, or set JAVA_HOME")
+
+
+def _configuration(settings: Settings) -> dict[str, str]:
+    local = settings.spark.master.startswith("local")
+    conf = {**_DEFAULTS, **(_LOCAL_DEFAULTS if local else {}), **settings.spark.conf}
+    logging = f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}"
+    java = "spark.driver.extraJavaOptions"
+    archive = archive_options() if local else ""
+    # Java obeys the last of options that contradict: those of the settings follow the archive.
+    conf[java] = " ".join(part for part in (archive, conf.get(java), logging) if part)
+    # Workers must be able to import the packages also when they are not installed, as in a clone.
+    path = os.pathsep.join(dict.fromkeys(part for part in (*_SOURCES, os.environ.get("PYTHONPATH")) if part))
+    conf.setdefault("spark.executorEnv.PYTHONPATH", path)
+    conf.setdefault("spark.sql.warehouse.dir", str(_local_directory(settings) / "spark-warehouse"))
+    return conf
+
+
+def _local_directory(settings: Settings) -> Path:
+    """Return a directory of this machine for what Spark itself stores; tables of the lake are never there."""
+    if settings.is_remote and not settings.landing_directory:
+        return Path(tempfile.gettempdir())
+    return settings.landing.parent

@@ -1,0 +1,225 @@
+"""Database rows: rows of a database as rows of a table, and rejects.
+
+PostgreSQL has a type for each column, which ``typed_values`` casts exactly; json, uuid, xml and addresses are read as
+texts. SQLite has a type for each value: every value is read with its type and as a text, and converted as
+``text_values`` says. A blob fits BINARY and BYTES only.
+
+A reject has no ``line``, because rows of a database have no order. Its ``file`` is ``Database.name``, and its ``raw``
+text is the row as JSON, with all values of SQLite as texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.types import BINARY_ROOTS, DataType, TypeRoot
+from paimon_lake.protocol import PipelineError
+from paimon_lake.sources.database_sql import quoted, sqlite_text
+from paimon_lake.sources.files.columnar import row_text
+from paimon_lake.sources.files.columns import exact_type
+from paimon_lake.sources.files.rejects import REJECTS, Parsed, Reject, cut, no_rejects, shown
+from paimon_lake.sources.files.row_builder import RowBuilder
+from paimon_lake.sources.files.text.text_values import TextRules, cast_or_null, convert_text, is_text_type, with_length
+from paimon_lake.sources.files.typed_values import check_castable, convert_typed
+
+_AS_IS = frozenset(
+    {"int2", "int4", "int8", "float4", "float8", "numeric", "bool", "text", "varchar", "bpchar", "bytea"}
+    | {"date", "time", "timestamp", "timestamptz"}
+)
+_AS_TEXT = frozenset({"json", "jsonb", "uuid", "xml", "inet", "cidr", "macaddr", "name"})
+_INTEGERS = frozenset({TypeRoot.TINYINT, TypeRoot.SMALLINT, TypeRoot.INT, TypeRoot.BIGINT})
+_DAYS = (-719_162, 2_932_896)
+"""0001-01-01 and 9999-12-31, as days since 1970."""
+_DAY = 86_400_000_000
+_OUTSIDE = "infinity or a year outside 1 to 9999"
+
+
+@dataclass(frozen=True)
+class DatabaseRows:
+    """How the rows of a database are read into a table."""
+
+    name: str
+    """The ``file`` of rejects."""
+    schema: pa.Schema
+    required: frozenset[str]
+    columns: tuple[str, ...]
+    """The columns of the database, in the order of the schema."""
+    selected: tuple[str, ...]
+    """The SQL of the columns: one for each column of PostgreSQL, type and text for each of SQLite."""
+    is_postgresql: bool
+
+    def parsed(self, batch: pa.RecordBatch) -> Parsed:
+        """Return a batch of the result as rows of the table and rejects."""
+        builder = RowBuilder(self.schema, self.required, len(batch))
+        seen = []
+        for at, field in enumerate(self.schema):
+            kind = exact_type(field)
+            if self.is_postgresql:
+                column, bad = _in_range(_storage(batch.column(at)))
+                values, unfit = convert_typed(column, kind, field.name)
+                column = _with_text(column, bad)
+            else:
+                column, values, bad, unfit = _of_sqlite(batch.column(2 * at), batch.column(2 * at + 1), kind)
+            seen.append(column)
+            builder.add(values, _or(bad, unfit), _Reason(column, kind))
+        return Parsed(builder.rows(), self._rejects(builder.rejects, seen), len(batch))
+
+    def _rejects(self, found: Sequence[Reject], columns: Sequence[pa.Array]) -> pa.RecordBatch:
+        if not found:
+            return no_rejects()
+        found = sorted(found, key=lambda reject: reject.row)
+        batch = pa.RecordBatch.from_arrays(list(columns), list(self.columns))
+        return pa.RecordBatch.from_pydict(
+            {
+                "file": [self.name] * len(found),
+                "line": [None] * len(found),
+                "column": [reject.column for reject in found],
+                "reason": [reject.reason for reject in found],
+                "raw": [cut(row_text(batch, reject.row)) for reject in found],
+            },
+            REJECTS,
+        )
+
+
+@dataclass(frozen=True)
+class _Reason:
+    column: pa.Array
+    kind: DataType
+
+    def __call__(self, row: int) -> str:
+        value = self.column[row]
+        binary = pa.types.is_binary(value.type)
+        return f"{shown(value.as_py().hex() if binary else value.as_py())} is not valid for {self.kind}"
+
+
+def rows_of_database(
+    name: str, found: pa.Schema, schema: pa.Schema, required: frozenset[str], *, is_postgresql: bool
+) -> DatabaseRows:
+    """Return how to read a result with the columns ``found`` into a table with the columns ``schema``.
+
+    Columns of the database that the table does not have are not read. Raises PipelineError for a missing column, and
+    for one whose type has no exact cast.
+    """
+    columns = tuple(found_column(name, found.names, wanted) for wanted in schema.names)
+    selected: list[str] = []
+    for column, field in zip(columns, schema, strict=True):
+        kind = exact_type(field)
+        if is_postgresql:
+            selected.append(_selected(name, found.field(column), kind))
+        elif is_text_type(kind):
+            selected += [f"typeof({quoted(column)})", sqlite_text(quoted(column))]
+        else:
+            raise PipelineError(f"{name}: no value of SQLite fits the column {field.name!r}, whose type is {kind}")
+    return DatabaseRows(name, schema, required, columns, tuple(selected), is_postgresql)
+
+
+def found_column(name: str, names: Sequence[str], wanted: str) -> str:
+    """Return the column of the database for a name, which may differ in case if only one does; else PipelineError."""
+    same = [one for one in names if one == wanted] or [one for one in names if one.casefold() == wanted.casefold()]
+    if len(same) == 1:
+        return same[0]
+    if same:
+        raise PipelineError(f"{name} has {len(same)} columns {wanted!r}: {', '.join(map(repr, same))}")
+    raise PipelineError(f"{name} has no column {wanted!r}; its columns are {', '.join(map(repr, names)) or 'none'}")
+
+
+def postgresql_type(field: pa.Field) -> str:
+    """Return PostgreSQL's name of the type of a column; arrays begin with an underscore."""
+    return str((field.metadata or {}).get(b"POSTGRESQL:type", b""), "utf-8")
+
+
+def _selected(name: str, field: pa.Field, kind: DataType) -> str:
+    type_name, column = postgresql_type(field), quoted(field.name)
+    arrow = field.type.storage_type if isinstance(field.type, pa.BaseExtensionType) else field.type
+    if type_name in _AS_TEXT:
+        arrow, column = pa.string(), f"CAST({column} AS text)"
+    elif type_name not in _AS_IS:
+        raise PipelineError(
+            f"{name}: the column {field.name!r} has the type {type_name}, which cannot be read: "
+            "cast it in source.query, for example to text"
+        )
+    try:
+        check_castable(arrow, kind, field.name, name)
+    except PipelineError:
+        raise PipelineError(
+            f"{name}: the column {field.name!r} has the type {type_name}, which has no exact cast to {kind}: "
+            "cast it in source.query, or declare another type"
+        ) from None
+    return column
+
+
+def _storage(column: pa.Array) -> pa.Array:
+    return column.storage if isinstance(column, pa.ExtensionArray) else column
+
+
+def _or(one: np.ndarray | None, two: np.ndarray | None) -> np.ndarray | None:
+    return two if one is None else one if two is None else one | two
+
+
+def _flags(bad: pa.Array) -> np.ndarray | None:
+    found = np.asarray(pc.fill_null(bad, False).to_numpy(zero_copy_only=False))
+    return found if found.any() else None
+
+
+def _in_range(column: pa.Array) -> tuple[pa.Array, np.ndarray | None]:
+    """Return dates and times as null where they are infinite or outside the years 1 to 9999, and whether they are.
+
+    The driver moves the epoch of PostgreSQL's numbers without a check: infinity overflows to a date long ago.
+    """
+    kind = column.type
+    if pa.types.is_date32(kind):
+        numbers, first, last = column.cast(pa.int32()), *_DAYS
+    elif pa.types.is_timestamp(kind):
+        numbers, first, last = column.cast(pa.int64()), _DAYS[0] * _DAY, (_DAYS[1] + 1) * _DAY - 1
+    elif pa.types.is_time64(kind):
+        numbers, first, last = column.cast(pa.int64()), 0, _DAY - 1  # PostgreSQL has 24:00:00
+    else:
+        return column, None
+    bad = _flags(pc.or_(pc.less(numbers, first), pc.greater(numbers, last)))
+    return column if bad is None else pc.if_else(pa.array(bad), pa.scalar(None, kind), column), bad
+
+
+def _with_text(column: pa.Array, bad: np.ndarray | None) -> pa.Array:
+    """Return a column to show, with a text instead of the values that are out of range."""
+    return column if bad is None else pc.if_else(pa.array(bad), _OUTSIDE, column.cast(pa.string()))
+
+
+def _of_sqlite(
+    types: pa.Array, texts: pa.Array, kind: DataType
+) -> tuple[pa.Array, pa.Array, np.ndarray | None, np.ndarray | None]:
+    """Return a column as texts to show, its values, and the rows of the wrong kind and those that do not fit."""
+    blob, null = pc.equal(types, "blob"), pc.equal(types, "null")
+    utf8 = cast_or_null(texts.cast(pa.binary()), pa.string())
+    texts = pc.if_else(null, pa.scalar(None, pa.string()), utf8)
+    wants_blob = kind.root in BINARY_ROOTS
+    usable = blob if wants_blob else pc.and_(pc.invert(blob), utf8.is_valid())
+    wrong = _flags(pc.and_(pc.invert(usable), pc.invert(null)))
+    given = pc.if_else(usable, texts, pa.scalar(None, pa.string()))
+    seen = texts.fill_null("not valid UTF-8") if utf8.null_count else texts
+    if wants_blob:
+        return seen, *_last(with_length(_unhex(given), kind), wrong)
+    if kind.root in _INTEGERS:
+        whole = pc.replace_substring_regex(given, r"\.0$", "")
+        given = pc.if_else(pc.equal(types, "real"), whole, given)
+    return seen, *_last(convert_text(given, kind, TextRules()), wrong)
+
+
+def _last(
+    converted: tuple[pa.Array, np.ndarray | None], wrong: np.ndarray | None
+) -> tuple[pa.Array, np.ndarray | None, np.ndarray | None]:
+    return converted[0], wrong, converted[1]
+
+
+def _unhex(texts: pa.Array) -> pa.Array:
+    """Return the bytes of texts of hexadecimal digits."""
+    filled = pa.concat_arrays([texts.fill_null("")])
+    offsets = np.frombuffer(filled.buffers()[1], np.int32, len(filled) + 1)
+    digits = filled.buffers()[2].to_pybytes()[: offsets[-1]] if offsets[-1] else b""
+    halved = pa.py_buffer((offsets // 2).astype(np.int32).tobytes())
+    made = pa.Array.from_buffers(pa.binary(), len(filled), [None, halved, pa.py_buffer(bytes.fromhex(digits.decode()))])
+    return pc.if_else(texts.is_valid(), made, pa.scalar(None, pa.binary()))

@@ -1,0 +1,204 @@
+"""Inference: propose the columns of a table from the first rows of a file, for a person to review.
+
+Texts become BOOLEAN (``true`` and ``false`` only), BIGINT, DOUBLE, DATE, TIMESTAMP or STRING, whichever is the first
+that accepts all texts that are not null. Numbers with zeros at the left, such as postal codes, stay texts. Columns
+without any value are STRING. Columns of Parquet, ORC and Avro files have the types of the file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.errors import PaimonError
+from paimon_core.types import DataType, from_arrow, parse_type
+from paimon_lake.protocol import PipelineError
+from paimon_lake.sources.files.columnar import guarded, open_columnar
+from paimon_lake.sources.files.formats import FileFormat
+from paimon_lake.sources.files.splits import FileSplit
+from paimon_lake.sources.files.text.blocks import TextFile, cut_lines
+from paimon_lake.sources.files.text.csv_rows import read_csv, read_header
+from paimon_lake.sources.files.text.json_document import elements
+from paimon_lake.sources.files.text.json_rows import plain_records
+from paimon_lake.sources.files.text.lost_records import decoded
+from paimon_lake.sources.files.text.text_values import TextRules, convert_text
+from paimon_lake.sources.files.typed_values import plain_type
+
+_BLOCK_BYTES = 1 << 20
+_UNSIGNED = {"uint8": "SMALLINT", "uint16": "INT", "uint32": "BIGINT", "uint64": "DECIMAL(20, 0)"}
+_NUMBERS = ("BIGINT", "DOUBLE")
+_TIMES = ("DATE", "TIMESTAMP(3)", "TIMESTAMP(6)", "TIMESTAMP(9)")
+
+
+def infer_columns(
+    split: FileSplit,
+    file_format: FileFormat,
+    storage_options: Mapping[str, str],
+    *,
+    rows: int = 10_000,
+    unknown: str = "STRING",
+) -> dict[str, str]:
+    """Return Paimon type texts by column, in the order of the file, from at most ``rows`` rows of the split.
+
+    A column without a value has the type ``unknown``.
+    Rows that cannot be read are left out. Raises PipelineError when the file has no columns or cannot be read, and for
+    JSON members that have values of several kinds.
+    """
+    file = TextFile(split, file_format, storage_options, _BLOCK_BYTES)
+    if file_format.kind == "csv":
+        found = _csv_columns(file, rows, unknown)
+    elif file_format.kind in ("json", "jsonl"):
+        found = _json_columns(file, rows, unknown)
+    else:
+        found = _typed_columns(file, unknown)
+    if not found:
+        raise PipelineError(f"file {file.path} has no columns to infer")
+    return found
+
+
+def _rules(file_format: FileFormat) -> TextRules:
+    form = file_format
+    return TextRules(form.null_value, form.date_format, form.timestamp_format, form.decimal_point)
+
+
+def _csv_columns(file: TextFile, rows: int, unknown: str) -> dict[str, str]:
+    names, _ = read_header(replace(file, file_format=replace(file.file_format, header=True)))
+    if not file.file_format.header:
+        names = [f"column_{at + 1}" for at in range(len(names))]
+    schema = pa.schema([(name, pa.string()) for name in names])
+    batches, count = [], 0
+    for parsed in read_csv(file, schema, ()):
+        batches.append(parsed.rows)
+        count += len(parsed.rows)
+        if count >= rows:
+            break
+    table = pa.Table.from_batches(batches, schema).slice(0, rows)
+    candidates, rules = ("BOOLEAN", *_NUMBERS, *_TIMES), _rules(file.file_format)
+    return {name: text_type(table[name].combine_chunks(), candidates, rules, unknown) for name in names}
+
+
+def text_type(
+    texts: pa.Array | pa.ChunkedArray, candidates: Iterable[str], rules: TextRules, unknown: str = "STRING"
+) -> str:
+    """Return the first candidate that accepts all texts which are not null; STRING when none does.
+
+    Where all texts are null, returns ``unknown``.
+    """
+    texts = pa.concat_arrays(texts.chunks) if isinstance(texts, pa.ChunkedArray) else texts
+    texts = pc.filter(texts, pc.invert(pc.is_in(texts, value_set=pa.array([*rules.null_values, None], pa.string()))))
+    if not len(texts):
+        return unknown
+    is_code = pc.any(pc.match_substring_regex(texts, r"^\s*[+-]?0[0-9]")).as_py()
+    for candidate in candidates:
+        if candidate == "BOOLEAN" and not pc.all(pc.match_substring_regex(texts, "^(?i:true|false)$")).as_py():
+            continue
+        if candidate in _NUMBERS and is_code:
+            continue
+        if convert_text(texts, parse_type(candidate), rules)[1] is None:
+            return candidate
+    return "STRING"
+
+
+@dataclass
+class _Seen:
+    """What the values of one JSON member are."""
+
+    kinds: set[str] = field(default_factory=set)
+    texts: list[str] = field(default_factory=list)
+    members: dict[str, _Seen] = field(default_factory=dict)
+
+    def add(self, value: Any) -> None:
+        """Add a value, and the values inside of it."""
+        if value is None:
+            return
+        kind = type(value).__name__
+        self.kinds.add("large" if kind == "int" and not -(2**63) <= value < 2**63 else kind)
+        if isinstance(value, str):
+            self.texts.append(value)
+        for name, inner in value.items() if isinstance(value, dict) else (("", item) for item in _items(value)):
+            self.members.setdefault(name, _Seen()).add(inner)
+
+    def type(self, column: str, rules: TextRules) -> str:
+        """Return the type that accepts all values; raises PipelineError, which names the column, when none does."""
+        match sorted(self.kinds):
+            case []:
+                return "STRING"
+            case ["bool"]:
+                return "BOOLEAN"
+            case ["int"]:
+                return "BIGINT"
+            case ["large"] | ["int", "large"]:
+                return "DECIMAL(38, 0)"
+            case ["str"]:
+                return text_type(pa.array(self.texts, pa.string()), _TIMES, rules)
+            case ["list"]:
+                item = self.members.get("", _Seen())
+                return f"ARRAY<{item.type(f'{column}[]', rules)}>"
+            case ["dict"] if self.members:
+                inner = (f"{_name(n)} {seen.type(f'{column}.{n}', rules)}" for n, seen in self.members.items())
+                return f"ROW<{', '.join(inner)}>"
+            case ["dict"]:
+                return "MAP<STRING, STRING>"
+            case kinds if set(kinds) <= {"int", "large", "float"}:
+                return "DOUBLE"
+        words = {"str": "texts", "int": "numbers", "large": "numbers", "float": "numbers", "bool": "booleans"}
+        both = sorted({words.get(kind, {"list": "arrays", "dict": "objects"}.get(kind, kind)) for kind in self.kinds})
+        raise PipelineError(f"the member {column!r} has {' and '.join(both)}: no column type accepts both")
+
+
+def _items(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _name(name: str) -> str:
+    return name if name.isidentifier() else f"`{name}`"
+
+
+def _json_columns(file: TextFile, rows: int, unknown: str) -> dict[str, str]:
+    seen = _Seen()
+    for raw in islice(_objects(file), rows):
+        try:
+            value = json.loads(raw)
+        except ValueError:
+            continue
+        if isinstance(value, dict):
+            seen.add(value)
+    rules = _rules(file.file_format)
+    try:
+        return {name: member.type(name, rules) if member.kinds else unknown for name, member in seen.members.items()}
+    except PipelineError as error:
+        raise PipelineError(f"file {file.path}: {error}") from None
+
+
+def _objects(file: TextFile) -> Iterator[bytes]:
+    if file.file_format.kind == "json":
+        yield from (raw for raw, _ in elements(file))
+        return
+    for block in file.blocks(len(file.head(0, cut_lines)), cut_lines):
+        records, _ = decoded(block.data, file.file_format)
+        records = plain_records(block.data) if records is None else records
+        yield from (records.raw(at) for at in range(len(records)))
+
+
+def _typed_columns(file: TextFile, unknown: str) -> dict[str, str]:
+    with file.open() as stream:
+        schema = guarded(file.path, lambda: open_columnar(file, stream)).schema
+    found = {}
+    for column in schema:
+        try:
+            arrow = plain_type(column.type)
+            found[column.name] = _UNSIGNED.get(str(arrow)) or (unknown if pa.types.is_null(arrow) else _sql(arrow))
+        except PaimonError as error:
+            raise PipelineError(f"file {file.path}: column {column.name!r}: {error}") from error
+    return found
+
+
+def _sql(arrow: pa.DataType) -> str:
+    kind: DataType = from_arrow(arrow)
+    return kind.with_nullable(True).sql

@@ -1,0 +1,178 @@
+"""Listing: find the files that a path pattern matches, on the local disk and on object stores.
+
+The listing starts at the longest part of the path without places and wildcards, and enters only directories that can
+contain a match. Left out, as in Spark and Hive: files whose name begins with ``.`` or ``_`` or ends with ``.tmp`` or
+``.crc``, and directories with such a beginning that the pattern does not name. Symbolic links to files and directories
+are left out too, so that no file is read twice or from outside of the path.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from paimon_core.errors import PaimonError
+from paimon_core.storage.open import open_storage
+from paimon_core.storage.storage import FileInfo, Storage
+from paimon_lake.protocol import PipelineError
+from paimon_lake.sources.files.pattern import ANY_DEPTH, PathPattern, parse_pattern, text_of
+
+_MEMORY = "memory://"
+_LEFT_OUT_ENDS = (".tmp", ".crc")
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One file of a source."""
+
+    path: str
+    """An absolute local path, or a URL; the bytes of a local path that are not UTF-8 are escaped, such as ``\\xe9``."""
+    size: int
+    """Bytes."""
+    version: str
+    """A text that changes when the file is replaced: size in bytes and modification time in epoch milliseconds."""
+    partition: str | None = None
+    """The partition key in the path; None when the pattern has no place."""
+    stored: str = ""
+    """The version that its store states, which is compared when the file is read."""
+    checksum: str = ""
+    """A checksum of the content that its store states; empty where it states none."""
+    stored_path: str = ""
+    """The path by which a file is opened whose path is escaped, with the bytes as surrogates; default: the path."""
+    name: str = ""
+    """What ledgers call the file, so that a folder with its files can be moved; default: the path."""
+
+    @property
+    def ledger_name(self) -> str:
+        """The name in ledgers: the path from the folder of the declarations, or the whole path or URL."""
+        return self.name or self.stored_path or self.path
+
+
+def list_files(pattern: str | PathPattern, storage_options: Mapping[str, str]) -> list[SourceFile]:
+    """Return the files that match, sorted by path; [] when the directory does not exist.
+
+    Raises PipelineError for a wrong pattern and when the store cannot be listed.
+    """
+    parsed = pattern if isinstance(pattern, PathPattern) else parse_pattern(pattern)
+    return sorted(_matches(parsed, storage_options), key=lambda file: file.path)
+
+
+def partition_files(
+    pattern: str | PathPattern, keys: Iterable[str], storage_options: Mapping[str, str]
+) -> list[SourceFile]:
+    """Return the files of these partitions, sorted by path, and list only the directories that can contain them.
+
+    Raises PipelineError as ``list_files``, and for a key that does not have the form of the pattern's places.
+    """
+    parsed = pattern if isinstance(pattern, PathPattern) else parse_pattern(pattern)
+    found = {}
+    for key in dict.fromkeys(keys):
+        for file in _matches(parsed.of_key(key), storage_options):
+            found[file.ledger_name] = replace(file, partition=key)
+    return sorted(found.values(), key=lambda file: file.path)
+
+
+@contextmanager
+def open_source_file(file: SourceFile, storage_options: Mapping[str, str]) -> Iterator[pa.NativeFile]:
+    """Open a file for random access, in the version that was listed.
+
+    Raises PipelineError when it is missing, when the store fails, and when the file is replaced or changed before the
+    context ends: all of its splits are read from one version, or the load fails.
+    """
+    path = file.path
+    scheme, separator, rest = path.partition("://")
+    try:
+        root = f"{scheme}://{rest.partition('/')[0]}" if separator else path
+        storage, _ = open_storage(root, storage_options)
+        with storage.open_version(_inner(file.stored_path or path), file.stored) as stream:
+            yield stream
+    except FileNotFoundError:
+        raise PipelineError(f"file {path} does not exist any more: list the source again") from None
+    except PaimonError as error:
+        raise PipelineError(f"file {path} cannot be read: {error}; load again") from error
+
+
+def _inner(path: str) -> str:
+    """Return a path as its storage expects it: ``memory://`` has absolute paths without the scheme."""
+    return "/" + path.removeprefix(_MEMORY).lstrip("/") if path.startswith(_MEMORY) else path
+
+
+def _matches(parsed: PathPattern, options: Mapping[str, str]) -> Iterator[SourceFile]:
+    is_memory = parsed.root.startswith(_MEMORY)
+    if is_memory:
+        parsed = parsed.below(parsed.root.removeprefix(_MEMORY))
+    elif not parsed.root and not parsed.is_absolute:
+        parsed = parsed.below(os.getcwd())
+    try:
+        storage, base = open_storage(parsed.root or "/any", options)
+        start = base if parsed.root and not is_memory else ""
+        yield from _Walk(storage, parsed, start).files()
+    except PaimonError as error:
+        raise PipelineError(f"path {parsed.text!r} cannot be listed: {error}") from error
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """The search for one pattern below ``start``: the root of a store's bucket, or an empty text."""
+
+    storage: Storage
+    parsed: PathPattern
+    start: str
+
+    def files(self) -> Iterator[SourceFile]:
+        """Yield the files that match the whole pattern."""
+        regex = re.compile(self.parsed.regex(), re.DOTALL)
+        url = "memory:/" if self.parsed.root.startswith(_MEMORY) else ""
+        for info in self._enter(self.start, 0):
+            found = regex.fullmatch(info.path[len(self.start) + 1 :])
+            if found is None:
+                continue
+            key = self.parsed.key_of({name: text for name, text in found.groupdict().items() if text is not None})
+            if key is not None or self.parsed.word is None:
+                version, path = f"{info.size}-{info.modified_millis}", url + info.path
+                shown, key = escaped(path), None if key is None else escaped(key)
+                stored_path = path if path != shown else ""
+                yield SourceFile(shown, info.size, version, key, info.version, info.checksum, stored_path)
+
+    def _enter(self, directory: str, at: int) -> Iterator[FileInfo]:
+        """Yield the files below a directory whose path can match the components from ``at``."""
+        component, is_last = self.parsed.components[at], at == len(self.parsed.components) - 1
+        text = text_of(component)
+        if component == ANY_DEPTH:
+            yield from self._below(directory)
+        elif text is not None and not is_last and (at < len(self.parsed.literal_prefix()) or not self.storage.is_local):
+            yield from self._enter(f"{directory}/{text}", at + 1)
+        else:
+            regex = re.compile("".join(atom.regex() for atom in component), re.DOTALL)
+            for entry in self.storage.list(directory or "/"):
+                if entry.is_link or not regex.fullmatch(entry.name) or (text is None and is_left_out(entry)):
+                    continue
+                if not entry.is_directory:
+                    yield from [entry] if is_last else []
+                else:
+                    yield from self._below(entry.path) if is_last else self._enter(entry.path, at + 1)
+
+    def _below(self, directory: str) -> Iterator[FileInfo]:
+        for entry in self.storage.walk(directory or "/"):
+            inner = entry.path[len(directory) + 1 :].split("/")[:-1]
+            hidden = is_left_out(entry) or any(is_left_out(FileInfo(name, True)) for name in inner)
+            if not (entry.is_directory or entry.is_link or hidden):
+                yield entry
+
+
+def escaped(path: str) -> str:
+    """Return a path as text: its bytes that are not UTF-8, which are surrogates in it, as ``\\xe9``."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def is_left_out(entry: FileInfo) -> bool:
+    """Whether readers of data directories skip this file or directory by its name."""
+    name = entry.name
+    if entry.is_directory:
+        return name.startswith(".") or (name.startswith("_") and "=" not in name)
+    return name.startswith((".", "_")) or name.endswith(_LEFT_OUT_ENDS)

@@ -1,0 +1,81 @@
+"""Row builder: put converted columns together, and move rows that are bad from the rows to the rejects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.arrow import labelled
+from paimon_lake.sources.files.columns import accepted_values
+from paimon_lake.sources.files.rejects import Reject
+
+Reason = Callable[[int], str]
+"""Returns the reason for a row of a column that is bad."""
+
+
+@dataclass
+class RowBuilder:
+    """The columns of one block, in the order of the table; ``rejects`` grows with each column."""
+
+    schema: pa.Schema
+    required: Collection[str]
+    count: int
+    columns: list[pa.Array] = field(default_factory=list)
+    rejects: list[Reject] = field(default_factory=list)
+    _bad: np.ndarray | None = None
+
+    def add(self, values: pa.Array, bad: np.ndarray | None, reason: Reason) -> None:
+        """Add the next column; ``bad`` tells the rows whose value does not fit the type, and None means no row."""
+        field_ = self.schema.field(len(self.columns))
+        if bad is not None:
+            self._reject(bad, field_.name, reason)
+        if field_.name in self.required and values.null_count:
+            nulls = np.asarray(values.is_null().to_numpy(zero_copy_only=False))
+            if bad is not None:
+                nulls &= ~bad
+            self._reject(nulls, field_.name, lambda row: "null in a column that must not be null")
+        if (accepted := accepted_values(field_)) is not None:
+            others = pc.and_(values.is_valid(), pc.invert(pc.is_in(values, pa.array(accepted, values.type))))
+            if bad is not None:
+                others = pc.and_(others, pa.array(~bad))
+            rule = f"is not one of {', '.join(accepted)}"
+            self._reject(np.asarray(others), field_.name, lambda row: f"{values[row].as_py()!r:.80} {rule}")
+        self.columns.append(values)
+
+    def _reject(self, bad: np.ndarray, column: str, reason: Reason) -> None:
+        new = bad if self._bad is None else bad & ~self._bad
+        self.rejects += [Reject(row, column, reason(row)) for row in np.flatnonzero(new).tolist()]
+        self._bad = bad.copy() if self._bad is None else self._bad | bad
+
+    def rows(self) -> pa.RecordBatch:
+        """Return the rows without the rejected ones."""
+        columns = self.columns
+        if self._bad is not None and self._bad.any():
+            keep = pa.array(~self._bad)
+            columns = [pc.filter(column, keep) for column in columns]
+        elif not columns:
+            return pa.RecordBatch.from_pylist([], self.schema)
+        return batch_of(columns, self.schema)
+
+
+def batch_of(columns: Sequence[pa.Array], schema: pa.Schema) -> pa.RecordBatch:
+    """Return a batch of exactly this schema; the columns may differ in the nullability and names of nested members."""
+    exact = [labelled(column, f.type) for column, f in zip(columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(exact, schema=schema)
+
+
+def one_chunk(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """Return the column as one array."""
+    if isinstance(column, pa.Array):
+        return column
+    return (
+        column.chunk(0)
+        if column.num_chunks == 1
+        else pa.concat_arrays(column.chunks)
+        if column.num_chunks
+        else pa.array([], column.type)
+    )

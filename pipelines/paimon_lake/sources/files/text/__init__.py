@@ -1,0 +1,1 @@
+"""Files of text: CSV and JSON, cut into blocks of whole records and converted column by column."""

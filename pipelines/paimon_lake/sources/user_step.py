@@ -1,0 +1,34 @@
+"""UserStep: what a function of the user is told about the load that calls it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+
+from paimon_lake.protocol import PipelineError
+
+
+@dataclass(frozen=True)
+class UserStep:
+    """What a function of the user is told: ``function(spark, step) -> DataFrame``."""
+
+    table: str
+    """The table to load, ``database.table``."""
+    partitions: tuple[str, ...] | None
+    """The keys of the partitions to load; None for a table without partitions."""
+    folder: Path
+    """The folder of the declarations."""
+    _inputs: Mapping[str, Callable[[], DataFrame]] = field(default_factory=dict, repr=False)
+
+    def read(self, table: str) -> DataFrame:
+        """Return the rows of an input at one snapshot, those of the partitions of the step when it has partitions.
+
+        Raises PipelineError for a table that the declaration does not name as an input.
+        """
+        if table not in self._inputs:
+            known = ", ".join(sorted(self._inputs)) or "none"
+            raise PipelineError(f"{self.table}: {table!r} is not one of its source.inputs ({known})")
+        return self._inputs[table]()

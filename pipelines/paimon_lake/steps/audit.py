@@ -1,0 +1,108 @@
+"""Audits: check that the content of a table is correct, by reading the table and its storage, without Spark."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Collection
+from datetime import UTC, datetime
+
+from paimon_core.errors import CorruptTable, StorageError
+from paimon_core.metadata.latest_snapshot import latest_entries
+from paimon_lake.checks import CheckContext, Finding, load_records, run_check, run_checks
+from paimon_lake.declarations import Settings, TableSpec
+from paimon_lake.declarations.agreement import inputs_of
+from paimon_lake.declarations.checks import RowCountCheck, UniqueCheck
+from paimon_lake.loads.inputs.stale import stale_now
+from paimon_lake.loads.inputs.stale_text import stale_text
+from paimon_lake.protocol import PipelineError
+from paimon_lake.steps.rejects_upkeep import lost_rejects, with_rejects
+from paimon_lake.steps.row_account import account_of
+from paimon_lake.tables import open_table
+
+
+def audit_keys(settings: Settings, name: str) -> Finding:
+    """Count the rows that repeat the key of another, as the check ``unique`` does.
+
+    Where the key contains the partition columns, the keys of one partition at a time are in memory, otherwise all keys.
+    """
+    table = open_table(settings, name)
+    check, context = UniqueCheck(type="unique"), CheckContext(datetime.now(UTC))
+    (found,) = run_checks([check], settings.table(name), table, context=context, raises=True)
+    return dataclasses.replace(found, audit="keys")
+
+
+def audit_files(settings: Settings, name: str) -> Finding:
+    """Check that every data file of the latest snapshot exists with the size that the snapshot records."""
+    context = open_table(settings, name).context
+    entries = latest_entries(context)
+    files = {context.file_path(e.partition, e.bucket, e.file): e.file for e in entries}
+    directories = {path.rpartition("/")[0] for path in files}
+    sizes = {i.path: i.size for directory in directories for i in context.storage.list(directory)}
+    wrong = [file.file_name for path, file in files.items() if sizes.get(path) != file.file_size]
+    size = sum(file.file_size for file in files.values())
+    missing = f"; missing or of another size: {', '.join(wrong[:3])}" if wrong else ""
+    return Finding("files", name, len(wrong), f"{len(files)} files, {size:,} bytes{missing}")
+
+
+def audit_fsck(settings: Settings, name: str) -> Finding:
+    """Check the invariants of the table and of its table of rejects, as far as that needs no reading of rows."""
+    report = open_table(settings, name).maintenance.check()
+    errors = [finding.sentence() for finding in report.errors]
+    if (with_them := with_rejects(settings, name)) is not None:
+        rejects = settings.table(name).rejects_table
+        found_in = open_table(with_them, rejects).maintenance.check().errors
+        errors += [f"{rejects}: {finding.sentence()}" for finding in found_in]
+    found = "; ".join(errors[:3]) or "no error"
+    return Finding("fsck", name, len(errors), f"{sum(map(bool, report.checked.values()))} invariants: {found}")
+
+
+def audit_loads(settings: Settings, name: str) -> Finding:
+    """Check for every recorded load of a declared table that it wrote or rejected each row that it read.
+
+    And that the table still has these rows: the account of rows tells what was compared, and what could not be. Rejects
+    that were lost are told.
+    """
+    table = open_table(settings, name)
+    context = CheckContext(datetime.now(UTC), history=load_records(table))
+    found = run_check(RowCountCheck(type="row_count"), settings.table(name), table, context=context)
+    try:
+        account, lost = account_of(table), lost_rejects(settings, name)
+    except PipelineError as error:  # a damaged entry of a load
+        return dataclasses.replace(found, audit="rows", wrong=found.wrong + 1, sentence=f"{error}; {found.sentence}")
+    sentence = "; ".join(filter(None, (*account.problems, found.sentence, *account.notes, *lost)))
+    return dataclasses.replace(found, audit="rows", wrong=found.wrong + len(account.problems), sentence=sentence)
+
+
+def audit_stale(settings: Settings, name: str) -> Finding:
+    """Check that no input changed after the partitions of the table were loaded from it."""
+    try:
+        stale = stale_now(settings, name)
+    except PipelineError as error:  # a damaged entry of a load
+        return Finding("stale", name, 1, f"is not known: {error}", severity="warn")
+    said = f"{stale_text(stale)}; load them again" if stale else "no input changed since the loads"
+    return Finding("stale", name, len(stale), said, severity="warn")
+
+
+def audits_of(spec: TableSpec) -> tuple[str, ...]:
+    """Return the audits that a table has: ``rows`` needs a source, ``keys`` a key, ``stale`` inputs."""
+    rows, keys = ["rows"] if spec.source is not None else [], ["keys"] if spec.key else []
+    return (*rows, *keys, "files", "fsck", *(["stale"] if inputs_of(spec) else []))
+
+
+def audit(settings: Settings, name: str, kinds: Collection[str] | None = None) -> list[Finding]:
+    """Run audits of a table, or all of them; an audit that cannot read a file is a finding too."""
+    spec = settings.table(name)
+    audits: dict[str, Callable[[], Finding]] = {
+        "rows": lambda: audit_loads(settings, name),
+        "keys": lambda: audit_keys(settings, name),
+        "files": lambda: audit_files(settings, name),
+        "fsck": lambda: audit_fsck(settings, name),
+        "stale": lambda: audit_stale(settings, name),
+    }
+    found = []
+    for kind in (kind for kind in audits_of(spec) if kinds is None or kind in kinds):
+        try:
+            found.append(audits[kind]())
+        except (CorruptTable, StorageError) as error:
+            found.append(Finding(kind, name, 1, f"cannot be read: {error}"))
+    return found

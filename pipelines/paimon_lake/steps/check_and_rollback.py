@@ -1,0 +1,51 @@
+"""Care: check a table, and roll it back by hand."""
+
+from __future__ import annotations
+
+import time
+
+from paimon_core.errors import CorruptTable
+from paimon_lake.declarations import Settings
+from paimon_lake.protocol import StepResult
+from paimon_lake.tables import open_table, result_of, state_of
+
+
+def fsck(settings: Settings, name: str, *, deep: bool = False) -> StepResult:
+    """Check the invariants of a table; ``deep`` also reads all rows. Raises CorruptTable when one is violated."""
+    started = time.monotonic()
+    table = open_table(settings, name)
+    report = table.maintenance.check(deep=deep)
+    if report.errors:
+        first = "; ".join(finding.sentence() for finding in report.errors[:3])
+        raise CorruptTable(f"table {name} has {len(report.errors)} errors: {first}", table=name)
+    warnings = [finding.sentence() for finding in report.findings if finding.level != "info"]
+    details: dict[str, str | int | float] = {
+        "invariants": sum(1 for count in report.checked.values() if count),
+        "warnings": len(warnings),
+    }
+    if warnings:
+        details["first_warning"] = warnings[0]
+    note = f"{details['invariants']} invariants hold, {len(warnings)} warnings"
+    return result_of("fsck", table, state_of(table), started, details=details, note=note)
+
+
+def rollback(
+    settings: Settings, name: str, *, snapshot: int | None = None, tag: str | None = None, apply: bool = False
+) -> StepResult:
+    """Report what a rollback to a snapshot or tag deletes, and with ``apply`` do it.
+
+    The commits of a load that is rolled back are deleted too, so that it can be loaded again. Raises SnapshotNotFound,
+    TagNotFound, InvalidRequest, and PlanOutdated after a concurrent commit.
+    """
+    started = time.monotonic()
+    table = open_table(settings, name)
+    before = state_of(table)
+    plan = table.maintenance.plan_rollback(snapshot=snapshot, tag=tag)
+    if apply:
+        table.maintenance.apply(plan)
+    deleted = ", ".join(plan.subjects) or "nothing"
+    details: dict[str, str | int | float] = {"plan": plan.sentence(), "given_up": len(plan.subjects)}
+    note = f"deleted {deleted}" if apply else f"would delete {deleted} (--apply does it)"
+    after = table.latest_snapshot()
+    commits = [after.id] if apply and after is not None else []
+    return result_of("rollback", table, before, started, commits=commits, details=details, note=note)

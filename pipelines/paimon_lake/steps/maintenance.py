@@ -1,0 +1,134 @@
+"""Maintenance: compact and tag one table.
+
+Neither changes what a reader of the latest snapshot sees, with three exceptions: a compaction makes rows of a first-row
+table and rows of the postpone bucket visible, and it writes changelogs where the table's option requires that.
+"""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from paimon_core import col
+from paimon_core.errors import TagNotFound
+from paimon_core.predicate import Predicate
+from paimon_core.schema import DataField
+from paimon_core.spark import compact_spark
+from paimon_core.table.table import Table
+from paimon_core.table.upkeep.compaction import waiting_files
+from paimon_core.types import TypeRoot
+from paimon_lake.declarations import Settings
+from paimon_lake.loads.ledger.ledger import carry_to
+from paimon_lake.protocol import PipelineError, StepResult, plain
+from paimon_lake.session import Spark
+from paimon_lake.tables import commits_of, open_table, result_of, rows_rewritten, state_of
+
+
+def compact(
+    spark: Spark,
+    settings: Settings,
+    name: str,
+    *,
+    full: bool = False,
+    partitions: Sequence[str] | None = None,
+    dry_run: bool = False,
+    properties: Mapping[str, str] | None = None,
+) -> StepResult:
+    """Merge sorted runs with Spark where the table's options require it; ``full``: every bucket into one run.
+
+    Rows that wait in the postpone bucket are given their buckets first. The counts are those before that.
+    ``partitions`` limits it to these values of the partition column; ``dry_run`` only reports what would be done.
+    """
+    started = time.monotonic()
+    table = open_table(settings, name)
+    where = _of_partitions(table, partitions)
+    before = state_of(table)
+    tasks = table.plan_compaction(full=full, where=where)
+    waiting = waiting_files(table.context, where)
+    planned: dict[str, str | int | float] = {
+        "buckets": len(tasks),
+        "input_files": sum(len(task.unit.files) for task in tasks),
+        "input_bytes": sum(task.input_bytes for task in tasks),
+    }
+    steps = []
+    if waiting:
+        planned["waiting_files"] = len(waiting)
+        steps.append(("spread", f"{len(waiting)} waiting files"))
+    if tasks or waiting:
+        steps.append(("merge", f"{planned['input_files']} files of {planned['buckets']} buckets"))
+    if dry_run or not steps:
+        note = "would " + " and ".join(map(" ".join, steps)) if steps else "nothing to merge"
+        return result_of("compact", table, before, started, details=planned, note=note)
+    properties = {"pipeline.step": "compact", **plain(properties)}
+    snapshot = compact_spark(spark(), table, full=full, where=where, properties=properties)
+    commits = commits_of(table, snapshot.commit_user, before.snapshot_id) if snapshot is not None else []
+    planned["rows_rewritten"] = rows_rewritten(table, commits)
+    done = {"spread": "spread", "merge": "merged"}
+    note = " and ".join(f"{done[verb]} {what}" for verb, what in steps)
+    return result_of("compact", table, before, started, commits=commits, details=planned, note=note)
+
+
+def tag(settings: Settings, name: str, tag_name: str) -> StepResult:
+    """Tag the latest snapshot for the time that the table's retention keeps tags; an existing tag is not changed.
+
+    The tagged snapshot has all entries of the ledger, so that loads know what was loaded also after a rollback to the
+    tag when all older snapshots have expired: an empty snapshot with the entries is committed before, if it is needed.
+    A load that commits meanwhile is not part of the tag, or is so with its entries.
+    """
+    started = time.monotonic()
+    table = open_table(settings, name)
+    before = state_of(table)
+    spec = settings.table(name)
+    if before.snapshot_id is None:
+        return result_of("tag", table, before, started, note="no snapshot to tag")
+    commits = []
+    try:
+        tagged, done = table.tags.read(tag_name).snapshot.id, "exists already, on"
+    except TagNotFound:
+        tagged, done = before.snapshot_id, "was created on"
+        if (carried := carry_to(table, tagged, begin=spec.source is not None)) is not None:
+            tagged = carried.id
+            commits.append(tagged)
+        keep_for = datetime.timedelta(days=spec.retention.keep_tags_days)
+        table.tags.create(tag_name, tagged, keep_for=keep_for)
+    details: dict[str, str | int | float] = {"tag": tag_name, "tagged_snapshot": tagged}
+    return result_of(
+        "tag", table, before, started, commits=commits, details=details, note=f"{tag_name} {done} snapshot {tagged}"
+    )
+
+
+def _of_partitions(table: Table, partitions: Sequence[str] | None) -> Predicate | None:
+    if not partitions:
+        return None
+    keys = table.schema.partition_keys
+    if len(keys) != 1:
+        how = "no partitions" if not keys else f"{len(keys)} partition columns"
+        raise PipelineError(f"{table.name} has {how}: a partition cannot be selected by one value")
+    (field,) = table.schema.partition_fields
+    default = table.context.options["partition.default-name"]
+    values = [_value(table, field, text) for text in partitions if text != default]
+    where = col(field.name).is_in(values) if values else None
+    if default not in partitions:
+        return where
+    is_null = col(field.name).is_null()
+    return is_null if where is None else where | is_null
+
+
+def _value(table: Table, field: DataField, text: str) -> Any:
+    """Return the value of a partition from its text or from the name of its directory, where a date is a number."""
+    if field.type.root is TypeRoot.DATE and text.isdecimal():
+        return datetime.date(1970, 1, 1) + datetime.timedelta(days=int(text))
+    arrow = field.type.to_arrow()
+    try:
+        found = pa.array([text])
+        if pa.types.is_timestamp(arrow):  # names of directories have no time zone: they are in UTC
+            found = found.cast(pa.timestamp(arrow.unit))
+        return found.cast(arrow)[0].as_py()
+    except (pa.ArrowException, ValueError, OverflowError):
+        raise PipelineError(
+            f"{table.name}: {text!r} is no value of the partition column {field.name!r}, a {field.type}"
+        ) from None

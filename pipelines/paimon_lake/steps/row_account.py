@@ -1,0 +1,117 @@
+"""Row account: compares the rows of a table with those that its loads wrote, snapshot by snapshot.
+
+Each load that adds rows says how many it wrote and merged; its snapshot must have added just these. The counts of all
+snapshots must add up to the rows in the data files, and in a table without a key these are the rows that a reader sees.
+Where rows with the same key are merged, the rows that a reader sees cannot be compared with those written. Commits that
+are no loads, such as deletes, expiries of partitions and record-level expiries, are told with their change of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from paimon_core.query.scan_options import ALL_ROWS
+from paimon_core.table.table import Table
+from paimon_lake.checks.text import many
+from paimon_lake.loads.ledger.ledger import read_ledger
+from paimon_lake.loads.ledger.load_properties import ROWS_MERGED, ROWS_WRITTEN, load_user
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Account:
+    """What was found: problems, and notes about what was compared and what could not be compared."""
+
+    problems: Sequence[str]
+    notes: Sequence[str]
+
+
+def account_of(table: Table) -> Account:
+    """Compare the latest snapshot of a table with the loads whose snapshots have not expired.
+
+    Raises PipelineError when the properties of loads are damaged, SnapshotNotFound when the snapshot expires meanwhile.
+    """
+    found = table.inspect.snapshots()
+    rows = found.to_pylist()
+    if not rows:
+        return Account((), ())
+    ledger = read_ledger(table, accept_gaps=True, found=found)
+    problems = [ledger.lost.sentence()] if ledger.lost else []
+    notes = [ledger.gap] if ledger.gap else []
+    if rows[0]["snapshot_id"] != 1:
+        notes.append(f"not compared: the rows of snapshots before {rows[0]['snapshot_id']}, which have expired")
+    loads = [row for row in rows if row["commit_user"] == load_user(table.name)]
+    problems += _limited([text for row in loads if (text := _unequal(row, table))])
+    others = [row for row in rows if row["delta_record_count"] and _is_other(row, table)]
+    notes += _limited([_told(row) for row in others])
+    problems += _sum_problems(rows)
+    wrong, note = _visible(table, rows[-1])
+    return Account([*problems, *wrong], [*notes, note])
+
+
+def _unequal(row: Mapping[str, Any], table: Table) -> str:
+    """Return a sentence when a load that adds rows did not add those that it says; "" otherwise."""
+    said = dict(row["properties"] or ())
+    unsaid = "" if table.schema.primary_keys else "0"  # loads of old versions do not say how many rows they merged
+    counts = [said.get(ROWS_WRITTEN, ""), said.get(ROWS_MERGED, unsaid)]
+    if row["commit_kind"] != "APPEND" or not all(text.isascii() and text.isdigit() for text in counts):
+        return ""
+    written, merged = map(int, counts)
+    if row["delta_record_count"] == written - merged:
+        return ""
+    return (
+        f"the load of snapshot {row['snapshot_id']} wrote {many(written, 'row')} and merged {merged:,}, but its files "
+        f"have {row['delta_record_count']:,}"
+    )
+
+
+def _is_other(row: Mapping[str, Any], table: Table) -> bool:
+    merges = bool(table.schema.primary_keys) and row["commit_kind"] == "COMPACT"
+    return row["commit_user"] != load_user(table.name) and not merges
+
+
+def _told(row: Mapping[str, Any]) -> str:
+    return (
+        f"snapshot {row['snapshot_id']} of {row['commit_user']} ({row['commit_kind']}) changed the rows in files by "
+        f"{row['delta_record_count']:+,}"
+    )
+
+
+def _sum_problems(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Compare the rows of each snapshot with those of the one before."""
+    problems = []
+    for before, row in pairwise(rows):
+        follows = row["snapshot_id"] == before["snapshot_id"] + 1
+        total = before["total_record_count"] + row["delta_record_count"]
+        if follows and row["total_record_count"] != total:
+            problems.append(
+                f"snapshot {row['snapshot_id']} has {many(row['total_record_count'], 'row')} in files, not {total:,}"
+            )
+    return _limited(problems)
+
+
+def _visible(table: Table, latest: Mapping[str, Any]) -> tuple[list[str], str]:
+    """Compare the rows that a reader sees with those in the files of the latest snapshot."""
+    total, options = latest["total_record_count"], table.options
+    if table.schema.primary_keys:
+        return (
+            [],
+            f"{many(total, 'row')} in files, not compared with the visible rows: rows with the same key are merged",
+        )
+    if options["data-evolution.enabled"]:
+        return [], f"{many(total, 'row')} in files, not compared with the visible rows: files have some of the columns"
+    visible = table.at(snapshot=latest["snapshot_id"]).with_options(ALL_ROWS).scan().count()
+    if visible == total:
+        return [], f"{many(total, 'row')} in files, all visible"
+    if options["deletion-vectors.enabled"] and visible < total:
+        return [], f"{many(total, 'row')} in files, {total - visible:,} of them deleted by deletion vectors"
+    return [f"{many(visible, 'row')} are visible of {total:,} in files"], ""
+
+
+def _limited(texts: Sequence[str]) -> list[str]:
+    more = len(texts) - _SHOWN
+    return [*texts[:_SHOWN], *([f"and {more:,} more such snapshots"] if more > 0 else [])]

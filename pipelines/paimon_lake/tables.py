@@ -1,0 +1,180 @@
+"""Tables: create the tables that a lake declares, and describe them before and after a step."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+import paimon_core as paimon
+from paimon_core.catalog.catalog import Catalog
+from paimon_core.errors import SnapshotNotFound
+from paimon_core.metadata.manifests.entries import FileKind
+from paimon_core.table.table import Table
+from paimon_core.table.upkeep.compaction import waiting_files
+from paimon_core.types import parse_type
+from paimon_lake.column_types import type_object
+from paimon_lake.declarations import Settings
+from paimon_lake.declarations.catalog import kind_of, options_of, uri_of
+from paimon_lake.protocol import LevelSize, PipelineError, StepResult
+
+MOST_COUNTED = 5_000_000
+"""The largest number of rows that a step merges only to count them."""
+
+
+@dataclass(frozen=True)
+class TableState:
+    """The latest snapshot and the live files of a table at one time."""
+
+    snapshot_id: int | None
+    files: Mapping[str, tuple[int, int, int]]
+    """File name to (level, rows, bytes)."""
+
+    @property
+    def levels(self) -> dict[int, LevelSize]:
+        """The live files by level, ascending."""
+        sizes: dict[int, LevelSize] = {}
+        for level, rows, size in sorted(self.files.values()):
+            old = sizes.get(level, LevelSize(0, 0, 0))
+            sizes[level] = LevelSize(old.files + 1, old.rows + rows, old.size_bytes + size)
+        return sizes
+
+
+def open_lake(settings: Settings) -> Catalog:
+    """Return the catalog of the lake."""
+    return paimon.open_catalog(
+        settings.warehouse,
+        type=kind_of(settings.catalog),
+        uri=uri_of(settings.catalog, settings.folder),
+        options=options_of(settings.catalog),
+        storage=settings.storage,
+        allowed_roots=settings.allowed_roots,
+    )
+
+
+def open_table(settings: Settings, name: str, *, create: bool = False) -> Table:
+    """Open the table ``database.table``; ``create``: create it from its declaration when it does not exist.
+
+    Raises SettingsError for a table that is not declared, PipelineError for one that is not in the lake.
+    """
+    spec = settings.table(name)
+    catalog = open_lake(settings)
+    if catalog.table_exists(name):
+        return catalog.table(name)
+    if not create:
+        raise PipelineError(f"{name} is not in the lake {settings.warehouse} yet: load it first")
+    if not spec.columns:
+        raise PipelineError(f"{name} has no columns: `paimon-lake infer --table {name}` writes them down")
+    catalog.create_database(name.split(".")[0], ignore_if_exists=True)
+    types = {column: type_object(text) for column, text in spec.columns.items()}
+    return catalog.create_table(
+        name,
+        pa.schema([(column, parse_type(kind).to_arrow()) for column, kind in types.items()]),
+        types=types,
+        primary_key=spec.primary_key,
+        partition_by=spec.partition_by,
+        options=spec.table_options,
+        comment=spec.comment,
+        ignore_if_exists=True,
+    )
+
+
+def state_of(table: Table) -> TableState:
+    """Return the state of a table, read only from its manifests."""
+    snapshot = table.latest_snapshot()
+    if snapshot is None:
+        return TableState(None, {})
+    files = table.at(snapshot=snapshot.id).inspect.files()
+    columns = [files[name].to_pylist() for name in ("file_name", "level", "record_count", "file_size_in_bytes")]
+    return TableState(
+        snapshot.id, {name: (level, rows, size) for name, level, rows, size in zip(*columns, strict=True)}
+    )
+
+
+def commits_of(table: Table, user: str, after: int | None) -> list[int]:
+    """Return the ids of the snapshots that a user committed after a snapshot (None: all of them), ascending."""
+    snapshots = table.inspect.snapshots()
+    pairs = zip(snapshots["snapshot_id"].to_pylist(), snapshots["commit_user"].to_pylist(), strict=True)
+    return sorted(number for number, by in pairs if by == user and number > (after or 0))
+
+
+def counted_rows(table: Table, state: TableState) -> int | None:
+    """Return the number of rows that a reader of a state sees, whatever other processes commit meanwhile.
+
+    None where more than MOST_COUNTED rows must be merged for it, or where the snapshot has expired.
+    """
+    if state.snapshot_id is None:
+        return 0
+    rows = [(level, count) for level, count, _ in state.files.values()]
+    merges = bool(table.schema.primary_keys) and any(level == 0 for level, _ in rows)
+    if merges and sum(count for _, count in rows) > MOST_COUNTED:
+        return None
+    try:
+        return table.at(snapshot=state.snapshot_id).with_options({"read.allow.fullScan": True}).scan().count()
+    except SnapshotNotFound:
+        return None
+
+
+def result_of(
+    step: str,
+    table: Table,
+    before: TableState,
+    started: float,
+    *,
+    commits: Sequence[int] = (),
+    skipped: Sequence[str] = (),
+    details: Mapping[str, str | int | float] | None = None,
+    note: str = "",
+    rows_written: int = 0,
+) -> StepResult:
+    """Return the result of a step that started at ``started`` (monotonic seconds), with the table as ``before``.
+
+    Levels and visible rows afterwards are those of the latest snapshot, also when other commits came meanwhile.
+    """
+    after = state_of(table) if commits else before
+    return StepResult(
+        step=step,
+        table=table.name,
+        snapshot_id=after.snapshot_id,
+        row_count=counted_rows(table, after),
+        rows_written=rows_written,
+        commits=tuple(commits),
+        levels_before=before.levels,
+        levels_after=after.levels,
+        seconds=round(time.monotonic() - started, 3),
+        skipped=tuple(skipped),
+        details=dict(details or {}),
+        note=note,
+    )
+
+
+def rows_rewritten(table: Table, commits: Sequence[int]) -> int:
+    """Return the rows in the new files of compactions; a file that only moved to another level does not count."""
+    manifests, rows = table.context.manifests, 0
+    for number in commits:
+        listed = manifests.read_list(table.context.snapshots.read(number).delta_manifest_list)
+        entries = [entry for manifest in listed for entry in manifests.read_manifest(manifest.file_name)]
+        moved = {entry.file.file_name for entry in entries if entry.kind is FileKind.DELETE}
+        new = (e.file for e in entries if e.kind is FileKind.ADD and e.file.file_name not in moved)
+        rows += sum(file.row_count for file in new)
+    return rows
+
+
+def is_awaited(table: Table) -> bool:
+    """Whether readers need a compaction that is due, determined only from the manifests.
+
+    Readers need it for the rows of a first-row table, for changelogs that compactions write, and for rows that wait in
+    the postpone bucket.
+    """
+    options = table.options
+    if waiting_files(table.context):
+        return True
+    waits = options["merge-engine"] == "first-row" or options["changelog-producer"] in ("lookup", "full-compaction")
+    return waits and bool(table.plan_compaction())
+
+
+def fullest_bucket(table: Table) -> int:
+    """Return the largest number of sorted runs (without a key: files) of a bucket, read only from the manifests."""
+    return max(table.inspect.buckets()["sorted_runs"].to_pylist(), default=0)
