@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import paimon_core as paimon
+from paimon_core.catalog import open as catalog_open
 from paimon_core.cli.main import main
 
 _numbers = itertools.count()
@@ -384,7 +385,7 @@ def test_secrets_come_from_the_environment(monkeypatch):
 
     args = parser().parse_args(["tables", "--warehouse", "s3://bucket/lake", "--option", "s3.region=eu-north-1"])
     opened = {}
-    monkeypatch.setattr("paimon_core.catalog.open.open_catalog", lambda warehouse, **given: opened.update(given))
+    monkeypatch.setattr(catalog_open, "open_catalog", lambda warehouse, **given: opened.update(given))
     environment = {"PAIMON_S3_ACCESS_KEY": "who", "PAIMON_S3_SECRET_KEY": "hunter2", "PAIMON_TOKEN": "t"}
     catalogs.open_catalog_of(args, environment)
     assert opened["storage"] == {"s3.region": "eu-north-1", "s3.access-key": "who", "s3.secret-key": "hunter2"}

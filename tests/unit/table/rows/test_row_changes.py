@@ -6,6 +6,7 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import col
+from paimon_core.table import table_writes
 from paimon_core.table.rows import row_changes
 
 SCHEMA = pa.schema([("p", pa.string()), ("k", pa.int64()), ("v", pa.string())])
@@ -86,7 +87,7 @@ def test_a_commit_in_between_is_neither_lost_nor_undone(warehouse, monkeypatch, 
             waiting.pop()()
         return messages
 
-    monkeypatch.setattr("paimon_core.table.table_writes.changed_rows", with_rival)
+    monkeypatch.setattr(table_writes, "changed_rows", with_rival)
     table.delete(col("k").is_in([1, 4, 7]))
     assert sorted(k for _, k in content(table)) == {"append": [2, 3, 5, 6], "delete": [2, 5, 6]}.get(
         rival, [2, 3, 5, 6]
