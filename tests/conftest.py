@@ -31,15 +31,18 @@ MEMORY_BYTES = 4 * 2**30
 """Temporary files are kept in memory when it has room for so many bytes."""
 MARKER_OF_FIXTURE = {"oracle": "java", "spark": "spark", "pypaimon": "pypaimon", "pypaimon_rust": "pypaimon"}
 LONG = (
+    "tests/assets/test_dagster_dev.py",
     "tests/cluster/",
     "tests/differential/",
+    "tests/flights/test_main_job.py",
+    "tests/integration/test_new_lake.py",
     "tests/simulator/test_every_call.py",
     "tests/simulator/test_mutants.py",
     "tests/simulator/test_power_loss.py",
     "tests/soak/",
     "tests/unit/fsck/test_bit_rot.py",
 )
-"""Tests of `make test-long`: many random cases of what shorter tests cover, and real clusters and processes."""
+"""Tests of `make test-long`: many random cases of what shorter tests cover, real clusters, and whole programs."""
 
 
 settings.register_profile("quick", max_examples=25)
@@ -150,8 +153,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         pytest.skip("no Java: Spark needs Java 17 or later")
     from pyspark.sql import SparkSession
 
+    from paimon_lake.class_archive import archive_options
+
     folder = tmp_path_factory.mktemp("spark")
-    java_options = f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dderby.system.home={folder}"
+    java_options = f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dderby.system.home={folder} {archive_options()}"
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("PYSPARK_PYTHON", sys.executable)
         environment.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
@@ -165,6 +170,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             .config("spark.local.dir", str(folder / "local"))
             .config("spark.sql.session.timeZone", "UTC")
             .config("spark.sql.shuffle.partitions", "4")
+            # The queries of tests have few rows: generating and compiling Java code for them takes longer.
+            .config("spark.sql.codegen.wholeStage", "false")
+            .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
             .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
             .config("spark.ui.enabled", "false")
             .config("spark.ui.showConsoleProgress", "false")

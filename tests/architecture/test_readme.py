@@ -46,6 +46,7 @@ def test_the_python_of_the_readme_runs_without_extras(tmp_path):
     run(script, tmp_path)
 
 
+@pytest.mark.programs
 def test_the_imports_that_need_spark(tmp_path):
     (block,) = (block for block in blocks("python") if "paimon_core.spark" in block)
     assert README.partition(block)[0].endswith("With Spark (extra `spark`):\n\n```python\n")

@@ -28,6 +28,7 @@ from paimon_lake.steps.audit import audit
 from paimon_lake.steps.expiry import expire
 from tests.support.lakes import SmallLake
 
+pytestmark = pytest.mark.usefixtures("tasks_here")
 DAYS = ("2024-01-01", "2024-01-02")
 ORDERS = """
     columns: {id: BIGINT, day: DATE, amount: INT}

@@ -56,6 +56,7 @@ def test_a_long_filter_selects_its_rows(name):
     assert str(where)
 
 
+@pytest.mark.programs
 def test_a_filter_of_many_tests_does_not_end_the_process():
     code = """
 import pyarrow as pa
