@@ -76,6 +76,10 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
+def pytest_sessionfinish() -> None:
+    gc.unfreeze()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     again = settings.get_current_profile_name() == "long"
