@@ -162,7 +162,7 @@ def _catalog_options(catalog: Tables) -> Iterator[tuple[Any, ...]]:
     return iter(shown_options(catalog.options).items())
 
 
-CATALOG_TABLES: Mapping[str, tuple[str, Callable[[Catalog], Iterator[tuple[Any, ...]]]]] = {
+CATALOG_TABLES: Mapping[str, tuple[str, Callable[[Tables], Iterator[tuple[Any, ...]]]]] = {
     "tables": (ALL_TABLES, _all_tables),
     "partitions": (ALL_PARTITIONS, _all_partitions),
     "all_table_options": (ALL_TABLE_OPTIONS, _all_table_options),
