@@ -1,4 +1,4 @@
-"""Partitions: those of declarations as partitions of Dagster, and how the partitions of a table map to its inputs."""
+"""Partitions: declared partitions as partitions of Dagster, and how the partitions of a table map to its inputs."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def mapping(input_spec: TableSpec, output: TableSpec) -> dg.PartitionMapping | N
         return dg.AllPartitionMapping()
     if why := mismatch(of, to):
         raise SettingsError(
-            f"{output.name}: its partitions cannot be mapped to those of its input {input_spec.name}: {why}; use the "
-            "same kind of partitions, or none for one of the tables"
+            f"{output.name}: its partitions cannot be mapped to the partitions of its input {input_spec.name}: {why}; "
+            "use the same kind of partitions, or none for one of the tables"
         )
     same = (of.by, of.start, of.end, of.end_offset) == (to.by, to.start, to.end, to.end_offset)
     if of.by_time and not same:

@@ -50,7 +50,7 @@ class ChangelogProducer(Protocol):
         """Whether ``merged`` returns changelog rows to write."""
 
     def concerns(self, files: Sequence[DataFile]) -> bool:
-        """Whether a rewrite of these files must use ``merged``."""
+        """Whether a rewrite of the files must use ``merged``."""
 
     def move(self, file: DataFile) -> Move:
         """Return how to upgrade this file; every answer but PLAIN uses ``merged``."""
@@ -116,7 +116,7 @@ class FullCompaction:
         return Move.READ
 
     def merged(self, section: Section, move: Move) -> Iterator[Merged]:
-        """Merge the section; the rows before are those of the last level."""
+        """Merge the section; the rows before are the rows of the last level."""
         comparison = _comparison(self.reader.context.schema, self.reader.context.options)
         for pieces in _windows(self.reader, section):
             yield comparison.by_last_level(*_arranged(self.reader, pieces), self.last_level)

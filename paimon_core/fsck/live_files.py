@@ -50,7 +50,7 @@ class LiveFiles:
                 self.rows -= deleted.file.row_count
 
     def load(self, run: CheckRun, manifests: Iterable[ManifestFile], location: Location) -> bool:
-        """Load the files of these manifests; return False when a manifest is bad.
+        """Load the files of the manifests; return False when a manifest is bad.
 
         A DELETE may come before its ADD, because merged manifests are not ordered by time.
         """

@@ -85,7 +85,7 @@ def _schedule(
 
 
 def due_partitions(partitions: dg.PartitionsDefinition[str], done: set[str]) -> list[str]:
-    """Return the partitions that a scheduled load takes, of those that exist.
+    """Return the existing partitions that a scheduled load takes.
 
     By time, these are the ones after the newest materialized one, so that missed ticks are made up for, or the newest
     one again, for files that arrived late. Nothing materialized yet: the newest only; the others are left to a

@@ -133,5 +133,5 @@ def _place(settings: Settings, source: DatabaseSource) -> str:
 
     try:
         return open_database(source.url, table=source.table, query=source.query, folder=settings.folder).place
-    except PipelineError:  # a load says what is wrong; parts of the URL could be those of a password
+    except PipelineError:  # a load says what is wrong; parts of the URL could be parts of a password
         return source.url.partition("://")[0]

@@ -1,5 +1,5 @@
-"""Hash index checks: each key of a table with dynamic buckets is in one bucket, that of its hash (I15, format 11.1).
-With cross-partition upsert there are no hash indexes, and each key is in one partition (format 11.2).
+"""Hash index checks: each key of a table with dynamic buckets is in one bucket, the bucket of its hash (I15, format
+11.1). With cross-partition upsert there are no hash indexes, and each key is in one partition (format 11.2).
 
 An index may have more hashes than its bucket has keys, because the hashes of deleted keys stay.
 """
@@ -29,7 +29,7 @@ Places = dict[bytes, dict[int, IndexFile]]
 
 
 def check_hash_indexes(run: CheckRun, files: LiveFiles, snapshot: Snapshot, location: Location) -> None:
-    """Check that each bucket with files has one hash index; a deep check compares it with the keys of these files.
+    """Check that each bucket with files has one hash index; a deep check compares it with the keys of the files.
 
     Uses 8 bytes for each key of a partition, and the memory of one batch of keys.
     """

@@ -1,6 +1,6 @@
 """Replay: checks that one settled state plus the changelog since then gives the next settled state (I20, format 10).
 
-A snapshot is settled when its changelog and those of earlier snapshots contain all changes of its rows.
+A snapshot is settled when its changelog and the earlier changelogs contain all changes of its rows.
 """
 
 from __future__ import annotations

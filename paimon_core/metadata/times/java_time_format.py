@@ -75,7 +75,7 @@ class _Number:
     most: int
     sign: str = "none"
     following: int = 0
-    """Digits of the adjacent fixed-width numbers after it; -1: it is one of these numbers itself."""
+    """Digits of the adjacent fixed-width numbers after it; -1: it has a fixed width and follows another number."""
     base: int | None = None
     """A number that is added to the value: the century of a year of two digits."""
 

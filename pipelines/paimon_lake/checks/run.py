@@ -45,8 +45,8 @@ def run_check(
     ``table`` is read at one snapshot: the one it is pinned to (also the draft of a prepared commit), otherwise the
     latest. Commits during the check do not matter; when the latest snapshot expires meanwhile, a newer one is read.
 
-    ``context.where`` restricts not_null, accepted_values and range, and unique if its columns contain those of the
-    filter. The other types, and unique otherwise, are about the whole table.
+    ``context.where`` restricts not_null, accepted_values and range, and unique if its columns contain the columns of
+    the filter. The other types, and unique otherwise, are about the whole table.
     """
     return _checked((check,), spec, table, context, spark)[0]
 

@@ -46,7 +46,7 @@ class TableSpec(Model):
 
     not_in_file: ClassVar[frozenset[str]] = frozenset(("name",))
     name: str
-    """The name, ``<database>.<table>``: that of the file."""
+    """The name, ``<database>.<table>``: the name of the file."""
     comment: str = ""
     """What the table contains."""
     columns: Annotated[
@@ -207,7 +207,9 @@ class TableSpec(Model):
         if mode == "overwrite-partitions" and not self.partition_by:
             raise Mistake("overwrite-partitions needs partition_by", *key)
         if mode == "changes" and self.kinds is None:
-            raise Mistake("changes needs kinds, with the column that has the kind of each row", *key)
+            raise Mistake(
+                "changes needs kinds: name the column that says whether a row inserts, updates or deletes", *key
+            )
         if not isinstance(self.source, (SqlSource, PythonSource)):
             for column in self.order_by if self.columns else ():
                 if column not in self.columns:

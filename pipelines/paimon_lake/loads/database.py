@@ -218,7 +218,7 @@ def _check_kind(low: Mark | None, kind: str, where: str) -> None:
 
 
 def _parts(connection: Connection, read: _Read, parts: int) -> list[str]:
-    """Return the condition of each part; the range of the split column is that of the rows of this load."""
+    """Return the condition of each part; the range of the split column covers the rows of this load."""
     database, column = read.database, quoted(read.split)
     if not database.is_postgresql:
         strange = f"typeof({column}) NOT IN ('integer', 'null')"

@@ -31,7 +31,7 @@ class Replace:
 
 
 def replacement(step: LoadStep, keys: Sequence[str] | None) -> Replace | None:
-    """Return what the rows of a load of these partitions replace: everything, the partitions, or nothing.
+    """Return what the rows of a load of the partitions ``keys`` replace: everything, the partitions, or nothing.
 
     Without keys, a load of all partitions replaces everything. A table without declared partitions replaces those that
     occur in the rows.

@@ -1,6 +1,6 @@
 """Write tasks: read rows in Spark tasks and write them to a table and to its table of rejects.
 
-Task n reads part n of the source and writes in lane n: of rows with the same key, that of the later part wins. Only
+Task n reads part n of the source and writes in lane n: of rows with the same key, the row of the later part wins. Only
 small values pass through Spark: the parts, and in return commit messages and counts. A task that is retried writes new
 files; only the messages that Spark returns are committed.
 

@@ -82,7 +82,7 @@ def _told(row: Mapping[str, Any]) -> str:
 
 
 def _sum_problems(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Compare the rows of each snapshot with those of the one before."""
+    """Compare the rows of each snapshot with the rows of the snapshot before."""
     problems = []
     for before, row in pairwise(rows):
         follows = row["snapshot_id"] == before["snapshot_id"] + 1

@@ -164,7 +164,7 @@ def _record_versions(step: LoadStep, files: LoadedFiles, total: int) -> int | No
 
 
 def _loaded_meanwhile(step: LoadStep, files: Sequence[SourceFile]) -> str:
-    """Return a sentence when other loads have read all of these files since this load began; "" otherwise."""
+    """Return a sentence when other loads have read all ``files`` since this load began; "" otherwise."""
     loaded = step.meanwhile.files
     if not files or any(loaded.state(file.ledger_name, file.version) != "loaded" for file in files):
         return ""

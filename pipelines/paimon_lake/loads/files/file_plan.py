@@ -35,7 +35,7 @@ class FilePlan:
     outside: tuple[SourceFile, ...] = ()
     """Files that are left out because the declaration does not have their partition."""
     early: tuple[SourceFile, ...] = ()
-    """Files that are left out because their partition does not exist yet, such as that of the current day."""
+    """Files that are left out because their partition does not exist yet, such as the partition of the current day."""
     again: tuple[SourceFile, ...] = ()
     """Files among those to load that were loaded before, and whose rows are lost or were followed by lost ones."""
     same: tuple[SourceFile, ...] = ()
@@ -62,7 +62,7 @@ class FilePlan:
 def split_files(
     spec: TableSpec, found: Sequence[SourceFile], now: datetime | None = None
 ) -> tuple[list[SourceFile], list[SourceFile], list[SourceFile]]:
-    """Return the files of declared partitions, those of others, and those of partitions that do not exist at ``now``.
+    """Return the files of declared partitions, of other partitions, and of partitions that do not exist at ``now``.
 
     Without ``now``, the last ones are among the first. A file whose path names no partition is among the first.
     """
@@ -94,8 +94,8 @@ def plan_files(
 
     The files in ``same`` have another version than that which was loaded, and the same content.
 
-    Where the rows of a load replace partitions, or everything, all files of these partitions are read as soon as one of
-    them is. Raises PipelineError for a changed file when the declaration says ``changed: fail``.
+    Where the rows of a load replace partitions, or everything, all files of a partition are read as soon as one of them
+    is. Raises PipelineError for a changed file when the declaration says ``changed: fail``.
     """
     states = {file: "loaded" if file in same else loaded.state(file.ledger_name, file.version) for file in found}
     known = {file.partition for file, state in states.items() if state != "new" and file.partition is not None}

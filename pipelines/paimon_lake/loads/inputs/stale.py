@@ -1,4 +1,4 @@
-"""Stale partitions: those of a table made from others whose inputs changed after they were loaded.
+"""Stale partitions of a table made from others: their inputs changed after they were loaded.
 
 An input of which a load reads only the rows of its partitions makes the partitions stale in which its rows changed; one
 that is read as a whole makes all of them stale. Where the changes are not known, because the snapshot that a load read
@@ -27,7 +27,7 @@ from paimon_lake.tables import open_lake
 def stale_now(settings: Settings, name: str) -> dict[str, str]:
     """Return the stale partitions of a table with the reason of each; {} for a table that was never loaded.
 
-    The key ``OTHERS`` stands for all other rows of the table. The answer is that of one moment: an input that changes
+    The key ``OTHERS`` stands for all other rows of the table. The answer describes one moment: an input that changes
     during the call may be seen before or after the change.
     """
     spec, catalog = settings.table(name), open_lake(settings)
@@ -66,7 +66,7 @@ def stale_partitions(
 
 
 def by_partition(spec: TableSpec) -> bool:
-    """Whether a load of some partitions reads only the rows of these partitions, of inputs that have partitions."""
+    """Whether a load of some partitions reads only the same partitions of inputs that have partitions."""
     reads_all = isinstance(spec.source, SqlSource) and spec.source.read in ("whole", "changes")
     return spec.partitions is not None and not reads_all
 
@@ -82,7 +82,7 @@ class _Look:
     known: dict[int, InputChanges | str]
 
     def stale(self, number: int, keys: Sequence[str] | None) -> dict[str, str]:
-        """Return the stale ones among the partitions of a load; None: those of a load of the whole table."""
+        """Return the stale ones among the partitions ``keys`` of a load; None: a load of the whole table."""
         base = self._base(number)
         changes = self._changes(base)
         if isinstance(changes, str):

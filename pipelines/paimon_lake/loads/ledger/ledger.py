@@ -188,7 +188,7 @@ def _read(table: Table, found: pa.Table) -> Ledger:
 
 
 def _ledger(table: str, events: Sequence[Event], oldest: int) -> Ledger:
-    """Return the ledger of these snapshots; ``oldest``: the first snapshot of the table that has not expired."""
+    """Return the ledger of the ``events``; ``oldest``: the first snapshot of the table that has not expired."""
     loads = only_loads(events)
     versions: dict[bytes, bytes] = {}
     contents: dict[bytes, bytes] = {}
@@ -202,7 +202,7 @@ def _ledger(table: str, events: Sequence[Event], oldest: int) -> Ledger:
         versions.update(files.versions)
         contents.update(files.contents)
         for key, number in load.keys(table).items():
-            keys.pop(key, None)  # the order is that of the newest load with the key
+            keys.pop(key, None)  # keys are in the order of their newest loads
             keys[key] = number
         inputs = load.inputs(table) or inputs
         input_loads += [one] if (one := load.input_load(table)) is not None else []

@@ -7,7 +7,7 @@ snapshot also says which table of rejects has the files: when that was dropped, 
 
 Rejects of older loads are deleted when their file is read again. The snapshot of the load names these files too, and
 ``publish_rejects`` deletes first: a process that dies between the two commits leaves the deletion to be repeated, which
-finds nothing. Between the two, a reader sees neither the old nor the new rejects of these files. Loads are published in
+finds nothing. Between the two, a reader sees neither the old nor the new rejects of the files. Loads are published in
 the order of their numbers, and a deletion concerns only rejects of older loads, so two processes may do it at once.
 """
 
@@ -169,7 +169,7 @@ def _publish(table: Table, rejects: Table, number: int, text: str) -> None:
     except InvalidRequest:
         if rejects.filter_committed(user, [number]):
             raise
-        # another process has committed these rejects and those of a later load
+        # another process has committed these rejects and the rejects of a later load
 
 
 def _identity(table: Table) -> str:
