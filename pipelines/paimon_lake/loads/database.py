@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 
 from paimon_lake.declarations.sources import DatabaseSource
 from paimon_lake.loads.ledger.load_snapshot import KEY, WATERMARK
-from paimon_lake.loads.replacement import replacement
 from paimon_lake.loads.row_shape import RowShape, shape_of
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad
 from paimon_lake.loads.write_tasks import ReadPart, Written, write_parts
@@ -76,7 +75,7 @@ class DatabaseLoads:
         with database.connected() as connection:
             read = self._read(step, database, connection)
             if not source.watermark:
-                everything = replacement(step, None)
+                everything = step.replacement(None)
                 return PlannedLoad(lambda: self._write(step, read), entries, {}, everything, rejects_of=[database.name])
             column = found_column(database.name, connection.schema().names, source.watermark)
             low = self._loaded(step, column, database)
@@ -90,7 +89,7 @@ class DatabaseLoads:
         told["watermark"] = high.value
         entries[WATERMARK] = json.dumps({**high.to_json(), **self._origin(database)})
         again = [database.name] if step.reload else ()
-        return PlannedLoad(lambda: self._write(step, read), entries, told, replacement(step, None), rejects_of=again)
+        return PlannedLoad(lambda: self._write(step, read), entries, told, step.replacement(None), rejects_of=again)
 
     def _read(self, step: LoadStep, database: Database, connection: Connection) -> _Read:
         shape, found = shape_of(step.spec, self._source, step.table), connection.schema()

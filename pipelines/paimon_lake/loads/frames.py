@@ -36,7 +36,6 @@ from paimon_lake.loads.ledger.load_snapshot import INPUTS, KEY
 from paimon_lake.loads.ledger.restore import lost_inputs
 from paimon_lake.loads.partition_keys import rows_of
 from paimon_lake.loads.rejected.reject_partitions import ReadAgain, RejectPartitions
-from paimon_lake.loads.replacement import replacement
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad
 from paimon_lake.loads.write_tasks import Written, write_frame
 from paimon_lake.protocol import KIND, PipelineError
@@ -168,7 +167,7 @@ def _plan(
         write,
         {KEY: key, INPUTS: json.dumps(positions), STALE: json.dumps(by_reason(left))},
         {f"input_{name}": f"snapshot {number}" for name, (number, _) in positions.items()},
-        replacement(step, step.partitions),
+        step.replacement(step.partitions),
         inputs,
         left_out=lost_inputs(inputs),
         rejects_of=_rejects_of(step),

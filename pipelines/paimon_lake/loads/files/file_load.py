@@ -24,7 +24,6 @@ from paimon_lake.loads.ledger.load_properties import PARTITION_COUNT
 from paimon_lake.loads.ledger.load_snapshot import CARRIED, CONTENTS, FILES, STEP, TOTAL
 from paimon_lake.loads.ledger.loaded_files import MOST_FILES, LoadedFiles, path_digest
 from paimon_lake.loads.ledger.restore import files_again, left_lost
-from paimon_lake.loads.replacement import replacement
 from paimon_lake.loads.row_shape import shape_of
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad
 from paimon_lake.loads.write_tasks import Written, write_parts
@@ -84,7 +83,7 @@ class FileLoads:
             lambda: self._write(step, plan.files, entries, contents),
             {FILES: entries.to_text(), TOTAL: str(total), **counted},
             plan.details,
-            replacement(step, step.partitions or partitions),
+            step.replacement(step.partitions or partitions),
             rejects_of={file.path for file in plan.files},
             left_out=(
                 *_left_out(step.spec, plan),
