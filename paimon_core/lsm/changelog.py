@@ -32,7 +32,7 @@ class Merged:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RowComparison:
     """Merges rows with ``engine`` and compares them with the rows before; ``columns`` are the columns of the result.
 
     A row counts as changed when it differs in the columns ``compared``. ``compared`` None: every row that is written

@@ -12,10 +12,10 @@ from paimon_dagster.metadata import materialized, retries, run_properties
 from paimon_dagster.partitions import mapping, partitions_of_run
 from paimon_dagster.resources import LakeResource, SparkResource
 from paimon_dagster.translator import PLAIN, PaimonTranslator
+from paimon_lake.check_result import CheckResult
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.agreement import inputs_of
 from paimon_lake.declarations.sources import DatabaseSource, FilesSource
-from paimon_lake.finding import Finding
 from paimon_lake.protocol import AuditFailed, PipelineError, StepResult
 from paimon_lake.session import Spark
 
@@ -45,16 +45,16 @@ def table_asset(settings: Settings, spec: TableSpec, translator: PaimonTranslato
         context: dg.AssetExecutionContext, config: LoadConfig, lake: LakeResource, spark: SparkResource
     ) -> Iterator[dg.AssetCheckEvaluation | dg.MaterializeResult[Any]]:
         keys = partitions_of_run(context)
-        findings: list[Finding] = []
+        check_results: list[CheckResult] = []
 
         def step() -> StepResult:
-            return _load(context, lake.settings, spark.session, spec, keys, config.reload, findings)
+            return _load(context, lake.settings, spark.session, spec, keys, config.reload, check_results)
 
         try:
             done = materialized(context, step, lambda r: lineage_metadata(context, lake.settings, spec, translator, r))
         finally:
             # Yielded, because what a step only logs is lost when it fails.
-            yield from [check_evaluation(finding, key) for finding in findings]
+            yield from [check_evaluation(result, key) for result in check_results]
         yield done
 
     return load
@@ -67,7 +67,7 @@ def _load(
     spec: TableSpec,
     keys: Sequence[str] | None,
     reload: bool,
-    findings: list[Finding],
+    check_results: list[CheckResult],
 ) -> StepResult:
     """Load the table and add the results of the checks that ran inside the load, also when one of them stopped it."""
     from paimon_lake.loads.load import load_table
@@ -76,9 +76,9 @@ def _load(
     try:
         result = load_table(spark, settings, spec.name, keys, run_key=key, reload=reload, properties=properties)
     except AuditFailed as error:
-        findings += error.findings
+        check_results += error.check_results
         raise
-    findings += result.findings
+    check_results += result.check_results
     return result
 
 

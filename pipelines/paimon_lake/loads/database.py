@@ -18,7 +18,7 @@ from paimon_lake.declarations.sources import DatabaseSource
 from paimon_lake.loads.ledger.load_snapshot import KEY, WATERMARK
 from paimon_lake.loads.row_shape import RowShape, shape_of
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad
-from paimon_lake.loads.write_tasks import ReadPart, Written, write_parts
+from paimon_lake.loads.write_tasks import ReadPart, WriteResult, write_parts
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.database import Connection, Database, open_database
 from paimon_lake.sources.database_rows import DatabaseRows, found_column, postgresql_type, rows_of_database
@@ -132,7 +132,7 @@ class DatabaseLoads:
             )
         return mark
 
-    def _write(self, step: LoadStep, read: _Read) -> Written:
+    def _write(self, step: LoadStep, read: _Read) -> WriteResult:
         session = step.spark()
         with contextlib.ExitStack() as opened:
             conditions, snapshot = [""], None

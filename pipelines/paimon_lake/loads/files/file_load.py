@@ -26,7 +26,7 @@ from paimon_lake.loads.ledger.loaded_files import MOST_FILES, LoadedFiles, path_
 from paimon_lake.loads.ledger.restore import files_again, left_lost
 from paimon_lake.loads.row_shape import shape_of
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad
-from paimon_lake.loads.write_tasks import Written, write_parts
+from paimon_lake.loads.write_tasks import WriteResult, write_parts
 from paimon_lake.protocol import PipelineError, some
 from paimon_lake.sources.files.listing import SourceFile
 from paimon_lake.sources.files.reading import read_split
@@ -109,7 +109,7 @@ class FileLoads:
 
     def _write(
         self, step: LoadStep, files: Sequence[SourceFile], entries: LoadedFiles, contents: Mapping[str, bytes]
-    ) -> Written:
+    ) -> WriteResult:
         source, session = self._source, step.spark()
         kind = file_kind(source)
         shape = shape_of(step.spec, source, step.table)

@@ -54,12 +54,12 @@ def stale_partitions(
     for key, number in state.owners.items():
         groups.setdefault(number, []).append(key)
     for name, table in inputs.items():
-        look = _Look(settings.table(name), spec, table, loads, {})
+        one = _InputState(settings.table(name), spec, table, loads, {})
         for number, keys in groups.items():
-            for key, why in look.stale(number, keys).items():
+            for key, why in one.stale(number, keys).items():
                 found.setdefault(key, why)
         if state.whole is not None:
-            for key, why in look.stale(state.whole, None).items():
+            for key, why in one.stale(state.whole, None).items():
                 if key not in state.owners:
                     found.setdefault(key, why)
     return found
@@ -72,7 +72,7 @@ def by_partition(spec: TableSpec) -> bool:
 
 
 @dataclass(frozen=True)
-class _Look:
+class _InputState:
     """One input of a table, and what was found of its changes."""
 
     given: TableSpec

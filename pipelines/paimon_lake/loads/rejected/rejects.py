@@ -32,7 +32,7 @@ from paimon_lake.loads.ledger.load_properties import load_user
 from paimon_lake.loads.ledger.load_snapshot import LoadSnapshot, loads_of
 from paimon_lake.loads.ledger.loaded_files import digest
 from paimon_lake.loads.rejected.reject_rows import ADDED, REJECT_ROWS
-from paimon_lake.loads.write_tasks import Written
+from paimon_lake.loads.write_tasks import WriteResult
 from paimon_lake.protocol import AuditFailed, PipelineError
 from paimon_lake.sources.files.rejects import REJECTS
 from paimon_lake.tables import open_lake
@@ -133,7 +133,7 @@ def newest_number(rejects: Table, table: str) -> int:
     return max((load.number for load in loads_of(rejects, table)), default=0)
 
 
-def check_share(table: Table, spec: TableSpec, written: Written) -> None:
+def check_share(table: Table, spec: TableSpec, written: WriteResult) -> None:
     """Raise AuditFailed, and delete the files of the load, when more rows were rejected than the declaration allows."""
     if written.rows_rejected > spec.rejects.max_share * written.rows_read:
         abort(written.messages, table.context)
