@@ -30,7 +30,7 @@ class TickResult:
     message: str = ""
     """What the sensor logs about the table; empty when there is nothing to say."""
     state: str | None = None
-    """A digest of the files and the snapshot: while it stays the same, nothing is to do. None: check at the next tick."""
+    """A digest of the files and the snapshot: while it stays the same, nothing is to do. None: check again."""
     requests: tuple[dg.RunRequest, ...] = ()
     added: tuple[str, ...] = ()
     """The dynamic partitions to add."""

@@ -2,7 +2,7 @@
 
 A tick lists the files of every table, which costs no more than the directories that its path can match. The ledger of a
 table is read only when its listing or its snapshot differs from the tick before; the cursor has a digest of both. While
-a load of the table is queued or running, nothing is requested, and the next tick results again.
+a load of the table is queued or running, nothing is requested, and the next tick checks again.
 """
 
 import json
@@ -95,7 +95,7 @@ def _tick(
     translator: PaimonTranslator,
     room: int,
 ) -> TickResult:
-    """Return what is to do for one table; an error of its files or metadata becomes its message and stops no other table."""
+    """Return what is to do for one table; an error of its files or metadata is its message and stops no other table."""
     spec, catalog = settings.table(name), open_lake(settings)
     unknown = replace(before, state=None, requests=(), added=())
     try:
