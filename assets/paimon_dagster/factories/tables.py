@@ -32,14 +32,14 @@ class LoadConfig(dg.Config):
 def table_asset(settings: Settings, spec: TableSpec, translator: PaimonTranslator = PLAIN) -> dg.AssetsDefinition:
     """Return the asset of a declared table with a source; raises SettingsError for inputs that cannot be mapped."""
     deps, key = dependencies(settings, spec, translator), translator.asset_key(spec)
-    said = translator.asset_spec(settings, spec).replace_attributes(deps=deps)
+    asset_spec = translator.asset_spec(settings, spec).replace_attributes(deps=deps)
 
     @dg.multi_asset(
-        name="__".join(said.key.path),
-        specs=[said],
+        name="__".join(asset_spec.key.path),
+        specs=[asset_spec],
         pool=translator.pool(spec, "write"),
         retry_policy=retries(settings),
-        backfill_policy=dg.BackfillPolicy.multi_run(spec.backfill_per_run) if said.partitions_def else None,
+        backfill_policy=dg.BackfillPolicy.multi_run(spec.backfill_per_run) if asset_spec.partitions_def else None,
     )
     def load(
         context: dg.AssetExecutionContext, config: LoadConfig, lake: LakeResource, spark: SparkResource

@@ -235,7 +235,7 @@ def _naming(step: LoadStep) -> Iterator[None]:
     try:
         yield
     except PipelineError as error:
-        said = str(error)
+        message = str(error)
     else:
         return
-    raise PipelineError(said if said.startswith(f"{step.spec.name}:") else f"{step.spec.name}: {said}")
+    raise PipelineError(message if message.startswith(f"{step.spec.name}:") else f"{step.spec.name}: {message}")

@@ -196,7 +196,7 @@ def _load(
 ) -> tuple[Snapshot, WriteResult, tuple[CheckResult, ...]]:
     spec = step.spec
     written = plan.write()
-    said = {
+    commit_properties = {
         STEP: f"load {spec.name}",
         ROWS_READ: str(written.rows_read),
         ROWS_WRITTEN: str(written.rows_written),
@@ -214,7 +214,9 @@ def _load(
     audit = _audit(step, plan.inputs, check_results)
     try:
         check_share(step.table, spec, written)
-        snapshot = commit_load(step.table, written.messages, LoadCommit(step.number, said, plan.replace, audit))
+        snapshot = commit_load(
+            step.table, written.messages, LoadCommit(step.number, commit_properties, plan.replace, audit)
+        )
     except (AuditFailed, CommitConflict, NumberTaken, InvalidRequest) as error:
         abort(written.rejects, step.rejects.context)
         if isinstance(error, CommitConflict) and "committed" not in error.facts:

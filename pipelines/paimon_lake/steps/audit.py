@@ -79,8 +79,8 @@ def audit_stale(settings: Settings, name: str) -> CheckResult:
         stale = stale_now(settings, name)
     except PipelineError as error:  # a damaged entry of a load
         return CheckResult("stale", name, 1, f"is not known: {error}", severity="warn")
-    said = f"{stale_text(stale)}; load them again" if stale else "no input changed since the loads"
-    return CheckResult("stale", name, len(stale), said, severity="warn")
+    sentence = f"{stale_text(stale)}; load them again" if stale else "no input changed since the loads"
+    return CheckResult("stale", name, len(stale), sentence, severity="warn")
 
 
 def audits_of(spec: TableSpec) -> tuple[str, ...]:

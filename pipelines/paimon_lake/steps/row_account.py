@@ -55,9 +55,9 @@ def account_of(table: Table) -> Account:
 
 def _unequal(row: Mapping[str, Any], table: Table) -> str:
     """Return a sentence when a load that adds rows did not add those that it says; "" otherwise."""
-    said = dict(row["properties"] or ())
+    properties = dict(row["properties"] or ())
     unsaid = "" if table.schema.primary_keys else "0"  # loads of old versions do not say how many rows they merged
-    counts = [said.get(ROWS_WRITTEN, ""), said.get(ROWS_MERGED, unsaid)]
+    counts = [properties.get(ROWS_WRITTEN, ""), properties.get(ROWS_MERGED, unsaid)]
     if row["commit_kind"] != "APPEND" or not all(text.isascii() and text.isdigit() for text in counts):
         return ""
     written, merged = map(int, counts)

@@ -196,15 +196,15 @@ def _gone(step: LoadStep, listed: Sequence[SourceFile]) -> list[str]:
     if not step.reload or step.partitions is not None:
         return []
     gone = len(step.ledger.files.versions.keys() - {path_digest(file.ledger_name) for file in listed})
-    said = "of earlier loads not in the source any more: the table has no rows of them now"
-    return [f"{many(gone, 'file')} {said}"] if gone else []
+    sentence = "of earlier loads not in the source any more: the table has no rows of them now"
+    return [f"{many(gone, 'file')} {sentence}"] if gone else []
 
 
 def _stays(plan: FilePlan) -> list[str]:
     """Say that rows of older versions of files that are read are not removed: the table does not know their file."""
     changed = [file.path for file in plan.changed if file in set(plan.files)]
-    said = "rows that only their older versions have stay in the table"
-    return [f"{len(changed)} changed loaded ({some(changed)}): {said}"] if changed else []
+    sentence = "rows that only their older versions have stay in the table"
+    return [f"{len(changed)} changed loaded ({some(changed)}): {sentence}"] if changed else []
 
 
 def _parallelism(session: SparkSession) -> int:

@@ -66,14 +66,14 @@ def split_files(
 
     Without ``now``, the last ones are among the first. A file whose path names no partition is among the first.
     """
-    said = spec.partitions
+    partitions = spec.partitions
     kept, outside, early = [], list[SourceFile](), list[SourceFile]()
     for file in found:
-        if said is None or file.partition is None:
+        if partitions is None or file.partition is None:
             kept.append(file)
-        elif is_outside(said, file.partition, spec.name):
+        elif is_outside(partitions, file.partition, spec.name):
             outside.append(file)
-        elif now is not None and is_later(said, file.partition, spec.name, now):
+        elif now is not None and is_later(partitions, file.partition, spec.name, now):
             early.append(file)
         else:
             kept.append(file)

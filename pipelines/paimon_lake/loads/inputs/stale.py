@@ -105,8 +105,8 @@ class _InputState:
     @property
     def _column(self) -> str:
         """The column of the input that gives the partition of a row; empty when all of its rows are read."""
-        said = self.given.partitions
-        return said.column if said is not None and by_partition(self.spec) else ""
+        partitions = self.given.partitions
+        return partitions.column if partitions is not None and by_partition(self.spec) else ""
 
     def _base(self, number: int) -> int:
         """Return the load since which changes of the partitions of a load count.

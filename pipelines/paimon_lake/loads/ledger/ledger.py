@@ -207,8 +207,8 @@ def _ledger(table: str, events: Sequence[Event], oldest: int) -> Ledger:
         inputs = load.inputs(table) or inputs
         input_loads += [one] if (one := load.input_load(table)) is not None else []
         watermark = load.json(WATERMARK, table) if WATERMARK in load.properties else watermark
-        said = load.total(table)
-        total = total if said is None else said
+        recorded = load.total(table)
+        total = total if recorded is None else recorded
     # a later load by an older program names a version without its content
     known = {path: found for path, found in contents.items() if found[:VERSION_BYTES] == versions.get(path)}
     files, lost = LoadedFiles(versions, known), _lost(table, events, oldest)

@@ -154,8 +154,8 @@ def _delete_replaced(table: Table, rejects: Table, load: LoadSnapshot) -> None:
     older = (col("load") < load.number) | col("load").is_null()
     files = [file for file in _files_of(rejects, older) if digest(file, _FILE) in digests] if digests else []
     if files:
-        said = {"pipeline.step": f"rejects of {table.name} that load {load.number} replaces"}
-        rejects.delete(older & col("file").is_in(files), properties=said)
+        properties = {"pipeline.step": f"rejects of {table.name} that load {load.number} replaces"}
+        rejects.delete(older & col("file").is_in(files), properties=properties)
 
 
 def _publish(table: Table, rejects: Table, number: int, text: str) -> None:
