@@ -1,4 +1,4 @@
-"""The system tables of a catalog: all tables, all partitions, the options of all tables and those of the catalog.
+"""The system tables of a catalog: all tables, all partitions, the options of all tables, the catalog's own options.
 
 They read every table one after the other. A table that is dropped meanwhile is left out; one that this library cannot
 read has a row with its name and nulls.

@@ -158,8 +158,8 @@ def _check(path: Path, version: str) -> None:
     java = str(_java())
     plain = subprocess.run([java, "-version"], capture_output=True, check=False)
     with_archive = subprocess.run([java, *_options(path, version), "-version"], capture_output=True, check=False)
-    said = [(one.returncode, one.stdout, len(one.stderr.splitlines())) for one in (plain, with_archive)]
-    if said[0] != said[1]:
+    outputs = [(one.returncode, one.stdout, len(one.stderr.splitlines())) for one in (plain, with_archive)]
+    if outputs[0] != outputs[1]:
         raise ArchiveFailed(f"{java} does not accept an archive quietly")
 
 

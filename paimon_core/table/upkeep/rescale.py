@@ -4,7 +4,7 @@ Each bucket is read as a full compaction reads it: the rows of a key are merged,
 applied, and level 0 counts also where readers do not see it yet. The rows are then hashed again. With a primary key,
 the new files of a bucket are one sorted run at the last level, so that no row waits for a compaction.
 
-Memory is that of one bucket reader and of ``write-buffer-size``; more rows of a partition wait on local disk.
+Memory holds one bucket reader and ``write-buffer-size`` bytes; more rows of a partition wait on local disk.
 """
 
 from __future__ import annotations

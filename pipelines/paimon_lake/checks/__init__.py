@@ -3,14 +3,14 @@
 Other packages import from here.
 """
 
+from paimon_lake.check_result import CheckResult, Severity
 from paimon_lake.checks.context import CheckContext, LoadRecord, load_records
 from paimon_lake.checks.problems import problems
 from paimon_lake.checks.run import run_check, run_checks
-from paimon_lake.finding import Finding, Severity
 
 __all__ = [
     "CheckContext",
-    "Finding",
+    "CheckResult",
     "LoadRecord",
     "Severity",
     "load_records",

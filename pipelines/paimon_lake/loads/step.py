@@ -14,7 +14,7 @@ from paimon_lake.loads.ledger.ledger import Ledger
 from paimon_lake.loads.partition_keys import rows_of
 from paimon_lake.loads.rejected.reject_rows import Stamp
 from paimon_lake.loads.replacement import Replace
-from paimon_lake.loads.write_tasks import Written
+from paimon_lake.loads.write_tasks import WriteResult
 from paimon_lake.session import Spark
 
 
@@ -83,7 +83,7 @@ class LoadStep:
 class PlannedLoad:
     """What one load will do; nothing is read before ``write`` is called."""
 
-    write: Callable[[], Written]
+    write: Callable[[], WriteResult]
     entries: Mapping[str, str] = field(default_factory=dict)
     """The properties of the snapshot that the ledger reads."""
     details: Mapping[str, str | int | float] = field(default_factory=dict)
