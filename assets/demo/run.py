@@ -86,7 +86,7 @@ def compact_by_hand(demo: Demo) -> None:
         if len(keys) == 1 and keys[0].type.root in STRING_ROOTS:
             texts = [next(iter(p.values())) for p in table.inspect.partitions()["partition_values"].to_pylist()]
             named[name] = [text for text in texts if text]
-            most[name] = table.inspect.files().num_rows
+            most[name] = table.system("files", ["level"]).count()
     name = max((name for name in named if named[name]), key=lambda name: most[name], default="")
     if name:
         value, spec = named[name][0], demo.settings.table(name)

@@ -1,7 +1,8 @@
 """Aggregate functions: how the values of one column in the rows of one key become one value (format 9.5 to 9.7).
 
 `function_choice` creates a function by its name. Each function handles retracts itself. `integers`, `decimals` and
-`floats` contain sum and product for the types of their names. `column_rules` checks which columns and options a function accepts.
+`floats` contain sum and product for the types of their names. `column_rules` checks which columns and options a
+function accepts.
 
 Core types and functions:
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import TypeVar
 
+from paimon_core.compact import compaction
 from paimon_core.errors import AfterCommitFailed, PaimonError
 from paimon_core.maintain.expiry.configured import expire_due
 from paimon_core.maintain.tags.automatic import create_and_expire_tags
@@ -17,7 +18,6 @@ from paimon_core.metadata import clock
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table.commit_request import CommitRequest
-from paimon_core.table.upkeep import compaction
 
 _LOG = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -76,8 +76,8 @@ def maintain(
 def _compact_and_expire(
     context: TableContext, written: Collection[tuple[bytes, int]], committed: list[Snapshot]
 ) -> None:
-    compacted = compaction.compact(context, CommitRequest.of(context, None, None, None), written=written)
-    committed += filter(None, [compacted])
+    author = CommitRequest.of(context, None, None, None).author()
+    committed += compaction.compact(context, author, written=written).snapshots[-1:]
     expire_due(context, clock.now_millis(), committed)
 
 

@@ -27,7 +27,7 @@ def sweep(spark: Spark, settings: Settings, name: str, *, dry_run: bool = False)
     before = state_of(table)
     keep, maintenance = settings.table(name).retention, table.maintenance
     older_than = datetime.timedelta(hours=keep.orphans_older_than_hours)
-    by_spark = len(before.files) >= keep.spark_from_files
+    by_spark = before.files >= keep.spark_from_files
     plan = (
         plan_orphan_removal_spark(spark(), table, older_than=older_than)
         if by_spark
