@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from paimon_core.errors import PaimonError
+from paimon_core.errors import PaimonError, advised
 from pipelines.lake import Settings
 from pipelines.lake.order import in_order
 from pipelines.load.stale import stale_now
@@ -74,7 +74,7 @@ def _view_or_problem(settings: Settings, name: str) -> TableView:
     try:
         return view(settings, name)
     except PaimonError as error:
-        return TableView(name, None, 0, None, {}, (), problem=f"{error.kind}: {error}")
+        return TableView(name, None, 0, None, {}, (), problem=f"{error.kind}: {advised(error, name)}")
 
 
 def view(settings: Settings, name: str) -> TableView:
