@@ -18,8 +18,7 @@ import pyarrow as pa
 
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.commit.read_set import Reads
-from paimon_core.commit.retry import tries
-from paimon_core.errors import CommitConflict, CorruptTable, InvalidRequest, ReadOutdated
+from paimon_core.errors import CorruptTable, InvalidRequest, ReadOutdated
 from paimon_core.lsm.key_order import key_order
 from paimon_core.lsm.levels import Levels, num_levels
 from paimon_core.lsm.merge_order import MergeOrder
@@ -28,16 +27,16 @@ from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.metadata.latest_snapshot import is_missing, read_latest
+from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.metadata.table_identity import refreshed
 from paimon_core.plan.live_files import refuse_unread
 from paimon_core.plan.partitions import matching_partitions
 from paimon_core.predicate import Where
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.schema import VALUE_KIND
-from paimon_core.table.commit_request import CommitRequest
+from paimon_core.table.commit_request import CommitRequest, Committed
+from paimon_core.table.repeat import Found, repeat_when_outdated
 from paimon_core.table.upkeep import compaction
 from paimon_core.table_indexes.bucket_vectors import Indexes, index_files_by_bucket, vectors_in
 from paimon_core.write.table_writer import TableWriter
@@ -58,43 +57,26 @@ class _Bucket:
 _Partitions = Mapping[bytes, Sequence[_Bucket]]
 
 
-def rescale(
-    request: CommitRequest, buckets: int | None = None, where: Where | None = None
-) -> tuple[Snapshot | None, set[tuple[bytes, int]]]:
-    """Rewrite the partitions into ``buckets`` buckets in one commit; return its snapshot and the new buckets.
+def rescale(request: CommitRequest, buckets: int | None = None, where: Where | None = None) -> Committed | None:
+    """Rewrite the partitions into ``buckets`` buckets in one commit; behaves and raises as ``Table.rescale``."""
+    count = _count(request.context, buckets)
 
-    Behaves and raises as ``Table.rescale``.
-    """
-    context = request.context
-    count = _count(context, buckets)
-    outdated: CommitConflict | None = None
-    for _ in tries(context.options):
+    def read(context: TableContext) -> Found[_Partitions]:
         latest, partitions = read_latest(context.snapshots, partial(_to_rescale, context, count, where))
-        if not partitions:
-            return None, set()
         files = [f for found in partitions.values() for bucket in found for f in bucket.files]
-        if any(f.schema_id > context.schema.id for f in files):
-            context = refreshed(context)
-            continue
-        reads = Reads(latest, partitions.__contains__)
-        try:
-            if _awaits_changelog(context, partitions):
-                _compact(replace(request, context=context), where, partitions)
-                continue
-            messages = _rewritten(context, count, partitions)
-            target = Overwrite(partitions.__contains__, waiting=False)
-            snapshot = replace(request, context=context).commit_own(messages, target, reads=reads)
-            return snapshot, {(m.partition, m.bucket) for m in messages}
-        except CommitConflict as error:
-            own = not isinstance(error, ReadOutdated)
-            if own and ("attempts" in error.facts or context.snapshots.latest() == latest):
-                raise
-            outdated = error
-        except CorruptTable as error:  # another commit replaced the files, and an expiry deleted them
-            if not is_missing(error) or context.snapshots.latest() == latest:
-                raise
-            outdated = CommitConflict(f"table {context.name}: files were removed during the rescale: {error}")
-    raise outdated or CommitConflict(f"table {context.name}: its schema changed during each try", table=context.name)
+        return Found(Reads(latest, partitions.__contains__), files, partitions)
+
+    def rewrite(request: CommitRequest, found: Found[_Partitions]) -> Committed | None:
+        context, partitions = request.context, found.content
+        if not partitions:
+            return None
+        if _awaits_changelog(context, partitions):
+            _compact(request, where, partitions)
+            raise ReadOutdated(f"table {context.name}: the rescale has compacted the partitions, which changed them")
+        target = Overwrite(partitions.__contains__, waiting=False)
+        return request.complete(_rewritten(context, count, partitions), target, reads=found.reads)
+
+    return repeat_when_outdated(request, read, rewrite)
 
 
 def _count(context: TableContext, buckets: int | None) -> int:
