@@ -1,9 +1,10 @@
 """Exactly once: which snapshots a (user, identifier) has committed (format 14.5).
 
-The identifiers of a user ascend. So a search from the newest snapshot down ends at the first snapshot of the user with a
-lower identifier; for a new user it reads all snapshots. The result says up to which snapshot the history was searched:
-the next search continues there, and reads only the snapshots that were added since. A request searches before it writes
-files, and its commit before each attempt to publish: no snapshot is read twice, unless a rollback came in between.
+The identifiers of a user ascend. So a search from the newest snapshot down ends at the first part of the commit, or at
+a snapshot of the user with a lower identifier; for a new user it reads all snapshots. The result says up to which
+snapshot the history was searched: the next search reads only the snapshots that were added since. A request searches
+before it writes files, and its commit before each attempt to publish, so no snapshot is searched twice, unless the
+last one that was searched has expired or was rolled back in between.
 
 An orphaned snapshot (``snapshot_chain``) and all below it do not count. Expired snapshots are not found.
 """
@@ -58,12 +59,14 @@ def find_own(
     found: list[Snapshot] = []
     higher: Snapshot | None = None
     for snapshot in snapshots_of(context, user, latest, above=before.searched.id if before.searched else 0):
-        if snapshot.commit_identifier < identifier:
-            break
+        if snapshot.commit_identifier > identifier:
+            higher = higher or snapshot
+            continue
         if snapshot.commit_identifier == identifier:
             found.append(snapshot)
-        else:
-            higher = higher or snapshot
+            if snapshot.commit_kind is CommitKind.COMPACT:
+                continue  # the first part may be below
+        break
     return OwnSnapshots(latest, (*found, *before.found), higher or before.higher)
 
 

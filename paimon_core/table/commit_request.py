@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from paimon_core.commit.author import Author
 from paimon_core.commit.changes import changes_of
 from paimon_core.commit.committer import commit_changes
-from paimon_core.commit.exactly_once import NOTHING_SEARCHED, OwnSnapshots, check_ascending, find_own
+from paimon_core.commit.exactly_once import NOTHING_SEARCHED, OwnSnapshots, check_ascending, find_own, newest_of
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.commit.read_set import Reads
 from paimon_core.errors import CommitConflict, InvalidRequest, PaimonError, TableNotFound
@@ -117,6 +117,10 @@ class CommitRequest:
         self.own = find_own(self.context, self.user, self.identifier, self.context.snapshots.latest(), self.own)
         check_ascending(self.context, self.user, self.identifier, self.own)
         return self.own.found[0] if self.own.found else None
+
+    def newest(self) -> Snapshot | None:
+        """Return the newest snapshot of this user that has an identifier; None when there is none."""
+        return newest_of(self.context, self.user)
 
     def commit(
         self,

@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from paimon_core.commit.exactly_once import newest_of
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import InvalidRequest
 from paimon_core.metadata.commit_message import CommitMessage
@@ -102,5 +101,5 @@ def not_committed(context: TableContext, user: str, identifiers: Collection[int]
     """Return those ``identifiers`` that ``user`` has not committed; see ``Table.filter_committed``."""
     if not isinstance(identifiers, Collection) or any(type(i) is not int for i in identifiers):
         raise InvalidRequest(f"identifiers must be whole numbers, not {identifiers!r:.60}")
-    newest = newest_of(context, CommitRequest.of(context, user, None, None).user)
+    newest = CommitRequest.of(context, user, None, None).newest()
     return [i for i in identifiers if newest is None or i > newest.commit_identifier]

@@ -183,14 +183,10 @@ def test_other_names_are_missing_as_in_any_class(table):
 def test_what_a_view_returns_is_a_view_and_a_table_returns_tables(table):
     table.branches.create("side", tag="one")
     view = table.at(snapshot=1)
-    for of in (
-        view.branch("side"),
-        view.refresh(),
-        view.with_options({"read.allow.fullScan": True}),
-        view.at(snapshot=2),
-    ):
+    optioned = view.with_options({"read.allow.fullScan": True})
+    for of in (view.branch("side"), view.refresh(), optioned, view.at(snapshot=2)):
         assert type(of) is TableView
-    assert view.with_options({"read.allow.fullScan": True}).pinned == view.pinned
+    assert optioned.pinned == view.pinned
     assert (
         view.with_options({"scan.snapshot-id": 2}).pinned is view.refresh().pinned is view.branch("side").pinned is None
     )

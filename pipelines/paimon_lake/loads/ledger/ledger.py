@@ -174,7 +174,7 @@ def _first(found: pa.Table) -> int | None:
     return found["snapshot_id"][0].as_py() if found.num_rows else None
 
 
-def _read(table: Table, found: pa.Table) -> Ledger:
+def _read(table: TableView, found: pa.Table) -> Ledger:
     events, first = events_in(found, table.name), _first(found)
     loads, ledger = only_loads(events), _ledger(table.name, events, first or 1)
     known = len(ledger.files.versions)
