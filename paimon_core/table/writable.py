@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+from paimon_core.alter.merge_schema import MergeSchema
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.commit.read_set import Reads
 from paimon_core.errors import InvalidRequest
@@ -24,7 +25,7 @@ from paimon_core.table.rows.row_changes import Assignments
 from paimon_core.table.view import TableView
 from paimon_core.table.writes import write
 from paimon_core.table.writes.after_commit import failed_callbacks, maintain, raise_first
-from paimon_core.table.writes.merged_write import MergeSchema, open_writer
+from paimon_core.table.writes.merging_writer import open_writer
 from paimon_core.table.writes.overwrite_target import overwrite_target
 from paimon_core.table.writes.prepared import Prepared
 from paimon_core.write.table_writer import TableWriter

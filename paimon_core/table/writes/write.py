@@ -6,13 +6,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
+from paimon_core.alter.merge_schema import MergeSchema
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import InvalidRequest
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.predicate import Where, parse_where
 from paimon_core.table.commit_request import CommitRequest, Committed
-from paimon_core.table.writes.merged_write import MergeSchema, open_writer
+from paimon_core.table.writes.merging_writer import open_writer
 from paimon_core.table.writes.message_check import check_messages
 from paimon_core.table.writes.overwrite_target import overwrite_target
 from paimon_core.table.writes.prepared import Prepared, Settle, check_not_committed, prepare
