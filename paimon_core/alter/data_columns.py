@@ -36,7 +36,7 @@ def data_columns(data: pa.Schema, schema: TableSchema, skipped: Collection[str])
 
 
 def recognised(found: DataType, held: DataField | Child | None) -> DataType:
-    """Return the type of data as that of a column of the same form: a map as MULTISET, two binaries as VARIANT."""
+    """Return the type of data as the type of a column of the same form: a map as MULTISET, two binaries as VARIANT."""
     if held is None:
         return found
     kind = held.type

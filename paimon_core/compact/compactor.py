@@ -1,7 +1,7 @@
 """Compactor: runs one compaction of one bucket and returns a commit message (format 8.5).
 
 A task is a plain value that is created on the driver and can run in any process. Nothing is visible until its message
-is committed. Memory use is that of the bucket reader and one row group of the writer, whatever the size of the bucket.
+is committed. Memory holds the bucket reader's batches and one row group of the writer, whatever the size of the bucket.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from paimon_core.lsm.compaction.universal import CompactionUnit
 from paimon_core.lsm.key_order import key_order
 from paimon_core.lsm.merge import adds
 from paimon_core.lsm.merge_order import MergeOrder
-from paimon_core.metadata.abort import abort
+from paimon_core.metadata.abort import aborted_on_error
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
@@ -43,9 +43,9 @@ from paimon_core.table_indexes.vector_file import merged, read_vector
 def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:
     """Run ``task`` and return its message; on an error, every file that it has written is deleted.
 
-    Files of a newer schema than that of ``context`` are written with the table's latest schema, so that no column of
-    them is lost. Raises CommitConflict when a concurrent commit has removed its input files since it was planned and
-    expiry has deleted them.
+    When a file has a newer schema than ``context``, the output has the table's latest schema, so that no column is
+    lost. Raises CommitConflict when a concurrent commit has removed its input files since it was planned and expiry has
+    deleted them.
     """
     changelog: list[DataFile] = []
     marks: Marks = {}
@@ -82,7 +82,7 @@ def _with_indexes(context: TableContext, task: CompactionTask, message: CommitMe
 
     Files that were rewritten lose their vector, and the rows in ``marks`` are deleted.
     """
-    try:
+    with aborted_on_error([message], context):
         known = vectors_in(task.indexes)
         changed = {}
         for name, parts in marks.items():
@@ -91,9 +91,6 @@ def _with_indexes(context: TableContext, task: CompactionTask, message: CommitMe
         kept = {f.file_name for f in message.compact_after}
         gone = {f.file_name for f in message.compact_before} - kept
         added, deleted = replace_vectors(context, task.indexes, changed, gone)
-    except BaseException:
-        abort([message], context)
-        raise
     return replace(message, compact_new_indexes=added, compact_deleted_indexes=deleted)
 
 
@@ -111,11 +108,8 @@ def run_tasks(context: TableContext, tasks: Sequence[CompactionTask]) -> list[Co
         done.append(message := run_task(context, task))
         return message
 
-    try:
+    with aborted_on_error(done, context):
         return run_parallel(run, tasks)
-    except BaseException:
-        abort(done, context)
-        raise
 
 
 def _rewrite(

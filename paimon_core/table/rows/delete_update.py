@@ -15,7 +15,7 @@ from paimon_core.plan.plan_scan import ScanPlan
 from paimon_core.predicate import Predicate, Where, required_where
 from paimon_core.query.scan import new_scan
 from paimon_core.table.commit_request import CommitRequest, Committed
-from paimon_core.table.repeat import Found, repeat_when_outdated
+from paimon_core.table.rows.repeat import Found, repeat_when_outdated
 from paimon_core.table.rows.row_changes import (
     Assignments,
     changed_rows,

@@ -40,7 +40,7 @@ class MergingWriter(TableWriter):
     """
 
     def __init__(self, context: TableContext, rules: MergeRules, *, ignore_existing: bool = False) -> None:
-        """Create a writer; the arguments are those of ``TableWriter``."""
+        """Create a writer; the arguments have the same meaning as in ``TableWriter``."""
         super().__init__(context, ignore_existing=ignore_existing, live_keys=live_keys)
         self._rules = rules
         self._held: list[CommitMessage] = []
