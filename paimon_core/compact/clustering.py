@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
-from paimon_core.compact.pick import by_bucket, largest_first
+from paimon_core.compact.pick import largest_first, rewritable
 from paimon_core.compact.sort_order import SortOrder
 from paimon_core.compact.task import AppendUnit, CompactionTask
 from paimon_core.lsm.compaction.universal import CompactionUnit, UniversalCompaction
@@ -102,7 +102,7 @@ def cluster_tasks(
     Raises UnsupportedFeature as ``pick_tasks`` does, and InvalidRequest for ``clustering.columns``.
     """
     order, count = clustering_order(context), num_levels(context.options)
-    places = by_bucket(context, entries)
+    places = rewritable(context, entries)
     all_of = {place for place in places if matches is None or matches(place[0])}
     idle: set[tuple[bytes, int]] = set()
     if matches is not None and not context.has_buckets:

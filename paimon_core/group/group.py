@@ -47,6 +47,7 @@ from paimon_core.storage.paths import identifier
 from paimon_core.storage.storage import Storage
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.table import Table
+from paimon_core.table.view import TableView
 from paimon_core.table.writes.message_check import check_messages
 
 _TRIES = 20
@@ -101,8 +102,8 @@ class Group:
         numbers = self.store.numbers("version")
         return self.store.version(numbers[-1]) if numbers else None
 
-    def table(self, name: str, version: int | None = None) -> Table:
-        """Open a table at a version of the group (None: the newest).
+    def table(self, name: str, version: int | None = None) -> TableView:
+        """Return a view of a table at a version of the group (None: the newest).
 
         Raises NotFound for a missing version or table, InvalidRequest for a version that was withdrawn or whose tag is
         missing.

@@ -24,7 +24,7 @@ from paimon_core.spark.reference import TableReference
 from paimon_core.spark.tasks import run_tasks
 from paimon_core.spark.types import arrow_schema, spark_schema, to_spark
 from paimon_core.storage.fsspec_storage import FsspecStorage
-from paimon_core.table.table import Table
+from paimon_core.table.view import TableView
 from paimon_core.types import TIMESTAMP_ROOTS, DataType, TypeRoot
 
 _GLOB = re.compile(r"[\[\]{}*?\\]")
@@ -34,7 +34,7 @@ _NATIVE_COMPARISONS = 256
 
 def read_spark(
     spark: SparkSession,
-    table: Table,
+    table: TableView,
     columns: Sequence[str] | None = None,
     where: Where | None = None,
     *,
@@ -84,7 +84,7 @@ def _unchanged(context: TableContext) -> TableContext:
     return context
 
 
-def _is_native(split: Split, table: Table, needed: Sequence[DataField]) -> bool:
+def _is_native(split: Split, table: TableView, needed: Sequence[DataField]) -> bool:
     """Whether Spark's Parquet reader returns the same rows.
 
     This needs local Parquet files of the current schema that are not merged, without TIME and INT96 timestamp columns.
@@ -109,7 +109,7 @@ def _is_unsupported_natively(kind: DataType) -> bool:
 def _native(
     spark: SparkSession,
     splits: Sequence[Split],
-    table: Table,
+    table: TableView,
     columns: Sequence[str],
     needed: Sequence[str],
     where: Predicate | None,

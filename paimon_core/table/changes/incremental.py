@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from paimon_core.errors import InvalidRequest, TagNotFound, UnsupportedFeature
 from paimon_core.lsm.merge import adds
+from paimon_core.metadata.buckets import by_bucket
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.microseconds import in_microseconds
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
@@ -51,12 +52,10 @@ class WrittenScan(Scan):
         splits: list[Split] = []
         count = 0
         for snapshot in self.steps:
-            places: dict[tuple[bytes, int], list[ChangedFile]] = {}
-            for file in changed_files(self.context, snapshot, changelog=self.logged):
-                if keeps(file.partition):
-                    places.setdefault((file.partition, file.bucket), []).append(file)
-                    count += 1
-            splits += (split for place in places.values() for split in self._splits(snapshot, place))
+            changed = changed_files(self.context, snapshot, changelog=self.logged)
+            files = [file for file in changed if keeps(file.partition)]
+            count += len(files)
+            splits += (split for place in by_bucket(files).values() for split in self._splits(snapshot, place))
         counts = ScanCounts(files_total=count, files_selected=count)
         return ScanPlan(self.snapshot, self.context.schema, self.where, tuple(splits), counts)
 

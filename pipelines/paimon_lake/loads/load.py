@@ -238,7 +238,7 @@ def _partitions(step: LoadStep) -> dict[str, str]:
     return {PARTITIONS: json.dumps(step.partitions), PARTITION_COUNT: str(len(step.partitions))}
 
 
-def _audit(step: LoadStep, inputs: Mapping[str, Table], check_results: list[CheckResult]) -> Audit | None:
+def _audit(step: LoadStep, inputs: Mapping[str, TableView], check_results: list[CheckResult]) -> Audit | None:
     """Return the checks that must pass before the load is published, which add to ``check_results``; None without such.
 
     They see the inputs as the load has read them, so that a concurrent load of an input does not fail them.

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from paimon_core.table.table import Table
+from paimon_core.table.view import TableView
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.sources import SqlSource
 from paimon_lake.loads.ledger.ledger import Ledger
@@ -88,7 +89,7 @@ class PlannedLoad:
     """The properties of the snapshot that the ledger reads."""
     details: Mapping[str, str | int | float] = field(default_factory=dict)
     replace: Replace | None = None
-    inputs: Mapping[str, Table] = field(default_factory=dict)
+    inputs: Mapping[str, TableView] = field(default_factory=dict)
     """The inputs at the snapshots that are read, by name; checks that block the load see them so too."""
     rejects_of: Container[str] = ()
     """What the load reads, as the column ``file`` of rejects names it: older rejects of it are replaced."""

@@ -26,6 +26,7 @@ from paimon_core.errors import CommitConflict, InvalidRequest
 from paimon_core.metadata.commit_message import Position
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table.table import Table
+from paimon_core.table.view import TableView
 from paimon_lake.loads.inputs.input_loads import LOADED, InputLoad, LoadedPartitions
 from paimon_lake.loads.ledger.load_properties import load_user
 from paimon_lake.loads.ledger.load_snapshot import (
@@ -83,7 +84,7 @@ class Ledger:
         return {ALL: self.files.to_text(), TOTAL: entries.get(TOTAL, str(len(self.files.versions)))}
 
 
-def read_ledger(table: Table, *, accept_gaps: bool = False, found: pa.Table | None = None) -> Ledger:
+def read_ledger(table: TableView, *, accept_gaps: bool = False, found: pa.Table | None = None) -> Ledger:
     """Read the ledger from the snapshots of a table, with what is left when ``accept_gaps``.
 
     ``found`` are its snapshots, where the caller has just listed them.
@@ -173,7 +174,7 @@ def _first(found: pa.Table) -> int | None:
     return found["snapshot_id"][0].as_py() if found.num_rows else None
 
 
-def _read(table: Table, found: pa.Table) -> Ledger:
+def _read(table: TableView, found: pa.Table) -> Ledger:
     events, first = events_in(found, table.name), _first(found)
     loads, ledger = only_loads(events), _ledger(table.name, events, first or 1)
     known = len(ledger.files.versions)

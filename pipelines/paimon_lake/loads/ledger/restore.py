@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from paimon_core.table.table import Table
+from paimon_core.table.view import TableView
 from paimon_lake.checks.text import many
 from paimon_lake.declarations.sources import FilesSource
 from paimon_lake.loads.files.source_files import source_files
@@ -102,7 +102,7 @@ def left_lost(step: LoadStep, found: Sequence[SourceFile]) -> list[str]:
     return [f"{many(len(gone), 'file')} with lost rows not in the source any more: these rows stay lost"]
 
 
-def lost_inputs(inputs: Mapping[str, Table]) -> list[str]:
+def lost_inputs(inputs: Mapping[str, TableView]) -> list[str]:
     """Return a sentence about each input from which rows are lost, so that its rows are not complete."""
     found = {name: read_ledger(table, accept_gaps=True).lost for name, table in inputs.items()}
     return [f"its input {name} is not complete, {lost.sentence()}" for name, lost in found.items() if lost]
