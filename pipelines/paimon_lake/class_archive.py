@@ -72,7 +72,7 @@ def create_archive() -> Path:
 
 
 def main() -> int:
-    """Create the archive and say so in one line; return the exit code."""
+    """Create the archive and print one line; return the exit code."""
     try:
         path = create_archive()
     except Exception as error:  # sessions work without it

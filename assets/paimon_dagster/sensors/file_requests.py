@@ -51,7 +51,7 @@ def listed(settings: Settings, spec: TableSpec) -> list[SourceFile]:
 def planned(spec: TableSpec, found: Sequence[SourceFile], ledger: Ledger) -> FilePlan:
     """Return which of the files a load would read now.
 
-    A load that must fail for changed files is planned like one that loads them, so that its run says so.
+    A load that must fail for changed files is planned as if it loaded them, so that its run reports the error.
     """
     from paimon_lake.loads.files.file_plan import plan_files
 

@@ -204,7 +204,7 @@ def _consumers(context: TableContext, damage: Damage) -> None:
 
 
 def _schemas(context: TableContext, damage: Damage, tags: Sequence[Tag]) -> None:
-    """Find the schemas above the newest readable one that nothing readable needs; advise for the others."""
+    """Find the schemas above the newest readable one that nothing readable needs; give advice for the needed ones."""
     listed = _numbered(context, context.paths.schema_directory, "schema-")
     problems = {}
     for schema_id in listed:

@@ -239,7 +239,8 @@ def _partitions(step: LoadStep) -> dict[str, str]:
 
 
 def _audit(step: LoadStep, inputs: Mapping[str, Table], check_results: list[CheckResult]) -> Audit | None:
-    """Return the checks that must pass before the load is published, which add to ``check_results``; None without such.
+    """Return the checks that must pass before the load is published, which add to ``check_results``; None without such
+    checks.
 
     They see the inputs as the load has read them, so that a concurrent load of an input does not fail them.
     """

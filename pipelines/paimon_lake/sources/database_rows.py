@@ -192,7 +192,7 @@ def _with_text(column: pa.Array, bad: np.ndarray | None) -> pa.Array:
 def _of_sqlite(
     types: pa.Array, texts: pa.Array, kind: DataType
 ) -> tuple[pa.Array, pa.Array, np.ndarray | None, np.ndarray | None]:
-    """Return a column as texts to show, its values, and the rows of the wrong kind and those that do not fit."""
+    """Return a column as texts to show, its values, the rows of the wrong kind, and the rows that do not fit."""
     blob, null = pc.equal(types, "blob"), pc.equal(types, "null")
     utf8 = cast_or_null(texts.cast(pa.binary()), pa.string())
     texts = pc.if_else(null, pa.scalar(None, pa.string()), utf8)

@@ -1,4 +1,4 @@
-"""Which files a load reads: new ones, and those that arrived late or changed, as the declaration says."""
+"""Which files a load reads: new files, and late or changed files, as the declaration says."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def advice(spec: TableSpec) -> str:
 
 @dataclass(frozen=True)
 class FilePlan:
-    """The files to load, in the order of their paths, and what is told about the others."""
+    """The files to load, in the order of their paths, and what the result of the load says about other files."""
 
     files: tuple[SourceFile, ...]
     late: tuple[SourceFile, ...] = ()
@@ -37,13 +37,13 @@ class FilePlan:
     early: tuple[SourceFile, ...] = ()
     """Files that are left out because their partition does not exist yet, such as the partition of the current day."""
     again: tuple[SourceFile, ...] = ()
-    """Files among those to load that were loaded before, and whose rows are lost or were followed by lost ones."""
+    """Files to load that were loaded before: their rows are lost, or lost files were loaded before them."""
     same: tuple[SourceFile, ...] = ()
     """Files among the loaded ones that were written again with the same content."""
 
     @property
     def details(self) -> dict[str, str | int | float]:
-        """What the result of the load tells about its files."""
+        """What the result of the load says about its files."""
         told: dict[str, str | int | float] = {"files_read": len(self.files), "files_loaded_before": self.loaded}
         for name, files in (
             ("late_files", self.late),
@@ -90,7 +90,8 @@ def plan_files(
     again: Collection[SourceFile] = (),
     same: Collection[SourceFile] = (),
 ) -> FilePlan:
-    """Return the files that a load of the table reads; ``reload``: all that were found; ``again``: at least these.
+    """Return the files that a load of the table reads; ``reload``: all that were found; ``again``: files that are read
+    in any case.
 
     The files in ``same`` have another version than that which was loaded, and the same content.
 

@@ -111,10 +111,10 @@ def loads_after(number: int, table: Table, found: pa.Table) -> Ledger:
 def carry_on(table: Table, expiring: Collection[int], *, begin: bool = False) -> Snapshot | None:
     """Commit an empty snapshot with all entries, if the snapshots in ``expiring`` have entries that no other has.
 
-    ``begin``: also if the table was never loaded and its first snapshot expires, so that the history still says so.
-    Returns None when there is no need. A gap is carried on as a gap. A load that commits at the same time may take the
-    number first; then the entries are read again. Raises CommitConflict when that happens several times, PipelineError
-    when entries are damaged, or when the table's options allow no empty snapshot.
+    ``begin``: also do it if the table was never loaded and its first snapshot expires, so that the history still shows
+    this. Returns None when there is no need. A gap is carried on as a gap. A load that commits at the same time may
+    take the number first; then the entries are read again. Raises CommitConflict when that happens several times,
+    PipelineError when entries are damaged, or when the table's options allow no empty snapshot.
     """
     return _carry(table, lambda number: number not in expiring, begin)
 

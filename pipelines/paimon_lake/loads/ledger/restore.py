@@ -1,7 +1,7 @@
 """Restore: which loads may run, and what they read, while rows of earlier loads are lost.
 
 A load of the whole table reads the lost source files again where that gives the same rows as before: into a table whose
-rows replace those with the same key, together with all files that were loaded after them, and into replaced partitions.
+rows replace rows with the same key, together with all files that were loaded after them, and into replaced partitions.
 A load of the whole table with ``reload`` makes up for everything. Every other load is refused.
 """
 
@@ -41,7 +41,7 @@ def check_lost(step: LoadStep) -> None:
 
 
 def files_again(step: LoadStep, found: Sequence[SourceFile], planned: Sequence[SourceFile]) -> list[SourceFile]:
-    """Return the files to load again because rows are lost; ``planned``: those that the load reads in any case.
+    """Return the files to load again because rows are lost; ``planned``: files that the load reads in any case.
 
     Raises PipelineError when files are not in the source any more, or when the order of the paths, in which rows win,
     differs from the order of the loads.

@@ -227,7 +227,7 @@ def _normal(text: str, root: str, is_absolute: bool, components: list[list[Atom]
     """Return the components without ``.`` and ``..``, except ``..`` at the start of a relative path.
 
     Raises PipelineError for ``..`` after a component with a wildcard or a place, and for both in an object store, where
-    they are names like others.
+    they are ordinary names.
     """
     kept: list[tuple[Atom, ...]] = []
     for component in map(tuple, components):
