@@ -135,7 +135,7 @@ class TableWriter:
         return self._context.schema.fields
 
     def _write(self, table: pa.Table, codes: pa.Array | None, first_row: int) -> None:
-        """Add the rows of one table of the data, without a column of kinds that the table lacks."""
+        """Add rows of the data; a column of kinds that the table does not have is already removed."""
         context = self._context
         rows = conform_with_defaults(table, context.schema.fields, first_row=first_row)
         if not len(rows):
