@@ -19,8 +19,8 @@ _BY_TIME = {
 }
 
 
-def partitions_def(spec: TableSpec) -> dg.PartitionsDefinition[str] | None:
-    """Return the partitions of a declaration; None without partitions.
+def partitions_def(spec: TableSpec, dynamic: str = "") -> dg.PartitionsDefinition[str] | None:
+    """Return the partitions of a declaration; None without partitions. ``dynamic`` names those that runs add.
 
     A week or month exists when it begins between the first and the last day of the declaration.
     """
@@ -30,7 +30,7 @@ def partitions_def(spec: TableSpec) -> dg.PartitionsDefinition[str] | None:
     if partitions.by == "static":
         return dg.StaticPartitionsDefinition(list(partitions.values))
     if partitions.by == "dynamic":
-        return dg.DynamicPartitionsDefinition(name=spec.ident)
+        return dg.DynamicPartitionsDefinition(name=dynamic or spec.ident)
     assert partitions.start is not None
     made: dg.TimeWindowPartitionsDefinition = _BY_TIME[partitions.by](
         start_date=datetime(partitions.start.year, partitions.start.month, partitions.start.day),

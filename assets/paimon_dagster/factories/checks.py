@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import dagster as dg
 
-from paimon_dagster.resources import LakeResource, SparkResource
+from paimon_dagster.resources import lake_of, resource_keys, spark_of
 from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.checks import CheckContext, CheckResult, load_records, run_checks
 from paimon_lake.declarations import Settings, SettingsError, TableSpec
@@ -41,11 +41,14 @@ def _checks(settings: Settings, spec: TableSpec, translator: PaimonTranslator) -
     key = translator.asset_key(spec)
     specs = [dg.AssetCheckSpec(name, asset=key, description=text) for name, text in descriptions(spec).items()]
 
-    @dg.multi_asset_check(name=f"check__{spec.ident}", specs=specs, can_subset=True)
-    def check(
-        context: dg.AssetCheckExecutionContext, lake: LakeResource, spark: SparkResource
-    ) -> Iterator[dg.AssetCheckResult]:
-        settings = lake.settings
+    @dg.multi_asset_check(
+        name=translator.prefixed(f"check__{spec.ident}"),
+        specs=specs,
+        can_subset=True,
+        required_resource_keys=resource_keys(translator),
+    )
+    def check(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        settings, spark = lake_of(context, translator).settings, spark_of(context, translator)
         names = {asked.name for asked in context.selected_asset_check_keys if not _is_evaluated(context, asked)}
         declared = [check for check in spec.checks if check_name(check.label) in names]
         if open_lake(settings).table_exists(spec.name):

@@ -24,19 +24,20 @@ RANGE_START = "dagster/asset_partition_range_start"
 RANGE_END = "dagster/asset_partition_range_end"
 
 
-def load_job_name(spec: TableSpec) -> str:
+def load_job_name(spec: TableSpec, translator: PaimonTranslator = PLAIN) -> str:
     """Return the name of a table's load job, such as ``load__shop_orders``."""
-    return f"load__{spec.ident}"
+    return translator.prefixed(f"load__{spec.ident}")
 
 
 def load_jobs(settings: Settings, translator: PaimonTranslator = PLAIN) -> Jobs:
     """Return a load job by table for every schedule; for tables that wait for inputs, where they have partitions."""
     return {
         name: dg.define_asset_job(
-            load_job_name(spec),
+            load_job_name(spec, translator),
             dg.AssetSelection.assets(translator.asset_key(spec)),
             description=f"Load {name}. Started by hand, by its schedule, or by a sensor.",
             tags={"paimon/table": name, "paimon/role": "load"},
+            executor_def=dg.in_process_executor,
         )
         for name, spec in settings.tables.items()
         if spec.source is not None
@@ -65,12 +66,12 @@ def _schedule(
         at = context.scheduled_execution_time
         tick = f"{spec.name}@{at.isoformat()}"
         if partitions is None:
-            return load_requests(spec, None, lambda keys: tick)
+            return load_requests(spec, None, lambda keys: tick, translator)
         with dg.partition_loading_context(effective_dt=at, dynamic_partitions_store=context.instance):
             keys = due_partitions(partitions, context.instance.get_materialized_partitions(key))
         if not keys:
             return dg.SkipReason(f"{spec.name} has no partition yet")
-        return load_requests(spec, keys, lambda keys: f"{tick}@{keys[0]}")
+        return load_requests(spec, keys, lambda keys: f"{tick}@{keys[0]}", translator)
 
     try:
         return dg.schedule(
@@ -102,13 +103,16 @@ def due_partitions(partitions: dg.PartitionsDefinition[str], done: set[str]) -> 
 
 
 def load_requests(
-    spec: TableSpec, keys: Sequence[str] | None, run_key: Callable[[Sequence[str]], str]
+    spec: TableSpec,
+    keys: Sequence[str] | None,
+    run_key: Callable[[Sequence[str]], str],
+    translator: PaimonTranslator = PLAIN,
 ) -> list[dg.RunRequest]:
     """Return the runs that load partitions of a table (None: the whole table), several per run where it declares so.
 
     Only partitions by time that follow each other share a run; ``run_key`` gets the partitions of one run.
     """
-    job, tags = load_job_name(spec), {"paimon/table": spec.name}
+    job, tags = load_job_name(spec, translator), {"paimon/table": spec.name}
     if keys is None:
         return [dg.RunRequest(run_key=run_key(()), job_name=job, tags=tags)]
     requests = []

@@ -10,7 +10,7 @@ from paimon_dagster.column_lineage import lineage_metadata
 from paimon_dagster.factories.checks import check_evaluation
 from paimon_dagster.metadata import materialized, retries, run_properties
 from paimon_dagster.partitions import mapping, partitions_of_run
-from paimon_dagster.resources import LakeResource, SparkResource
+from paimon_dagster.resources import lake_of, resource_keys, spark_of
 from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.check_result import CheckResult
 from paimon_lake.declarations import Settings, TableSpec
@@ -35,15 +35,17 @@ def table_asset(settings: Settings, spec: TableSpec, translator: PaimonTranslato
     asset_spec = translator.asset_spec(settings, spec).replace_attributes(deps=deps)
 
     @dg.multi_asset(
-        name="__".join(asset_spec.key.path),
+        name=translator.prefixed("__".join(asset_spec.key.path)),
         specs=[asset_spec],
         pool=translator.pool(spec, "write"),
         retry_policy=retries(settings),
         backfill_policy=dg.BackfillPolicy.multi_run(spec.backfill_per_run) if asset_spec.partitions_def else None,
+        required_resource_keys=resource_keys(translator),
     )
     def load(
-        context: dg.AssetExecutionContext, config: LoadConfig, lake: LakeResource, spark: SparkResource
+        context: dg.AssetExecutionContext, config: LoadConfig
     ) -> Iterator[dg.AssetCheckEvaluation | dg.MaterializeResult[Any]]:
+        lake, spark = lake_of(context, translator), spark_of(context, translator)
         keys = partitions_of_run(context)
         check_results: list[CheckResult] = []
 

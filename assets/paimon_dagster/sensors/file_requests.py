@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from paimon_dagster.factories.loads import load_requests
+from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.sources import FilesSource
 from paimon_lake.loads.ledger.ledger import Ledger
@@ -69,6 +70,7 @@ def decide(
     state: str,
     room: int = MOST_REQUESTS,
     rollbacks: int = 0,
+    translator: PaimonTranslator = PLAIN,
 ) -> TickResult:
     """Return the runs that load what the ledger does not have, by the rules of the load itself.
 
@@ -83,7 +85,8 @@ def decide(
         paths = some([file.path for file in outside])
         messages.append(f"files outside of the declared partitions, which are not loaded, {len(outside)}: {paths}")
     if partitions is None:
-        requests = load_requests(spec, None, lambda keys: _run_key(spec, plan.files, rollbacks)) if plan.files else []
+        run_key = _run_key(spec, plan.files, rollbacks)
+        requests = load_requests(spec, None, lambda keys: run_key, translator) if plan.files else []
         return _tick_result(requests, messages, state, room)
     by_key: dict[str, list[SourceFile]] = {}
     for file in plan.files:
@@ -98,6 +101,7 @@ def decide(
         spec,
         sorted({*known, *added}),
         lambda keys: _run_key(spec, [file for key in keys for file in by_key[key]], rollbacks),
+        translator,
     )
     return _tick_result(requests, messages, None if waiting else state, room, tuple(added))
 

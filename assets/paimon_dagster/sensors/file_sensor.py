@@ -13,7 +13,7 @@ import dagster as dg
 
 from paimon_core.errors import PaimonError
 from paimon_dagster.factories.loads import load_job_name
-from paimon_dagster.resources import LakeResource
+from paimon_dagster.resources import lake_key, lake_of
 from paimon_dagster.sensors.compaction_sensor import in_flight
 from paimon_dagster.sensors.file_requests import MOST_REQUESTS, TickResult, decide, digest_of, listed
 from paimon_dagster.translator import PLAIN, PaimonTranslator
@@ -37,28 +37,31 @@ def files_sensor(settings: Settings, jobs: "Jobs", translator: PaimonTranslator 
         return None
 
     @dg.sensor(
-        name="files",
+        name=translator.prefixed("files"),
         description="Requests a load of each table with new files, and logs which files are late or changed.",
         jobs=[jobs[name] for name in names],
         minimum_interval_seconds=settings.dagster.sensor_interval_seconds,
         default_status=dg.DefaultSensorStatus.RUNNING
         if settings.dagster.automation_on
         else dg.DefaultSensorStatus.STOPPED,
+        required_resource_keys={lake_key(translator)},
     )
-    def files(context: dg.SensorEvaluationContext, lake: LakeResource) -> dg.SensorResult:
+    def files(context: dg.SensorEvaluationContext) -> dg.SensorResult:
+        settings = lake_of(context, translator).settings
         before = _seen(context)
         results = dict[str, TickResult]()
         for name in names:
             room = MOST_REQUESTS - sum(len(result.requests) for result in results.values())
-            results[name] = _tick(context, lake.settings, name, before.get(name, TickResult()), translator, room)
+            results[name] = _tick(context, settings, name, before.get(name, TickResult()), translator, room)
         requests = [request for result in results.values() for request in result.requests]
         messages = [f"{name}: {result.message}" for name, result in results.items() if result.message]
         for line in messages:
             context.log.info(line)
+        partitions = {name: translator.partitions_def(settings.table(name)) for name in names}
         adds = [
-            dg.DynamicPartitionsDefinition(name=lake.settings.table(name).ident).build_add_request(list(result.added))
-            for name, result in results.items()
-            if result.added
+            found.build_add_request(list(results[name].added))
+            for name, found in partitions.items()
+            if isinstance(found, dg.DynamicPartitionsDefinition) and results[name].added
         ]
         return dg.SensorResult(
             run_requests=requests,
@@ -105,7 +108,7 @@ def _tick(
         state = f"{digest_of(found)}@{snapshot.id if snapshot is not None else 0}"
         if before.state == state:
             return before
-        if in_flight(context.instance, load_job_name(spec)):
+        if in_flight(context.instance, load_job_name(spec, translator)):
             return replace(unknown, message="a load is queued or running")
         ledger = read_ledger(table) if table is not None else Ledger()
         rollbacks = before.rollbacks + (ledger.number < before.loads)
@@ -114,7 +117,7 @@ def _tick(
             return replace(unknown, message=message, state=state, loads=ledger.number, rollbacks=rollbacks)
         partitions = translator.partitions_def(spec)
         with dg.partition_loading_context(dynamic_partitions_store=context.instance):
-            result = decide(spec, found, ledger, partitions, state, room, rollbacks)
+            result = decide(spec, found, ledger, partitions, state, room, rollbacks, translator)
         return replace(result, loads=ledger.number, rollbacks=rollbacks)
     except (PipelineError, PaimonError) as error:
         return replace(unknown, message=str(error))

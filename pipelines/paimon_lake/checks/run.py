@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from paimon_core.errors import PaimonError, StorageError
+from paimon_core.errors import PaimonError, StorageError, for_table
 from paimon_core.metadata.latest_snapshot import is_missing
 from paimon_core.query.scan_options import ALL_ROWS
 from paimon_core.table.view import TableView
@@ -91,6 +91,8 @@ def _checked(
                 if isinstance(error, StorageError) and raises:
                     raise
                 wrong, sentence = 1, f"cannot be evaluated: {_reason(error)}"
+                if not isinstance(check, SqlCheck):  # a query may read other tables too
+                    sentence = for_table(sentence, spec.name)
             results.append(CheckResult(check.label, spec.name, wrong, sentence, check.severity))
             break
     return results
