@@ -49,7 +49,7 @@ def listed(settings: Settings, spec: TableSpec) -> list[SourceFile]:
     return source_files(settings, spec.source, None)
 
 
-def planned(spec: TableSpec, found: Sequence[SourceFile], ledger: Ledger) -> FilePlan:
+def planned(spec: TableSpec, files: Sequence[SourceFile], ledger: Ledger) -> FilePlan:
     """Return which of the files a load would read now.
 
     A load that must fail for changed files is planned as if it loaded them, so that its run reports the error.
@@ -59,7 +59,7 @@ def planned(spec: TableSpec, found: Sequence[SourceFile], ledger: Ledger) -> Fil
     source = spec.source
     assert isinstance(source, FilesSource)
     changed = "load" if source.changed == "fail" else source.changed
-    return plan_files(spec, source.model_copy(update={"changed": changed}), found, ledger.files)
+    return plan_files(spec, source.model_copy(update={"changed": changed}), files, ledger.files)
 
 
 def decide(

@@ -146,7 +146,7 @@ def _step(
     snapshots = table.inspect.snapshots()
     if any(changes_rejects(load.properties) for load in loads_in(snapshots, spec.name)):
         publish_rejects(table, rejects)
-    ledger = read_ledger(table, accept_gaps=reload and keys is None, found=snapshots)
+    ledger = read_ledger(table, accept_gaps=reload and keys is None, snapshots=snapshots)
     number = 1 + max(ledger.number, newest_number(rejects, spec.name))
     again = reload or (bool(ledger.lost) and spec.write_mode == "overwrite" and keys is None)
     meanwhile = Ledger() if began is None else loads_after(began, table, snapshots)

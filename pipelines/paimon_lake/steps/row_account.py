@@ -40,7 +40,7 @@ def account_of(table: Table) -> Account:
     rows = found.to_pylist()
     if not rows:
         return Account((), ())
-    ledger = read_ledger(table, accept_gaps=True, found=found)
+    ledger = read_ledger(table, accept_gaps=True, snapshots=found)
     problems = [ledger.lost.sentence()] if ledger.lost else []
     notes = [ledger.gap] if ledger.gap else []
     if rows[0]["snapshot_id"] != 1:

@@ -60,7 +60,7 @@ class FilePlan:
 
 
 def split_files(
-    spec: TableSpec, found: Sequence[SourceFile], now: datetime | None = None
+    spec: TableSpec, files: Sequence[SourceFile], now: datetime | None = None
 ) -> tuple[list[SourceFile], list[SourceFile], list[SourceFile]]:
     """Return the files of declared partitions, of other partitions, and of partitions that do not exist at ``now``.
 
@@ -68,7 +68,7 @@ def split_files(
     """
     partitions = spec.partitions
     kept, outside, early = [], list[SourceFile](), list[SourceFile]()
-    for file in found:
+    for file in files:
         if partitions is None or file.partition is None:
             kept.append(file)
         elif is_outside(partitions, file.partition, spec.name):
@@ -83,14 +83,14 @@ def split_files(
 def plan_files(
     spec: TableSpec,
     source: FilesSource,
-    found: Sequence[SourceFile],
+    listed: Sequence[SourceFile],
     loaded: LoadedFiles,
     *,
     reload: bool = False,
     again: Collection[SourceFile] = (),
     same: Collection[SourceFile] = (),
 ) -> FilePlan:
-    """Return the files that a load of the table reads; ``reload``: all that were found; ``again``: files that are read
+    """Return the files that a load of the table reads; ``reload``: all that were listed; ``again``: files that are read
     in any case.
 
     The files in ``same`` have another version than that which was loaded, and the same content.
@@ -98,7 +98,7 @@ def plan_files(
     Where the rows of a load replace partitions, or everything, all files of a partition are read as soon as one of them
     is. Raises PipelineError for a changed file when the declaration says ``changed: fail``.
     """
-    states = {file: "loaded" if file in same else loaded.state(file.ledger_name, file.version) for file in found}
+    states = {file: "loaded" if file in same else loaded.state(file.ledger_name, file.version) for file in listed}
     known = {file.partition for file, state in states.items() if state != "new" and file.partition is not None}
     late = tuple(f for f, state in states.items() if state == "new" and f.partition in known)
     changed = tuple(f for f, state in states.items() if state == "changed")
@@ -114,10 +114,10 @@ def plan_files(
         chosen |= set(changed)
     chosen |= set(again)
     if chosen and spec.write_mode == "overwrite":
-        chosen = set(found)
+        chosen = set(listed)
     elif chosen and spec.write_mode == "overwrite-partitions":
         partitions = {file.partition for file in chosen}
-        chosen = {file for file in found if file.partition in partitions}
+        chosen = {file for file in listed if file.partition in partitions}
     unchanged = sum(state == "loaded" for file, state in states.items() if file not in again)
     files = sorted(chosen, key=lambda file: file.path)
     in_order = tuple(sorted(again, key=lambda file: file.path))
