@@ -88,7 +88,7 @@ def _is_native(split: Split, table: TableView, needed: Sequence[DataField]) -> b
     """Whether Spark's Parquet reader returns the same rows.
 
     This needs local Parquet files of the current schema that are not merged, without TIME and INT96 timestamp columns.
-    Damaged files may only be left out by Python tasks, which tell them.
+    Only Python tasks may leave out damaged files, because they report them.
     """
     return (
         split.raw
