@@ -85,7 +85,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def _shown(message: str) -> str:
-    """Return the message as one line; words of more than 120 characters are cut, in paths those of more than 255."""
+    """Return the message as one line; words longer than 120 characters are cut, and names in paths longer than 255."""
     if not message.isprintable():
         message = _LINE_END.sub(" ", message.strip())
         message = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)

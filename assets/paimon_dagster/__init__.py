@@ -1,10 +1,15 @@
 """Paimon lakes in Dagster: a component, and the assets, checks, jobs, schedules and sensors of declared tables.
 
-``PaimonLake`` is a component for projects of ``dg``, ``build_definitions`` returns the definitions of a lake for other
-projects, and a subclass of ``PaimonTranslator`` changes names, groups, pools and automation.
-
 ``dg`` imports this package in every project whose environment has it, also where only ``paimon_core`` is used. So the
 import succeeds without the packages of the extra ``dagster``; each name then raises ImportError, with what to install.
+
+Core types and functions:
+
+- ``PaimonLake``: a component of ``dg``: a folder of declarations becomes assets, checks, jobs and schedules
+- ``PaimonTranslator``: the names, groups, pools and automation of the assets
+- ``build_definitions``: returns the definitions of a lake
+- ``LakeResource``: opens the settings and the tables of a lake in a run
+- ``SparkResource``: the Spark session of a run
 """
 
 from typing import NoReturn

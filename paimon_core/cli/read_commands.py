@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def tables(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
-    """Print all tables, or those of one database; raises NotFound when the warehouse does not exist."""
+    """Print all tables, or the tables of one database; raises NotFound when the warehouse does not exist."""
     from paimon_core.catalog.filesystem import FilesystemCatalog
 
     databases = [args.database] if args.database else catalog.list_databases()
@@ -29,7 +29,7 @@ def tables(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 
 
 def snapshots(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
-    """Print the snapshots that have not expired, with the rows in their data files: those of one key count each."""
+    """Print the snapshots that have not expired, with the rows in their data files: each version of a key counts."""
     found = table_of(catalog, args).inspect.snapshots().to_pylist()
     header = ("id", "kind", "time", "rows_in_files", "change", "user")
     rows = [

@@ -42,7 +42,7 @@ class Base:
         return self.context.manifests.read_manifest(manifest.file_name, manifest.file_size)
 
     def read_holding(self, manifest: ManifestFile, partitions: Collection[bytes]) -> list[ManifestEntry]:
-        """Return the entries of a manifest; those of other partitions may be left out."""
+        """Return the entries of a manifest; entries of other partitions may be left out."""
         return self.context.manifests.read_holding(manifest, partitions)
 
     def live(self, matches: Callable[[bytes], bool], among: Collection[bytes] | None = None) -> list[ManifestEntry]:
@@ -60,7 +60,7 @@ class Base:
         return [e for e in merge_entries(entries) if e.kind is FileKind.ADD]
 
     def may_hold(self, manifest: ManifestFile, partitions: Collection[bytes]) -> bool:
-        """Whether a manifest can contain an entry of one of these partitions, by its partition ranges (format 4.2)."""
+        """Whether a manifest can contain an entry of the ``partitions``, by its partition ranges (format 4.2)."""
         return self.context.manifests.may_hold(manifest, partitions)
 
     def is_latest(self) -> bool:

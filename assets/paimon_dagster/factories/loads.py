@@ -58,8 +58,8 @@ def load_schedules(settings: Settings, jobs: Jobs, translator: PaimonTranslator 
 def _schedule(
     settings: Settings, spec: TableSpec, job: UnresolvedAssetJobDefinition, translator: PaimonTranslator
 ) -> dg.ScheduleDefinition:
-    said, running = spec.schedule, settings.dagster.automation_on
-    assert said is not None
+    schedule, running = spec.schedule, settings.dagster.automation_on
+    assert schedule is not None
     key, partitions = translator.asset_key(spec), translator.partitions_def(spec)
 
     def requests(context: dg.ScheduleEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
@@ -77,16 +77,18 @@ def _schedule(
         return dg.schedule(
             name=f"{job.name}_schedule",
             job=job,
-            cron_schedule=said.cron,
-            execution_timezone=said.timezone,
+            cron_schedule=schedule.cron,
+            execution_timezone=schedule.timezone,
             default_status=dg.DefaultScheduleStatus.RUNNING if running else dg.DefaultScheduleStatus.STOPPED,
         )(requests)
     except dg.DagsterInvalidDefinitionError as error:
-        raise SettingsError(f"{spec.name}: schedule {said.cron!r} in {said.timezone!r} is refused: {error}") from None
+        raise SettingsError(
+            f"{spec.name}: schedule {schedule.cron!r} in {schedule.timezone!r} is refused: {error}"
+        ) from None
 
 
 def due_partitions(partitions: dg.PartitionsDefinition[str], done: set[str]) -> list[str]:
-    """Return the partitions that a scheduled load takes, of those that exist.
+    """Return the existing partitions that a scheduled load takes.
 
     By time, these are the ones after the newest materialized one, so that missed ticks are made up for, or the newest
     one again, for files that arrived late. Nothing materialized yet: the newest only; the others are left to a
@@ -126,8 +128,10 @@ def _ranges(spec: TableSpec, keys: Sequence[str]) -> list[list[str]]:
     ranges: list[list[str]] = []
     end = None
     for key in sorted(keys):
-        said = spec.partitions
-        begin, after = window(said, key, spec.name) if said is not None and said.by_time else (None, None)
+        partitions = spec.partitions
+        begin, after = (
+            window(partitions, key, spec.name) if partitions is not None and partitions.by_time else (None, None)
+        )
         if ranges and begin is not None and begin == end and len(ranges[-1]) < spec.backfill_per_run:
             ranges[-1].append(key)
         else:

@@ -47,7 +47,7 @@ def decode_columns(
     verify_checksums: bool,
     maps_are_lists: bool = False,
 ) -> Iterator[tuple[int, Arrays]]:
-    """Yield the row count and the ``wanted`` columns of each batch of these row groups (None: all), in file order.
+    """Yield the row count and the ``wanted`` columns of each batch of the row groups (None: all), in file order.
 
     Texts may be dictionary arrays. ``maps_are_lists``: ``footer`` was changed by ``optional_map_keys``. Raises
     UnsupportedFeature, which names the column, for an INT96 out of range or a null map key, and Arrow's errors for

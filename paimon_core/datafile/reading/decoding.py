@@ -14,7 +14,7 @@ from paimon_core.datafile.reading.read_counts import ReadCounts
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """One open file and the settings of its read, which are those of ``reader.read_batches``."""
+    """One open file and the settings of its read, as the arguments of ``reader.read_batches``."""
 
     held: FileInput
     path: str
@@ -26,7 +26,7 @@ class Decoding:
     counts: ReadCounts | None
 
     def arrays(self, sources: Sequence[Source], groups: list[int] | None) -> Iterator[tuple[int, list[pa.Array]]]:
-        """Yield the row count and the columns of each batch of these row groups (None: all), in file order."""
+        """Yield the row count and the columns of each batch of the row groups (None: all), in file order."""
         wanted = {s.column: s.stored for s in sources if s.column is not None}
         for count, arrays in self.held.batches(
             wanted,

@@ -45,7 +45,7 @@ class Records:
 
 
 def joined(raws: list[bytes], lines: np.ndarray) -> Records:
-    """Return records of these bytes."""
+    """Return the records with the bytes ``raws`` and the lines ``lines``."""
     lengths = np.array([len(raw) for raw in raws], np.int64)
     starts = np.cumsum(lengths + 1) - lengths - 1
     return Records(b"".join([raw + b"\n" for raw in raws]), starts, starts + lengths, lines)
