@@ -1,7 +1,7 @@
 """Split reader: read the files of a split one by one if no key occurs twice, otherwise merge them (format 8.7, 8.8).
 
 Below a merge only predicates on the primary key may filter: otherwise an older row would become visible where the newer
-one was filtered out. The whole predicate is applied to the result of a merge, if possible before all columns are built.
+one was filtered out. The rest of the filter is applied to the merged rows, if possible before all columns are built.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from paimon_core.datafile.reading.read_counts import ReadCounts
+from paimon_core.datafile.reading.file_request import FileRequest
 from paimon_core.errors import CorruptTable, SnapshotNotFound
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.engines.engine_choice import merge_engine
@@ -25,11 +25,10 @@ from paimon_core.metadata.known_deletes import has_no_deletes
 from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.plan.index_filter import IndexFilter
 from paimon_core.plan.split import Split
-from paimon_core.predicate import Predicate
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.read.column_groups import read_group
-from paimon_core.read.damaged_files import DamagedFiles
 from paimon_core.read.pushdown import Pushdown, pushdown
+from paimon_core.read.request import ReadRequest
 from paimon_core.read.section_filter import section_may_match
 from paimon_core.schema import KIND_FIELD, SEQUENCE_FIELD, DataField
 
@@ -39,52 +38,42 @@ _LEAST_ROWS = 1 << 12
 _ROW = "\x00row"
 
 
-def read_split(
-    context: TableContext,
-    split: Split,
-    columns: Sequence[str],
-    where: Predicate | None = None,
-    *,
-    threads: bool = True,
-    most: int | None = None,
-    counts: ReadCounts | None = None,
-    position: str | None = None,
-    damaged: DamagedFiles | None = None,
-) -> Iterator[pa.Table]:
-    """Yield the rows of ``split`` that match ``where``, with exactly ``columns`` in order and without deleted rows.
+def read_split(context: TableContext, split: Split, request: ReadRequest) -> Iterator[pa.Table]:
+    """Yield the rows of ``split`` that match ``where`` of the request, without deleted rows.
 
-    ``threads``: decode columns in parallel; pass False when several splits are read at the same time. ``most``: the
-    caller needs only this many rows, so that fewer are decoded at once; more may be returned.
-    ``counts``: is told what is opened and decoded. Columns of the partition come from the split, not from its files;
-    for these alone, no file of a raw split is opened. ``position``: the name of an additional column with the position
-    of each row of a raw split in its file. ``damaged``: the damaged files to leave out; it is told
-    which. Raises SnapshotNotFound when the snapshot has expired or was rolled back since the split was planned,
-    TableNotFound when the table was dropped, CorruptTable for broken files.
+    The tables have exactly the columns of the request in order, then its ``position``, if any. Columns of the partition
+    come from the split, not from its files; for these alone, no file of a raw split is opened. Raises SnapshotNotFound
+    when the snapshot has expired or was rolled back since the split was planned, TableNotFound when the table was
+    dropped, CorruptTable for broken files.
     """
     with naming_expired_snapshot(context, split):
-        pushed = pushdown(context, split, columns, where)
+        pushed = pushdown(context, split, request.columns, request.where)
         if not pushed.matches:
             return
-        least = 1 if split.raw and not split.vectors else _LEAST_ROWS
-        few = None if most is None or where is not None else max(least, most)
-        leaves_out = None
-        if damaged is not None and not context.evolves:  # with data evolution, the files of a row need each other
-            leaves_out = partial(damaged.leaves_out, is_current=lambda: _is_referenced(context, split))
-        reader = BucketReader(
-            context,
-            split.partition,
-            split.bucket,
-            threads,
-            vectors=split.vectors,
-            counts=counts,
-            leaves_out=leaves_out,
-            batch_rows=few,
-        )
-        for table in _rows(reader, split, pushed, position):
+        names = [*request.columns, *(() if request.position is None else (request.position,))]
+        for table in _rows(_reader(context, split, request), split, pushed, request.position):
             if len(table):
-                if counts is not None:
-                    counts.rows_returned += len(table)
-                yield pushed.completed(table).select([*columns, *(() if position is None else (position,))])
+                if request.counts is not None:
+                    request.counts.rows_returned += len(table)
+                yield pushed.completed(table).select(names)
+
+
+def _reader(context: TableContext, split: Split, request: ReadRequest) -> BucketReader:
+    """Return the reader of the files of a split."""
+    least = 1 if split.raw and not split.vectors else _LEAST_ROWS
+    leaves_out = None
+    if request.damaged is not None and not context.evolves:  # with data evolution, the files of a row need each other
+        leaves_out = partial(request.damaged.leaves_out, is_current=lambda: _is_referenced(context, split))
+    return BucketReader(
+        context,
+        split.partition,
+        split.bucket,
+        request.threads,
+        vectors=split.vectors,
+        counts=request.counts,
+        leaves_out=leaves_out,
+        batch_rows=None if request.limit is None or request.where is not None else max(least, request.limit),
+    )
 
 
 @contextlib.contextmanager
@@ -108,9 +97,9 @@ def naming_expired_snapshot(context: TableContext, split: Split) -> Iterator[Non
 def _rows(reader: BucketReader, split: Split, pushed: Pushdown, position: str | None) -> Iterator[pa.Table]:
     """Yield the rows with the columns of ``pushed.fields``, and maybe others."""
     context = reader.context
-    keep = None if pushed.result is None else RowFilter(pushed.result)
+    late = None if pushed.late is None else RowFilter(pushed.late)
     if split.raw:
-        index = IndexFilter.of(pushed.where, context.schema, context.options, context.schemas.read)
+        index = IndexFilter.of(pushed.tested, context.schema, context.options, context.schemas.read)
         for file in split.files:
             if not pushed.fields and position is None and reader.leaves_out is None:
                 yield from _counted(reader, file)
@@ -120,17 +109,17 @@ def _rows(reader: BucketReader, split: Split, pushed: Pushdown, position: str | 
                 _skipped(reader)
                 continue
             fields = pushed.fields or (context.schema.fields[:1] if position is None else ())
-            for batch in reader.file(file, fields, rows=some, where=pushed.decoding, position=position):
+            for batch in reader.file(file, fields, FileRequest(pushed.early, rows=some, position=position)):
                 rows = pa.Table.from_batches([batch])
-                yield rows if keep is None else keep.kept(rows)
+                yield rows if late is None else late.kept(rows)
     elif context.evolves:
         fields = pushed.fields or context.schema.fields[:1]
         for runs in split.sections:
-            yield from read_group(reader, tuple(run.files[0] for run in runs), fields, keep)
+            yield from read_group(reader, tuple(run.files[0] for run in runs), fields, late)
     else:
         for runs in split.sections:
-            if keep is None or section_may_match(reader, runs, keep.where):
-                yield from _merged(reader, runs, pushed, keep)
+            if late is None or section_may_match(reader, runs, late.where):
+                yield from _merged(reader, runs, pushed, late)
 
 
 def _counted(reader: BucketReader, file: DataFile) -> Iterator[pa.Table]:
@@ -147,7 +136,7 @@ def _skipped(reader: BucketReader) -> None:
 
 
 def _merged(
-    reader: BucketReader, runs: Sequence[SortedRun], pushed: Pushdown, keep: RowFilter | None
+    reader: BucketReader, runs: Sequence[SortedRun], pushed: Pushdown, late: RowFilter | None
 ) -> Iterator[pa.Table]:
     """Yield the merged rows of a section; decodes only the columns that the merge needs."""
     schema = reader.context.schema
@@ -163,8 +152,8 @@ def _merged(
         order=None if ordered else order,
         drop_deletes=deletes,
         columns=[f.name for f in fields],
-        keep=keep,
-        below=pushed.decoding,
+        early=pushed.early,
+        late=late,
     )
 
 

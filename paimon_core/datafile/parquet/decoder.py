@@ -12,12 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paimon_core.arrow.byte_budget import cut
-from paimon_core.codec.parquet.footer_checks import RowGroup
 from paimon_core.codec.parquet.page_checks import Pages, read_pages, rows_of
 from paimon_core.codec.parquet.thrift import parse_struct
 from paimon_core.datafile.evolution.members import leaf_paths
 from paimon_core.datafile.file_format import Arrays, counted_batches
-from paimon_core.datafile.parquet.decoded_sizes import DecodedSizes
+from paimon_core.datafile.parquet.checked_footer import CheckedFooter
 from paimon_core.datafile.parquet.footer import has_int96, int96_as_bytes, repeating_texts
 from paimon_core.datafile.parquet.int96 import without_int96
 from paimon_core.datafile.parquet.optional_map_keys import as_maps, maps_as_lists
@@ -34,32 +33,27 @@ _WORST = 4
 
 def decode_columns(
     source: pa.NativeFile,
-    footer: pq.FileMetaData,
-    raw_footer: bytes,
+    checked: CheckedFooter,
     wanted: Mapping[str, DataType],
     row_groups: list[int] | None,
     *,
-    checked_groups: Sequence[RowGroup],
-    sizes: DecodedSizes,
     batch_rows: int,
     batch_bytes: int,
     use_threads: bool,
-    verify_checksums: bool,
-    maps_are_lists: bool = False,
 ) -> Iterator[tuple[int, Arrays]]:
     """Yield the row count and the ``wanted`` columns of each batch of these row groups (None: all), in file order.
 
-    Texts may be dictionary arrays. ``maps_are_lists``: ``footer`` was changed by ``optional_map_keys``. Raises
-    UnsupportedFeature, which names the column, for an INT96 out of range or a null map key, and Arrow's errors for
-    bytes that do not decode.
+    ``checked`` is the footer of ``source``. Texts may be dictionary arrays. Raises UnsupportedFeature, which names the
+    column, for an INT96 out of range or a null map key, and Arrow's errors for bytes that do not decode.
     """
+    footer = checked.metadata
     if not wanted:
         yield from counted_batches(footer.num_rows, batch_rows)
         return
     int96 = has_int96(footer)
     groups = list(range(footer.num_row_groups)) if row_groups is None else row_groups
-    pages = [read_pages(source, checked_groups[at], wanted) for at in groups]
-    sizes = sizes.with_dictionaries(groups, pages)
+    pages = [read_pages(source, checked.row_groups[at], wanted) for at in groups]
+    sizes = checked.sizes.with_dictionaries(groups, pages)
     rows = sizes.batch_rows(wanted, groups, batch_bytes, batch_rows)
     most = _WORST * batch_bytes
     leaves = {sizes.leaves[name][0]: name for name, dtype in wanted.items() if dtype.root in STRING_ROOTS}
@@ -69,14 +63,14 @@ def decode_columns(
     repeating = _as_dictionaries(repeating, leaves, pages, min(max(rows, default=1), footer.num_rows), most)
     for at, (group, found) in enumerate(zip(groups, pages, strict=True)):
         direct = {leaf: p for leaf, p in found.items() if leaves.get(leaf) not in repeating}
-        rows[at] = rows_of(source, checked_groups[group], direct, most, rows[at])
+        rows[at] = rows_of(source, checked.row_groups[group], direct, most, rows[at])
     file = pq.ParquetFile(
         source,
-        metadata=_as_bytes(raw_footer, maps_are_lists=maps_are_lists) if int96 else footer,
+        metadata=_as_bytes(checked.raw, maps_are_lists=checked.maps_are_lists) if int96 else footer,
         read_dictionary=sorted(repeating) or None,
         buffer_size=BUFFER_BYTES,
         pre_buffer=False,
-        page_checksum_verification=verify_checksums,
+        page_checksum_verification=True,
     )
     columns = list(wanted)
     if any(dtype.root is TypeRoot.ROW for dtype in wanted.values()):
@@ -86,7 +80,7 @@ def decode_columns(
         for decoded in file.iter_batches(some, together, columns, use_threads):
             for batch in cut(decoded, batch_bytes) if repeating else (decoded,):
                 arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
-                if maps_are_lists:
+                if checked.maps_are_lists:
                     arrays = {name: as_maps(array, name) for name, array in arrays.items()}
                 if int96:
                     arrays = {name: without_int96(array, wanted[name], name) for name, array in arrays.items()}

@@ -161,9 +161,8 @@ class ParquetInput:
     def __init__(self, source: pa.NativeFile) -> None:
         self._source = source
         self._checked = read_checked(source)
-        self._footer = self._checked.metadata
         self.schema = self._checked.schema
-        self.row_count: int | None = self._footer.num_rows
+        self.row_count: int | None = self._checked.metadata.num_rows
 
     @property
     def row_group_rows(self) -> Sequence[int]:
@@ -185,20 +184,14 @@ class ParquetInput:
         batch_rows: int,
         batch_bytes: int,
         use_threads: bool,
-        verify_checksums: bool,
     ) -> Iterator[tuple[int, Arrays]]:
         """Yield batches, with fewer rows than ``batch_rows`` where the pages can hold very long values."""
         return decode_columns(
             self._source,
-            self._footer,
-            self._checked.raw,
+            self._checked,
             wanted,
             row_groups,
-            checked_groups=self._checked.row_groups,
-            sizes=self._checked.sizes,
             batch_rows=batch_rows,
             batch_bytes=batch_bytes,
             use_threads=use_threads,
-            verify_checksums=verify_checksums,
-            maps_are_lists=self._checked.maps_are_lists,
         )
