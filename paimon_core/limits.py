@@ -12,7 +12,7 @@ from paimon_core.errors import InvalidRequest
 METADATA_BYTES = 16 << 20
 """Bytes of a JSON metadata file (snapshot, schema, tag, statistics); typical files have a few thousand."""
 PROPERTIES_BYTES = METADATA_BYTES // 2
-"""Bytes of a snapshot's properties; the rest of METADATA_BYTES is reserved for the other members and those of a tag."""
+"""Bytes of a snapshot's properties; the rest of METADATA_BYTES is reserved for other members and a tag's members."""
 NAME_BYTES = 200
 """Bytes of the name of a database, table, tag, branch, consumer or group; prefixes and suffixes follow in paths."""
 USER_BYTES = 200

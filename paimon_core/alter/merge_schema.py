@@ -20,10 +20,10 @@ def merged_changes(
 ) -> list[SchemaChange]:
     """Return the changes of ``schema`` after which it can take rows of the columns ``data``, as in Java.
 
-    Columns and fields of ROWs that the table lacks are added as nullable, with their members, at the end; those that
-    the data lacks are kept. With ``widen`` a type that cannot hold those of the data becomes that of the data, if the
-    cast loses nothing, or with ``explicit`` if there is a cast, also a lossy one. Raises SchemaMismatch,
-    which names the column, when there is none.
+    Columns and fields of ROWs that the table lacks are added as nullable, with their members, at the end; columns that
+    the data lacks are kept. With ``widen`` a column gets the data's type when its own type cannot hold it, if the cast
+    loses nothing, or with ``explicit`` if there is a cast, also a lossy one. Raises SchemaMismatch, which names the
+    column, when there is none.
     """
     return list(_merged(schema.fields, data, (), widen, explicit))
 

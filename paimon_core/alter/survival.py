@@ -64,7 +64,7 @@ class Survival:
         return replace(self, snapshot_id=snapshot, files=files)
 
     def check_later(self, schema_id: int) -> None:
-        """Check the files that were committed after ``check``; ``schema_id`` is that of the new schema.
+        """Check the files that were committed after ``check``; ``schema_id`` is the id of the new schema.
 
         Raises InvalidRequest as ``check`` does.
         """

@@ -68,7 +68,7 @@ class Numbering:
     def number(
         self, entries: Sequence[ManifestEntry], flushes: Sequence[Flush], base: Base, *, replaces: bool
     ) -> list[ManifestEntry]:
-        """Return the entries with files numbered above those of ``base`` and of earlier ``flushes`` to their bucket.
+        """Return the entries with files numbered above the files of ``base`` and earlier ``flushes`` in their bucket.
 
         ``replaces``: the commit removes all other files from the buckets. Rewrites files where the numbers are too low.
         Raises CorruptTable when such a file is missing or cannot be read.

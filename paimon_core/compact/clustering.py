@@ -150,7 +150,7 @@ def _idle(
 
 
 def _sorted_by(context: TableContext, order: SortOrder) -> Callable[[DataFile], bool]:
-    """Return the test whether a file above level 0 was written while ``clustering.columns`` were those of ``order``."""
+    """Return a test whether a file above level 0 was written when ``clustering.columns`` was the same as ``order``."""
 
     @cache
     def same(schema_id: int) -> bool:

@@ -1,7 +1,7 @@
 """Compactor: runs one compaction of one bucket and returns a commit message (format 8.5).
 
 A task is a plain value that is created on the driver and can run in any process. Nothing is visible until its message
-is committed. Memory use is that of the bucket reader and one row group of the writer, whatever the size of the bucket.
+is committed. Memory holds the bucket reader's batches and one row group of the writer, whatever the size of the bucket.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from paimon_core.table_indexes.vector_file import merged, read_vector
 def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:
     """Run ``task`` and return its message; on an error, every file that it has written is deleted.
 
-    Files of a newer schema than that of ``context`` are written with the table's latest schema, so that no column of
-    them is lost. Raises CommitConflict when a concurrent commit has removed its input files since it was planned and
-    expiry has deleted them.
+    When a file has a newer schema than ``context``, the output has the table's latest schema, so that no column is
+    lost. Raises CommitConflict when a concurrent commit has removed its input files since it was planned and expiry has
+    deleted them.
     """
     changelog: list[DataFile] = []
     marks: Marks = {}

@@ -108,7 +108,7 @@ def _of_key(array: pa.Array, key: str) -> pa.Array:
 
 
 def _joined(parts: Sequence[Keys | None]) -> Keys | None:
-    """Return the keys of a whole column from those of its chunks."""
+    """Return the keys of a whole column from the keys of its chunks."""
     known = [part for part in parts if part is not None]
     if len(known) < len(parts) or not known:
         return None

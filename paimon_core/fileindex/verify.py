@@ -1,4 +1,4 @@
-"""Verification: whether an index is exactly that of the rows of its file; for deep checks of a table."""
+"""Verification: whether an index is exactly the index of its file's rows; for deep checks of a table."""
 
 from __future__ import annotations
 

@@ -33,11 +33,11 @@ class RowFilter:
     where: BoundPredicate
 
     def kept(self, rows: pa.Table) -> pa.Table:
-        """Return those of the merged rows that are kept, in order."""
+        """Return the merged rows that are kept, in order."""
         return rows.filter(self.where.mask(rows))
 
     def positions(self, rows: pa.Table, positions: Rows) -> Rows:
-        """Return those of ``positions`` whose rows are kept, in order; only the tested columns are gathered."""
+        """Return the ``positions`` whose rows are kept, in order; only the tested columns are gathered."""
         columns = sorted(self.where.columns)
         if not columns:
             return positions if self.where.may_match({}, len(rows)) else positions[:0]

@@ -20,7 +20,7 @@ Position = tuple[int, str]
 
 
 def position_of(snapshot: Snapshot | None) -> Position:
-    """Return the position of a snapshot, or for None that of a table without snapshots."""
+    """Return the position of a snapshot; None stands for a table without snapshots."""
     return (0, "") if snapshot is None else (snapshot.id, snapshot.delta_manifest_list)
 
 
@@ -113,7 +113,7 @@ def _assignment_from_plain(value: Any) -> Assignment:
 
 
 def deletions(entries: Iterable[ManifestEntry]) -> list[CommitMessage]:
-    """Return messages that delete the files of these entries, one message per bucket."""
+    """Return messages that delete the files of the entries, one message per bucket."""
     places: dict[tuple[bytes, int, int], list[DataFile]] = {}
     for entry in entries:
         places.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)

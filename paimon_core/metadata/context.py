@@ -49,7 +49,7 @@ class TableContext:
     consumers: ConsumerStore
     branches: BranchStore
     dynamic: Mapping[str, str | None] = field(default_factory=dict)
-    """Options of this handle alone, over those of the schema; None: the schema's option does not apply."""
+    """Options of this handle alone, which replace the schema's options; None: the schema's option does not apply."""
 
     @staticmethod
     def of(

@@ -121,7 +121,7 @@ def changed_places(
 def reading_context(context: TableContext, snapshot: Snapshot) -> TableContext:
     """Return the table of which batch reads show the level 0 of a snapshot as its own schema decides, else unchanged.
 
-    Which files a read shows depends on the options at that time; its columns are those of ``context``.
+    Which files a read shows depends on the options at that time; its columns come from ``context``.
     """
     if snapshot.schema_id == context.schema.id:
         return context
@@ -213,7 +213,7 @@ def _places(
 def _compared(
     context: TableContext, left: Sequence[Part], right: Sequence[Part]
 ) -> tuple[list[Part], list[Part], list[Part]]:
-    """Return the parts that both have, those of the left alone, and those of the right alone."""
+    """Return the parts that both have, the parts of the left alone, and the parts of the right alone."""
     leveled = holds_states(context.options)
 
     def identity(part: Part) -> object:

@@ -73,7 +73,7 @@ class PackingRule:
     """Whether each key exists in one file only."""
     combines: bool = False
     trusts_counts: bool = True
-    """Whether every file's number of deletes is believed, not only that of files that a compaction wrote."""
+    """Whether the recorded number of deletes of every file is used; False: only of files that a compaction wrote."""
 
 
 def pack_files(found: FileColumns, rule: PackingRule, matches: Mask | None = None) -> Iterator[PackedFiles]:
@@ -169,7 +169,7 @@ class _Sections:
     """Divides the files of a bucket into sections, as ``lsm.sections.intervals`` does for values."""
 
     def __init__(self, found: FileColumns, files: Numbers) -> None:
-        """``files``: those of all buckets that will be divided."""
+        """``files``: the files of all buckets that will be divided."""
         lows, highs = found.key_ranks(files) if len(files) else ((), ())
         self.low = dict(zip(files.tolist(), lows, strict=True))
         self.high = dict(zip(files.tolist(), highs, strict=True))

@@ -172,7 +172,7 @@ def _of_id(context: TableContext, snapshot_id: int) -> list[Snapshot]:
 
 
 def _least_level(context: TableContext) -> int:
-    """Return the lowest level of which a stream has told the rows; the changelog tells those of lower ones later."""
+    """Return the lowest level whose rows a stream has returned; rows of lower levels come later, from the changelog."""
     producer = _producer(context)
     return 1 if producer == "lookup" else num_levels(context.options) - 1 if producer == "full-compaction" else 0
 

@@ -49,7 +49,7 @@ class RowVersion:
     snapshot_id: int | None
     """The snapshot that added the file; None: it has expired."""
     commit_user: str | None
-    """Its user; of a compacted file that of the compaction."""
+    """The commit user of that snapshot; for a compacted file, the user of the compaction."""
     removed: bool
     """Whether a deletion vector marks the version, so that reads ignore it."""
     values: Mapping[str, Any]

@@ -89,7 +89,7 @@ def _partition_values(fields: Sequence[DataField], partition: bytes) -> dict[str
 def _parted(
     where: BoundPredicate | None, is_first: Callable[[frozenset[str]], bool]
 ) -> tuple[BoundPredicate | None, BoundPredicate | None]:
-    """Split ``where`` into two conjunctions: conjuncts whose columns satisfy ``is_first``, and the rest."""
+    """Split ``where`` into two conjunctions: of the parts whose columns pass ``is_first``, and of the other parts."""
     parts = where.conjuncts() if where is not None else ()
     first = [p for p in parts if is_first(p.columns)]
     return _joined(first), _joined([p for p in parts if not is_first(p.columns)])

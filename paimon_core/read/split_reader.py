@@ -13,7 +13,7 @@ from functools import partial
 import pyarrow as pa
 
 from paimon_core.datafile.reading.file_request import FileRequest
-from paimon_core.errors import CorruptTable, SnapshotNotFound
+from paimon_core.errors import CorruptTable, SnapshotNotFound, with_advice
 from paimon_core.lsm.engines.engine import MergeEngine
 from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.lsm.merge import RowFilter
@@ -78,20 +78,32 @@ def _reader(context: TableContext, split: Split, request: ReadRequest) -> Bucket
 
 @contextlib.contextmanager
 def naming_expired_snapshot(context: TableContext, split: Split) -> Iterator[None]:
-    """Wrap reads of a split: raise SnapshotNotFound when a file is missing because the split's snapshot is gone."""
+    """Wrap reads of a split: raise SnapshotNotFound when a file is missing because the split's snapshot is gone.
+
+    Other errors say what is lost with the damaged file, and what can be read without it.
+    """
     try:
         yield
     except CorruptTable as error:
-        if not error.facts.get("missing"):
-            raise
-        check_same_table(context)
-        if not _is_referenced(context, split):
+        is_missing = bool(error.facts.get("missing"))
+        if is_missing:
+            check_same_table(context)
+        if is_missing and not _is_referenced(context, split):
             raise SnapshotNotFound(
                 f"snapshot {split.snapshot_id} of {context.name} expired or was rolled back while it was read, or the "
                 f"split is of another table: {error}",
                 snapshot=split.snapshot_id,
             ) from error
-        raise
+        raise with_advice(error, _meaning(context, split, error)) from error
+
+
+def _meaning(context: TableContext, split: Split, error: CorruptTable) -> str:
+    """Return what is lost with a damaged file: the rows of a data file, or with another file the snapshot."""
+    paths = {context.file_path(split.partition, split.bucket, file) for file in split.files}
+    if error.facts.get("path") not in paths:
+        return f"Snapshot {split.snapshot_id} cannot be read without it"
+    option = "scan.ignore-lost-files" if error.facts.get("missing") else "scan.ignore-corrupt-files"
+    return f"Only its rows are lost: with option {option} = true a scan reads the rows of the other files"
 
 
 def _rows(reader: BucketReader, split: Split, pushed: Pushdown, position: str | None) -> Iterator[pa.Table]:

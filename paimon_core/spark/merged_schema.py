@@ -18,7 +18,7 @@ from paimon_core.types.spark_json import from_spark_json
 MERGE_OPTIONS = frozenset(
     {"mergeschema", "write.merge-schema", "write.merge-schema.type-widening", "write.merge-schema.explicit-cast"}
 )
-"""The options of a Spark write in lower case: Spark's own name, and those of Paimon."""
+"""The options of a Spark write in lower case: Spark's own name, and Paimon's names."""
 
 
 def merged_for(
@@ -43,7 +43,7 @@ def merged_for(
 
 
 def merge_rules(table: Table, options: Mapping[str, str]) -> MergeRules | None:
-    """Return how the options of a Spark write change the schema; what they leave open, those of the table decide.
+    """Return how the options of a Spark write change the schema; the table's options decide what they leave open.
 
     Raises InvalidOption for a value that is neither true nor false, and for a part of a merge without a merge.
     """

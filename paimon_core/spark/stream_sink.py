@@ -1,6 +1,6 @@
 """PaimonStreamWriter: the sink of Spark Structured Streaming (``df.writeStream.format("paimon")``).
 
-Each micro-batch is one commit, whose identifier is the number of the batch and whose user is that of the query. Spark
+Each micro-batch is one commit: its identifier is the number of the batch, its user is the user of the query. Spark
 repeats a batch when it does not know whether it was committed; the repeated commit finds the first one and does
 nothing. Only when the snapshot of the first one has expired is the batch committed again.
 """

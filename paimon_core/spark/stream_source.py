@@ -66,7 +66,7 @@ class Limits:
         return all(most is None or (count or 0) <= most for most, count in pairs)
 
     def plus(self, unit: Unit) -> Limits:
-        """Return the sum of these numbers and those of a unit."""
+        """Return the numbers with the numbers of a unit added."""
         files: Sequence[DataFile]
         match unit:
             case Split():

@@ -53,7 +53,7 @@ class CommitRequest:
     ) -> CommitRequest:
         """Check the arguments and return the request.
 
-        ``ends_input``: without a ``watermark``, that of option ``end-input.watermark`` counts, as for each batch write.
+        ``ends_input``: without a ``watermark``, option ``end-input.watermark`` counts, as for each batch write.
         Raises InvalidRequest, and UnsupportedFeature for a table that this library cannot write.
         """
         context.options.check_writable(context.name)

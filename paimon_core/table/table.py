@@ -14,7 +14,10 @@ from typing import Self
 from paimon_core.alter.alter_table import alter_table
 from paimon_core.alter.changes import SchemaChange
 from paimon_core.alter.text import parse_changes
+from paimon_core.compact import compaction
 from paimon_core.compact.compactor import run_task, run_tasks
+from paimon_core.compact.planning import plan, plan_sorted
+from paimon_core.compact.report import CompactReport
 from paimon_core.compact.sort_order import SortOrder
 from paimon_core.compact.task import CompactionTask
 from paimon_core.errors import InvalidRequest
@@ -33,7 +36,6 @@ from paimon_core.table.refs.tags import Tags, rollback_target
 from paimon_core.table.stream.start import Start, open_stream
 from paimon_core.table.stream.table_stream import TableStream
 from paimon_core.table.table_merges import TableMerges
-from paimon_core.table.upkeep import compaction
 from paimon_core.table.upkeep.expiry import requested_retentions
 from paimon_core.table.upkeep.maintenance import Maintenance
 from paimon_core.table.upkeep.rescale import rescale
@@ -112,7 +114,7 @@ class Table(TableMerges):
         ``compact.recent_compactions.marked`` returns.
         """
         self._check_latest("compact")
-        return compaction.plan(same_table(self.context), full=full, where=where)
+        return plan(same_table(self.context), full=full, where=where)
 
     def run_compaction(self, task: CompactionTask) -> CommitMessage:
         """Run one planned compaction, in this process or another one, and return the message to commit."""
@@ -128,12 +130,13 @@ class Table(TableMerges):
         user: str | None = None,
         properties: Mapping[str, str] | None = None,
         work: compaction.Work = run_tasks,
-    ) -> Snapshot | None:
+    ) -> CompactReport:
         """Merge sorted runs (or pack small files) where the options require it; ``full``: every bucket into one run.
 
         The content of the table does not change, except that rows of the postpone bucket (``bucket = -2``) are first
         given their buckets, in a commit of their own; they count as later than all rows committed until then, and that
-        commit raises CommitConflict when a concurrent one removed them. Returns None when there was nothing to do. All
+        commit raises CommitConflict when a concurrent one removed them. The report states what was picked, rewritten
+        and committed; it is false when nothing was committed, ``report.snapshot`` is the last snapshot. All
         buckets are one commit; after a conflict each bucket is a commit of its own. Buckets that keep
         ``num-sorted-run.stop-trigger`` runs or more are compacted again. Raises CommitConflict when concurrent commits
         conflicted in every bucket; the files of this compaction are then deleted. ``work`` runs the tasks; the default
@@ -145,8 +148,10 @@ class Table(TableMerges):
         cannot be sorted.
         """
         self._check_latest("compact")
-        request = CommitRequest.of(self.context, user, None, properties)
-        return self._settled(compaction.compact(self.context, request, full=full, where=where, work=work))
+        author = CommitRequest.of(self.context, user, None, properties).author()
+        report = compaction.compact(self.context, author, full=full, where=where, work=work)
+        self._settled(report.snapshot)
+        return report
 
     def sort_compact(
         self,
@@ -157,14 +162,14 @@ class Table(TableMerges):
         user: str | None = None,
         properties: Mapping[str, str] | None = None,
         work: compaction.Work = run_tasks,
-    ) -> Snapshot | None:
+    ) -> CompactReport:
         """Sort all rows of each partition of an append table without buckets, so that filters skip more files.
 
         ``strategy``: "order" compares the columns one after the other, "zorder" and "hilbert" (two columns or more)
         keep rows together that are near in all columns. ``where`` is on partition columns. No row changes: it is a
         compaction, and files that other commits add meanwhile stay as they are. All partitions are one commit; after a
         conflict each is a commit of its own, and one in which another commit removed a file or deleted rows of it is
-        left as it is. Returns None when there was nothing to sort.
+        left as it is. The report is false when there was nothing to sort.
 
         Memory for each partition that is sorted at the same time: about twice ``write-buffer-size``; more rows go to
         local disk, and then about 2 MiB for each ``write-buffer-size`` of rows. Raises InvalidRequest and
@@ -172,9 +177,11 @@ class Table(TableMerges):
         the new files are then deleted.
         """
         self._check_latest("compact")
-        request = CommitRequest.of(self.context, user, None, properties)
-        tasks = compaction.plan_sorted(self.context, SortOrder.of(self.context, order_by, strategy), where)
-        return self._settled(compaction.run(self.context, request, tasks, work)) if tasks else None
+        author = CommitRequest.of(self.context, user, None, properties).author()
+        tasks = plan_sorted(self.context, SortOrder.of(self.context, order_by, strategy), where)
+        report = compaction.run(self.context, author, tasks, work) if tasks else CompactReport()
+        self._settled(report.snapshot)
+        return report
 
     def rescale(
         self,
@@ -222,9 +229,10 @@ class Table(TableMerges):
         that cannot be read.
         """
         self._check_latest("rewrite file indexes")
-        request = CommitRequest.of(self.context, user, None, properties)
+        author = CommitRequest.of(self.context, user, None, properties).author()
         messages = rewrite_indexes(table_to_change(self.context), where, every=every)
-        return self._settled(compaction.commit_buckets(request, messages)) if messages else None
+        report = compaction.commit_buckets(self.context, author, messages) if messages else CompactReport()
+        return self._settled(report.snapshot)
 
     def expire_snapshots(
         self,

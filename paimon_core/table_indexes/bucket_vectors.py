@@ -57,7 +57,8 @@ def replace_vectors(
 
 
 def dropping_vectors(context: TableContext, messages: Iterable[CommitMessage]) -> list[CommitMessage]:
-    """Return messages that delete files, with the latest index files replaced so that they have no vectors of these.
+    """Return messages that delete files, with the latest index files replaced so that they have no vectors of the
+    files.
 
     Raises CorruptTable.
     """

@@ -41,7 +41,7 @@ class IndexUpdate:
 class _Partition:
     buckets: PartitionBuckets
     files: dict[int, IndexFile]
-    """The index file of each bucket, including those of earlier flushes."""
+    """The index file of each bucket, including index files of earlier flushes."""
     changed: set[int] = field(default_factory=set)
     """The buckets that have gained keys since the last flush."""
 

@@ -36,7 +36,7 @@ class BucketRows:
 
 
 def assign_buckets(rows: pa.Table, context: TableContext) -> np.ndarray:
-    """Return the bucket of each row as int32: that of the bucket key (format 6), or 0 without fixed buckets."""
+    """Return the bucket of each row as int32: the bucket of its bucket key (format 6), or 0 without fixed buckets."""
     keys = context.bucket_keys
     if not keys:
         return np.zeros(len(rows), dtype=np.int32)
@@ -92,7 +92,7 @@ def split_by_bucket(
     """Yield the rows of every bucket that occurs in ``rows`` (the table's columns, and possibly more columns).
 
     ``assigner``: assigns the keys of a table with dynamic buckets, with the errors of its ``assign``. ``keys``: assigns
-    those of a table with cross-partition upsert, with the errors of its ``place``; it may add, change and drop rows.
+    the keys of a table with cross-partition upsert, with the errors of its ``place``; it may add, change and drop rows.
     ``shares``: the results are slices of one table, which stays in memory as long as any slice; otherwise each result
     is a copy.
     """

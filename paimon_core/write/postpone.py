@@ -58,7 +58,7 @@ class PostponeWriter(StreamWriter):
     """
 
     def __init__(self, context: TableContext, partition: bytes, name: str | None = None) -> None:
-        """``name``: that of the writer, as ``writer_name`` returns it."""
+        """``name``: the name of the writer, as ``writer_name`` returns it."""
         super().__init__()
         self._context = context
         self._partition = partition
@@ -154,8 +154,8 @@ def to_fixed_buckets(
 ) -> list[CommitMessage]:
     """Return messages of the same rows in fixed buckets, and delete the ``staged`` files of the postpone bucket.
 
-    ``counts``: the numbers of buckets that earlier calls for the same commit chose; those of new partitions are added.
-    When a concurrent commit gives a partition another number meanwhile, the rows are spread again. Raises
+    ``counts``: the numbers of buckets that earlier calls for the same commit chose; this call adds the numbers of new
+    partitions. When a concurrent commit gives a partition another number meanwhile, the rows are spread again. Raises
     CommitConflict when that happened in every try.
     """
     try:

@@ -63,11 +63,11 @@ class TableWriter:
     ) -> None:
         """Create a writer; ``ignore_existing`` is for an overwrite.
 
-        With it, sequence numbers need not exceed those of the replaced rows, and no changelog is written (format 10.2).
-        ``lane``: the number of this writer among several whose messages become one commit. Where two of them write to
-        one bucket, the rows of the higher lane count as later. ``assigner``: for a table with dynamic buckets, what
-        assigns the keys (None: this writer); its caller then writes the hash indexes. ``live_keys`` reads the keys of a
-        table with cross-partition upsert, which cannot be written without it.
+        With it, sequence numbers need not exceed the numbers of the replaced rows, and no changelog is written (format
+        10.2). ``lane``: the number of this writer among several whose messages become one commit. Where two of them
+        write to one bucket, the rows of the higher lane count as later. ``assigner``: for a table with dynamic buckets,
+        what assigns the keys (None: this writer); its caller then writes the hash indexes. ``live_keys`` reads the keys
+        of a table with cross-partition upsert, which cannot be written without it.
         """
         context.options.check_writable(context.name)
         self._sequences = SequenceNumbers(context, lane, ignore_existing=ignore_existing)
@@ -257,7 +257,7 @@ class TableWriter:
         return messages
 
     def _flush(self) -> list[CommitMessage]:
-        """Do ``flush`` and keep the keys in memory, for messages that are committed with those of the next flush."""
+        """Do ``flush`` and keep the keys in memory, for messages that are committed with the next flush's messages."""
         self._check_usable()
         check_same_table(self._context, otherwise=self.abort)
         writers = list(self._buckets.values())

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from paimon_lake.finding import Finding
+from paimon_lake.check_result import CheckResult
 from paimon_lake.loads.inputs.stale_text import stale_text
 
 KIND = "__kind"
@@ -25,7 +25,7 @@ class PipelineError(Exception):
 class AuditFailed(Exception):
     """The content that a step was about to publish is wrong: nothing was published, and a retry would not help."""
 
-    findings: tuple[Finding, ...] = ()
+    check_results: tuple[CheckResult, ...] = ()
     """The results of the declared checks; () when something else is wrong."""
 
 
@@ -58,7 +58,7 @@ class StepResult:
     skipped: tuple[str, ...] = ()
     """Why nothing was done, or what was left out, one sentence each."""
     details: Mapping[str, str | int | float] = field(default_factory=dict)
-    findings: tuple[Finding, ...] = ()
+    check_results: tuple[CheckResult, ...] = ()
     """The results of the checks that ran before the step was published."""
     column_lineage: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
     """The columns of inputs (table, column) from which the step computed each column, where that is known."""

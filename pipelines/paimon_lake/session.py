@@ -75,7 +75,7 @@ def _configuration(settings: Settings) -> dict[str, str]:
     logging = f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}"
     java = "spark.driver.extraJavaOptions"
     archive = archive_options() if local else ""
-    # Java obeys the last of options that contradict: those of the settings follow the archive.
+    # Java obeys the last of contradicting options: the settings' options come after the archive's.
     conf[java] = " ".join(part for part in (archive, conf.get(java), logging) if part)
     # Workers must be able to import the packages also when they are not installed, as in a clone.
     path = os.pathsep.join(dict.fromkeys(part for part in (*_SOURCES, os.environ.get("PYTHONPATH")) if part))

@@ -123,7 +123,7 @@ class IndexedHistory(RealHistory):
 
         def do(table: Table, begin: Begin) -> None:
             call = begin("compact")
-            self.finish(call, table.sort_compact(["k"], "order"))
+            self.finish(call, table.sort_compact(["k"], "order").snapshot)
 
         return do if self.context.options["bucket"] == -1 else super().new_compaction()
 
@@ -149,7 +149,7 @@ class IndexedHistory(RealHistory):
     def compact_alone(self, full: bool) -> None:
         def compact(table: Table, begin: Begin) -> None:
             call = begin("compact")
-            self.finish(call, table.compact(full))
+            self.finish(call, table.compact(full).snapshot)
 
         self.world.spawn("last compactor", lambda actor: self.job(actor, compact, tries=1))
         self.world.run()

@@ -14,7 +14,7 @@ import dagster as dg
 
 from paimon_core.errors import PaimonError
 from paimon_dagster.factories.loads import load_job_name, load_requests
-from paimon_dagster.resources import LakeResource
+from paimon_dagster.resources import lake_key, lake_of
 from paimon_dagster.sensors.compaction_sensor import in_flight
 from paimon_dagster.sensors.file_requests import MOST_REQUESTS
 from paimon_dagster.translator import PLAIN, PaimonTranslator
@@ -36,27 +36,29 @@ def stale_sensor(settings: Settings, jobs: "Jobs", translator: PaimonTranslator 
     running = settings.dagster.automation_on
 
     @dg.sensor(
-        name="stale_partitions",
+        name=translator.prefixed("stale_partitions"),
         description="Requests a load of the partitions whose inputs changed after they were loaded.",
         jobs=[jobs[name] for name in names],
         minimum_interval_seconds=settings.dagster.sensor_interval_seconds,
         default_status=dg.DefaultSensorStatus.RUNNING if running else dg.DefaultSensorStatus.STOPPED,
+        required_resource_keys={lake_key(translator)},
     )
-    def stale_partitions(context: dg.SensorEvaluationContext, lake: LakeResource) -> dg.SensorResult:
+    def stale_partitions(context: dg.SensorEvaluationContext) -> dg.SensorResult:
+        settings = lake_of(context, translator).settings
         before: dict[str, list[str]] = json.loads(context.cursor or "{}")
         seen: dict[str, list[str]] = {}
         requests: list[dg.RunRequest] = []
         told = []
         for name in names:
-            spec = lake.settings.table(name)
+            spec = settings.table(name)
             try:
-                if in_flight(context.instance, load_job_name(spec)):
+                if in_flight(context.instance, load_job_name(spec, translator)):
                     told.append(f"{name}: a load is queued or running")
                     continue
-                stale = stale_now(lake.settings, name)
+                stale = stale_now(settings, name)
                 with dg.partition_loading_context(dynamic_partitions_store=context.instance):
                     known = _known(translator.partitions_def(spec), stale.keys() & set(before.get(name, [])))
-                requests += _requests(lake.settings, spec, stale, known)[: MOST_REQUESTS - len(requests)]
+                requests += _requests(settings, spec, stale, known, translator)[: MOST_REQUESTS - len(requests)]
             except (PaimonError, PipelineError) as error:  # the other tables are looked at all the same
                 told.append(f"{name}: {error}")
                 continue
@@ -82,7 +84,9 @@ def _known(partitions: dg.PartitionsDefinition[str] | None, keys: Collection[str
     return sorted(key for key in keys if partitions is not None and partitions.has_partition_key(key))
 
 
-def _requests(settings: Settings, spec: TableSpec, stale: Mapping[str, str], keys: list[str]) -> list[dg.RunRequest]:
+def _requests(
+    settings: Settings, spec: TableSpec, stale: Mapping[str, str], keys: list[str], translator: PaimonTranslator
+) -> list[dg.RunRequest]:
     """Return runs for stale partitions; the same state of the table is requested once."""
     if not keys:
         return []
@@ -93,4 +97,4 @@ def _requests(settings: Settings, spec: TableSpec, stale: Mapping[str, str], key
         state = json.dumps([part, [stale[key] for key in part], at])
         return f"{spec.name}@stale@{hashlib.sha256(state.encode()).hexdigest()[:24]}"
 
-    return load_requests(spec, keys, run_key)
+    return load_requests(spec, keys, run_key, translator)

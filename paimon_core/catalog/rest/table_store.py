@@ -21,7 +21,7 @@ class TableStore:
     client: RestClient
     given: Mapping[str, str] = field(repr=False)
     server_options: tuple[tuple[str, Secret], ...]
-    """The server's configuration; a store uses those of its values that are options of the store."""
+    """The server's configuration; a store uses the values whose keys are options of the store."""
     uses_tokens: bool
     """Whether the credentials of each table are requested from the server."""
 

@@ -31,7 +31,7 @@ def shares_members(stored: DataType, wanted: DataType) -> bool:
 
 
 def chosen(rows: pa.Table, fields: Sequence[DataField]) -> pa.Table:
-    """Return the rows, whose columns are those of ``fields`` in order, with only the fields of each ROW."""
+    """Return the rows, whose columns are ``fields`` in order; a ROW keeps only the members that its field has."""
     for at, field in enumerate(fields):
         if field.type.root is TypeRoot.ROW and rows.schema.types[at] != field.type.to_arrow():
             arrays = [_only_members(chunk, field.type) for chunk in rows.column(at).chunks]

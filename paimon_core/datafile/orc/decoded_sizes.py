@@ -21,7 +21,7 @@ _VALUE_BYTES = 8
 
 
 def row_bytes(source: pa.NativeFile) -> dict[str, float]:
-    """Return the mean bytes of a value of each column: those of the stripe where they are largest.
+    """Return the mean bytes of a value of each column, in the stripe where the mean is largest.
 
     Empty when the file does not state them. Raises ValueError for metadata that does not decode.
     """

@@ -41,7 +41,7 @@ def decode_columns(
     batch_bytes: int,
     use_threads: bool,
 ) -> Iterator[tuple[int, Arrays]]:
-    """Yield the row count and the ``wanted`` columns of each batch of these row groups (None: all), in file order.
+    """Yield the row count and the ``wanted`` columns of each batch of the row groups (None: all), in file order.
 
     ``checked`` is the footer of ``source``. Texts may be dictionary arrays. Raises UnsupportedFeature, which names the
     column, for an INT96 out of range or a null map key, and Arrow's errors for bytes that do not decode.

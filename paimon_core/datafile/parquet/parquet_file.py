@@ -68,7 +68,7 @@ class ParquetOutput:
 
     @property
     def written_bytes(self) -> int:
-        """The bytes of the row groups; after ``finish``, those of the file."""
+        """The bytes of the row groups; after ``finish``, the bytes of the file."""
         return int(self._sink.tell() if self._finished else self._buffer.tell())
 
     def write(self, rows: pa.Table) -> None:
@@ -135,7 +135,7 @@ class ParquetOutput:
 
 
 class _HoldingSink(io.RawIOBase):
-    """Writes bytes to the sink until ``is_holding``, then keeps them: those of the footer. The sink is not closed."""
+    """Writes bytes to the sink until ``is_holding``, then keeps the bytes of the footer. The sink stays open."""
 
     def __init__(self, sink: pa.NativeFile) -> None:
         self._sink = sink

@@ -21,7 +21,7 @@ class ChosenRows:
     group_rows: Sequence[int]
     """The number of rows of each row group of the file; () when the whole file is decoded whatever ``groups`` are."""
     live: Mask | None
-    """The rows to return, by number; None: all but those of ``deleted``."""
+    """The rows to return, by number; None: all rows but ``deleted``."""
     deleted: Positions | None
     """The numbers of the rows to leave out, sorted."""
     position: str | None

@@ -23,7 +23,7 @@ class Decoding:
     def arrays(
         self, sources: Sequence[Source], groups: list[int] | None, most: int | None = None
     ) -> Iterator[tuple[int, list[pa.Array]]]:
-        """Yield the row count and the columns of each batch of these row groups (None: all), in file order.
+        """Yield the row count and the columns of each batch of the row groups (None: all), in file order.
 
         ``most``: the most rows of a batch, instead of those of the request.
         """

@@ -12,7 +12,7 @@ from paimon_core.fsck.check_context import CheckRun
 from paimon_core.fsck.finding import Level
 from paimon_core.fsck.finding_collector import Location
 from paimon_core.fsck.history.snapshot_chain import entries_below
-from paimon_core.fsck.live_files import LiveFiles
+from paimon_core.fsck.live_files import CheckedFiles
 from paimon_core.fsck.schemas import check_schema_of
 from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
@@ -21,7 +21,7 @@ from paimon_core.metadata.stores.tag_store import parse_tag
 _TAG, _CONSUMER = "tag-", "consumer-"
 _CORE = tuple(f.name for f in fields(Snapshot))
 
-Held = Callable[[LiveFiles, Snapshot, Location], None]
+Held = Callable[[CheckedFiles, Snapshot, Location], None]
 """A function that checks the files of a tag."""
 
 
@@ -56,7 +56,7 @@ def _check_state(run: CheckRun, snapshot: Snapshot, location: Location, check_fi
         run.manifests_of(snapshot.base_manifest_list, snapshot.base_manifest_list_size, location),
         run.manifests_of(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size, location),
     ]
-    files = LiveFiles()
+    files = CheckedFiles()
     if None in lists or not files.load(run, [m for found in lists for m in found or ()], location):
         return
     run.collector.check("I18")

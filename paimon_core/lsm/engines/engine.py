@@ -37,7 +37,7 @@ class MergeEngine(Protocol):
         """
 
     def check_retract(self, kinds: Collection[int]) -> None:
-        """Raises InvalidRequest naming the option to set when the table does not accept rows of these ``kinds``.
+        """Raise InvalidRequest when the table does not accept rows of ``kinds``; the error names the option to set.
 
         ``kinds`` are the retracts among the kinds of the rows to write: -U, -D or both.
         """

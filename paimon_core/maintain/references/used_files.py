@@ -110,7 +110,7 @@ def references(
 ) -> Used:
     """Return the files that the whole table uses now; of data files only the names in ``among``.
 
-    Lists and manifests in ``read`` are skipped: pass those of an earlier result to get only newer references. Raises
+    Lists and manifests in ``read`` are skipped: pass ``read`` of an earlier result to get only newer references. Raises
     CorruptTable for a file that cannot be read, and for a hint file of a branch without snapshots; PlanOutdated when
     snapshots were deleted during each of ``SCANS`` scans.
     """

@@ -131,4 +131,4 @@ class ObjectStore(Protocol):
         """Create the empty object that represents a directory, as other tools do."""
 
     def failure(self, error: BaseException) -> Failure:
-        """Return the meaning of an exception that any of these methods raised."""
+        """Return the meaning of an exception that a method of this class raised."""

@@ -32,14 +32,14 @@ class BucketProof:
     """The rows of one bucket, or of a partition whose keys may have moved between buckets."""
 
     place: str
-    """The directory below the table; that of a partition ends with "/*"."""
+    """The directory below the table; a partition's directory ends with "/*"."""
     start_rows: int
     added: int
     removed: int
     expected_rows: int
     end_rows: int
     expected_hash: int
-    """The sum of the hashes of the rows modulo 2^64, as that of the end must be."""
+    """The sum of the hashes of the rows modulo 2^64 that the end must have."""
     end_hash: int
 
     @property

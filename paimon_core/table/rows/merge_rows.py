@@ -47,7 +47,7 @@ _PAIRS = 1 << 22
 
 
 @dataclass(frozen=True)
-class Changes:
+class MergeChanges:
     """The rows that change, in order: their places, their rows of the source (-1: none) and their clauses."""
 
     at: Numbers
@@ -55,16 +55,16 @@ class Changes:
     clause: Numbers
 
     @staticmethod
-    def joined(parts: Sequence[Changes]) -> Changes:
+    def joined(parts: Sequence[MergeChanges]) -> MergeChanges:
         """Return all changes of some parts."""
         none = np.zeros(0, np.int64)
         columns = [[p.at for p in parts], [p.source for p in parts], [p.clause for p in parts]]
-        return Changes(*(np.concatenate([none, *column]) for column in columns))
+        return MergeChanges(*(np.concatenate([none, *column]) for column in columns))
 
-    def of(self, clause: int) -> Changes:
+    def of(self, clause: int) -> MergeChanges:
         """Return the changes of one clause."""
         here = self.clause == clause
-        return Changes(self.at[here], self.source[here], self.clause[here])
+        return MergeChanges(self.at[here], self.source[here], self.clause[here])
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Merge:
         fields = self.context.schema.select(sorted(self.columns))
         self.changes(pa.schema([f.arrow for f in fields]).empty_table())
 
-    def changes(self, rows: pa.Table) -> Changes:
+    def changes(self, rows: pa.Table) -> MergeChanges:
         """Return which rows of the table change; raises InvalidRequest when several rows of the source change one."""
         numbers = self.source.numbers(rows)
         self._matched[numbers[numbers >= 0]] = True
@@ -104,9 +104,9 @@ class Merge:
         parts = [self._matched_changes(rows, numbers, flags, some) for some in slices]
         if self.clauses.not_matched_by_source:
             parts.append(self._unmatched_changes(numbers, flags))
-        return Changes.joined(parts)
+        return MergeChanges.joined(parts)
 
-    def _matched_changes(self, rows: pa.Table, numbers: Numbers, flags: Sequence[Flags], some: Numbers) -> Changes:
+    def _matched_changes(self, rows: pa.Table, numbers: Numbers, flags: Sequence[Flags], some: Numbers) -> MergeChanges:
         """Return the changes of some of the rows, which have keys of the source."""
         places, source = self.source.pairs(numbers[some])
         at = some[places]
@@ -125,16 +125,16 @@ class Merge:
             )
         once = np.ones(len(at), np.bool_)
         once[again] = False
-        return Changes(at[once], source[once], clause[once])
+        return MergeChanges(at[once], source[once], clause[once])
 
-    def _unmatched_changes(self, numbers: Numbers, flags: Sequence[Flags]) -> Changes:
+    def _unmatched_changes(self, numbers: Numbers, flags: Sequence[Flags]) -> MergeChanges:
         first = len(self.clauses.matched)
         at = np.flatnonzero(numbers < 0)
         clause = np.full(len(at), -1, np.int64)
         for number in reversed(range(first, len(flags))):
             clause[flags[number][at]] = number
         at, clause = at[clause >= 0], clause[clause >= 0]
-        return Changes(at, np.full(len(at), -1, np.int64), clause)
+        return MergeChanges(at, np.full(len(at), -1, np.int64), clause)
 
     def updates(self) -> list[tuple[int, Values]]:
         """Return the numbers of the clauses that update, and the values that they set."""
@@ -236,7 +236,7 @@ def _merged_rows(merge: Merge, buckets: Sequence[ChangedBucket], where: Predicat
     inserts = TableWriter(context) if context.tracks_rows else updates
     with updates, inserts:
 
-        def delete(place: tuple[ChangedBucket, Mapping[str, Changes]]) -> None:
+        def delete(place: tuple[ChangedBucket, Mapping[str, MergeChanges]]) -> None:
             bucket, changed = place
             if changed:
                 messages.append(without(context.tracked(), bucket, {name: c.at for name, c in changed.items()}))
@@ -254,7 +254,7 @@ def _merged_rows(merge: Merge, buckets: Sequence[ChangedBucket], where: Predicat
     return messages
 
 
-def _found(merge: Merge, bucket: ChangedBucket, index: IndexFilter | None) -> dict[str, Changes]:
+def _found(merge: Merge, bucket: ChangedBucket, index: IndexFilter | None) -> dict[str, MergeChanges]:
     """Return the changes of each file of a bucket that has any; their places are positions in the file."""
     fields = merge.context.schema.select(sorted(merge.columns))
     found = {}
@@ -267,15 +267,17 @@ def _found(merge: Merge, bucket: ChangedBucket, index: IndexFilter | None) -> di
         for rows in gather(bucket.reader.file(file, fields, request), BATCH_BYTES):
             changes = merge.changes(rows)
             positions = rows[POSITION].to_numpy()[changes.at]
-            parts.append(Changes(positions, changes.source, changes.clause))
-        changes = Changes.joined(parts)
+            parts.append(MergeChanges(positions, changes.source, changes.clause))
+        changes = MergeChanges.joined(parts)
         if len(changes.at):
             order = np.argsort(changes.at, kind="stable")
-            found[file.file_name] = Changes(changes.at[order], changes.source[order], changes.clause[order])
+            found[file.file_name] = MergeChanges(changes.at[order], changes.source[order], changes.clause[order])
     return found
 
 
-def _write_updated(merge: Merge, bucket: ChangedBucket, changed: Mapping[str, Changes], writer: TableWriter) -> None:
+def _write_updated(
+    merge: Merge, bucket: ChangedBucket, changed: Mapping[str, MergeChanges], writer: TableWriter
+) -> None:
     for file in bucket.files:
         for number, values in merge.updates():
             if file.file_name not in changed:

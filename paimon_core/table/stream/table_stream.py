@@ -81,7 +81,7 @@ class Batch:
         return changes_schema(self.context.schema, self.columns)
 
     def to_batches(self) -> pa.RecordBatchReader:
-        """Return the rows; those of one key in the order of their changes. Rows of a full batch are inserts.
+        """Return the rows; the rows of one key are in the order of their changes. Rows of a full batch are inserts.
 
         Raises SnapshotNotFound when the snapshot expires before its rows are read, CorruptTable.
         """
@@ -285,7 +285,7 @@ def is_delayed(context: TableContext, position: Position, snapshot: Snapshot) ->
 
 @dataclass(frozen=True)
 class Until:
-    """Where a stream ends: with the first snapshot beyond any of these bounds, which is not read."""
+    """Where a stream ends: before the first snapshot beyond one of the bounds."""
 
     snapshot: int | None = None
     """The last snapshot id that is read."""

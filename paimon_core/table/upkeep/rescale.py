@@ -4,7 +4,7 @@ Each bucket is read as a full compaction reads it: the rows of a key are merged,
 applied, and level 0 counts also where readers do not see it yet. The rows are then hashed again. With a primary key,
 the new files of a bucket are one sorted run at the last level, so that no row waits for a compaction.
 
-Memory is that of one bucket reader and of ``write-buffer-size``; more rows of a partition wait on local disk.
+Memory holds one bucket reader and ``write-buffer-size`` bytes; more rows of a partition wait on local disk.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ import pyarrow as pa
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.commit.read_set import Reads
 from paimon_core.commit.retry import tries
+from paimon_core.compact.compaction import run
+from paimon_core.compact.planning import plan
 from paimon_core.errors import CommitConflict, CorruptTable, InvalidRequest, ReadOutdated
 from paimon_core.lsm.key_order import key_order
 from paimon_core.lsm.levels import Levels, num_levels
@@ -38,7 +40,6 @@ from paimon_core.predicate import Where
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.schema import VALUE_KIND
 from paimon_core.table.commit_request import CommitRequest
-from paimon_core.table.upkeep import compaction
 from paimon_core.table_indexes.bucket_vectors import Indexes, index_files_by_bucket, vectors_in
 from paimon_core.write.table_writer import TableWriter
 
@@ -170,11 +171,11 @@ def _awaits_changelog(context: TableContext, partitions: _Partitions) -> bool:
 
 
 def _compact(request: CommitRequest, where: Where | None, partitions: _Partitions) -> None:
-    """Compact these partitions fully; raises CommitConflict as ``compaction.run``."""
-    tasks = compaction.plan(request.context, full=True, where=where)
+    """Compact these partitions fully; raises CommitConflict as ``compact.compaction.run``."""
+    tasks = plan(request.context, full=True, where=where)
     some = [replace(task, of_full_table=False) for task in tasks if task.partition in partitions]
     if some:
-        compaction.run(request.context, request, some)
+        run(request.context, request.author(), some)
 
 
 def _rewritten(context: TableContext, count: int, partitions: _Partitions) -> list[CommitMessage]:

@@ -94,7 +94,7 @@ class MergingWriter(TableWriter):
     """
 
     def __init__(self, context: TableContext, rules: MergeRules, *, ignore_existing: bool = False) -> None:
-        """Create a writer; the arguments are those of ``TableWriter``."""
+        """Create a writer; the arguments have the same meaning as in ``TableWriter``."""
         super().__init__(context, ignore_existing=ignore_existing, live_keys=live_keys)
         self._rules = rules
         self._held: list[CommitMessage] = []
@@ -159,7 +159,7 @@ def data_columns(data: pa.Schema, schema: TableSchema, skipped: Collection[str])
 
 
 def recognised(found: DataType, held: DataField | Child | None) -> DataType:
-    """Return the type of data as that of a column of the same form: a map as MULTISET, two binaries as VARIANT."""
+    """Return the type of data as the type of a column of the same form: a map as MULTISET, two binaries as VARIANT."""
     if held is None:
         return found
     kind = held.type

@@ -74,8 +74,8 @@ class Prepared:
     def table(self) -> TableView:
         """The table as it will be after the publish, for reads in this process only.
 
-        It has the schema of the draft, which may be newer than that of the handle. Reads raise SnapshotNotFound when an
-        expiry has deleted files that the draft is built on.
+        It has the schema of the draft, which may be newer than the schema of the handle. Reads raise SnapshotNotFound
+        when an expiry has deleted files that the draft is built on.
         """
         context, schema_id = self._context, self.snapshot.schema_id
         if schema_id != context.schema.id:

@@ -74,7 +74,7 @@ def _is_load(table: TableView, snapshot: Mapping[str, Any]) -> bool:
 
 
 def _history(table: TableView) -> list[dict[str, Any]]:
-    """Return the snapshots up to that of the view, ascending, with their properties as dicts."""
+    """Return the snapshots up to the view's snapshot, ascending, with their properties as dicts."""
     rows: list[dict[str, Any]] = table.inspect.snapshots().to_pylist()
     for row in rows:
         row["properties"] = dict(row["properties"] or ())

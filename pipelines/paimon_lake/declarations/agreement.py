@@ -53,7 +53,7 @@ def _names(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
         if refused in tables:
             yield name, ("rejects", "table"), f"the table of rejected rows, {refused}, is declared as a table"
         if (other := rejects.setdefault(refused.casefold(), name)) != name:
-            yield name, ("rejects", "table"), f"the rejected rows go to {refused}, as those of {other} do"
+            yield name, ("rejects", "table"), f"the rejected rows go to {refused}, like the rejected rows of {other}"
 
 
 def _inputs(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
@@ -111,7 +111,7 @@ def _of_table(settings: Settings, spec: TableSpec) -> Iterator[tuple[tuple[str, 
     for name in inputs_of(spec):
         given = settings.tables[name].partitions if name in settings.tables else None
         if given is not None and spec.partitions is not None and (why := mismatch(given, spec.partitions)):
-            yield ("partitions",), f"the partitions do not fit those of the input {name}: {why}"
+            yield ("partitions",), f"the partitions do not fit the partitions of the input {name}: {why}"
 
 
 def _functions(source: Source | None) -> Iterator[tuple[str, str, tuple[str, ...]]]:
@@ -123,7 +123,7 @@ def _functions(source: Source | None) -> Iterator[tuple[str, str, tuple[str, ...
 
 
 def mismatch(given: Partitions, wanted: Partitions) -> str:
-    """Return why the partitions of a table cannot be made from those of an input; nothing when they can."""
+    """Return why the partitions of a table cannot be made from the partitions of an input; "" when they can."""
     if given.by_time and wanted.by_time:
         if wanted.by not in _FINER.get(given.by, {given.by}):
             return f"a {wanted.by} is not made of whole {given.by}s"

@@ -238,5 +238,5 @@ class _Reader:
         tag = node.tag.replace(_TAG, "!!")
         return self._error(node, f"the tag {tag[:80]} is not allowed: only plain values are read")
 
-    def _error(self, node: yaml.Node, said: str) -> SettingsError:
-        return SettingsError(f"{shown(self.path)}:{node.start_mark.line + 1}: {said}")
+    def _error(self, node: yaml.Node, message: str) -> SettingsError:
+        return SettingsError(f"{shown(self.path)}:{node.start_mark.line + 1}: {message}")

@@ -36,9 +36,8 @@ from paimon_lake.loads.ledger.load_snapshot import INPUTS, KEY
 from paimon_lake.loads.ledger.restore import lost_inputs
 from paimon_lake.loads.partition_keys import rows_of
 from paimon_lake.loads.rejected.reject_partitions import ReadAgain, RejectPartitions
-from paimon_lake.loads.replacement import replacement
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad
-from paimon_lake.loads.write_tasks import Written, write_frame
+from paimon_lake.loads.write_tasks import WriteResult, write_frame
 from paimon_lake.protocol import KIND, PipelineError
 from paimon_lake.query_text import query_place, query_text
 from paimon_lake.sources.column_lineage import InputView, column_lineage
@@ -60,7 +59,7 @@ class SqlLoads:
         query = query_text(step.settings, step.spec)
         return _plan(step, inputs, query, lambda: self._write(step, inputs, query))
 
-    def _write(self, step: LoadStep, inputs: Mapping[str, Table], query: str) -> Written:
+    def _write(self, step: LoadStep, inputs: Mapping[str, Table], query: str) -> WriteResult:
         result = self._result(step, inputs, query)
         views = {
             view: InputView(name, frozenset(inputs[name].arrow_schema.names)) for view, name in result.views.items()
@@ -149,7 +148,7 @@ def _rows(step: LoadStep, table: Table, by_partition: bool) -> DataFrame:
 
 
 def _plan(
-    step: LoadStep, inputs: Mapping[str, Table], what: str, write: Callable[[], Written]
+    step: LoadStep, inputs: Mapping[str, Table], what: str, write: Callable[[], WriteResult]
 ) -> PlannedLoad | NothingToLoad:
     versions = {name: content_version(table) for name, table in inputs.items()}
     content, part = _digest([what, versions]), _digest(step.partitions)
@@ -168,7 +167,7 @@ def _plan(
         write,
         {KEY: key, INPUTS: json.dumps(positions), STALE: json.dumps(by_reason(left))},
         {f"input_{name}": f"snapshot {number}" for name, (number, _) in positions.items()},
-        replacement(step, step.partitions),
+        step.replacement(step.partitions),
         inputs,
         left_out=lost_inputs(inputs),
         rejects_of=_rejects_of(step),
@@ -207,7 +206,7 @@ def _source_name(spec: TableSpec) -> str:
     return source.function if isinstance(source, PythonSource) else source.file or f"query of {spec.name}"
 
 
-def _write(step: LoadStep, frame: DataFrame) -> Written:
+def _write(step: LoadStep, frame: DataFrame) -> WriteResult:
     """Write the rows of a DataFrame that fit, and the others as rejects."""
     spec = step.spec
     kinds = None if spec.kinds is None else spec.kinds.column

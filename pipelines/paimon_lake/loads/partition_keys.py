@@ -110,14 +110,14 @@ def keys_of_values(
 
     Only the keys ``among`` count; None: all. A value that belongs to no partition, such as null, has no key.
     """
-    said = given.partitions
-    assert said is not None
-    if not wanted.by_time or not said.by_time:
+    given_partitions = given.partitions
+    assert given_partitions is not None
+    if not wanted.by_time or not given_partitions.by_time:
         names = {str(value) for value in values.to_pylist() if value is not None}
         if among is None:
             return names
-        return {key for key in among if str(typed_key(root, key, given.name, said.column)) in names}
-    found = {_key_of(moment, wanted.by) for moment in _moments(values, said)} - {""}
+        return {key for key in among if str(typed_key(root, key, given.name, given_partitions.column)) in names}
+    found = {_key_of(moment, wanted.by) for moment in _moments(values, given_partitions)} - {""}
     return found if among is None else found & set(among)
 
 

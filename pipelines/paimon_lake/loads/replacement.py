@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from paimon_core import col
 from paimon_core.predicate import Predicate
 from paimon_core.table.table import Table
-from paimon_lake.loads.partition_keys import rows_of
-
-if TYPE_CHECKING:
-    from paimon_lake.loads.step import LoadStep
 
 
 @dataclass(frozen=True)
@@ -28,18 +22,3 @@ class Replace:
             return self.where
         key = col(table.schema.partition_keys[0])
         return key.is_null() | key.is_not_null()
-
-
-def replacement(step: LoadStep, keys: Sequence[str] | None) -> Replace | None:
-    """Return what the rows of a load of these partitions replace: everything, the partitions, or nothing.
-
-    Without keys, a load of all partitions replaces everything. A table without declared partitions replaces those that
-    occur in the rows.
-    """
-    if not step.replaces:
-        return None
-    if step.spec.write_mode != "overwrite-partitions" or (not keys and step.spec.partitions is not None):
-        return Replace(everything=True)
-    if not keys or step.spec.partitions is None:
-        return Replace()
-    return Replace(where=rows_of(step.spec, step.table, keys, step.spec.partitions))

@@ -11,9 +11,10 @@ from paimon_core.table.table import Table
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.sources import SqlSource
 from paimon_lake.loads.ledger.ledger import Ledger
+from paimon_lake.loads.partition_keys import rows_of
 from paimon_lake.loads.rejected.reject_rows import Stamp
 from paimon_lake.loads.replacement import Replace
-from paimon_lake.loads.write_tasks import Written
+from paimon_lake.loads.write_tasks import WriteResult
 from paimon_lake.session import Spark
 
 
@@ -63,12 +64,26 @@ class LoadStep:
         reads_changes = isinstance(self.spec.source, SqlSource) and self.spec.source.read == "changes"
         return bool(self.ledger.lost) and (reads_changes or self.table.options["merge-engine"] != "deduplicate")
 
+    def replacement(self, keys: Sequence[str] | None) -> Replace | None:
+        """Return what the rows of a load of these partitions replace: everything, the partitions, or nothing.
+
+        Without keys, a load of all partitions replaces everything. A table without declared partitions replaces those
+        that occur in the rows.
+        """
+        if not self.replaces:
+            return None
+        if self.spec.write_mode != "overwrite-partitions" or (not keys and self.spec.partitions is not None):
+            return Replace(everything=True)
+        if not keys or self.spec.partitions is None:
+            return Replace()
+        return Replace(where=rows_of(self.spec, self.table, keys, self.spec.partitions))
+
 
 @dataclass(frozen=True)
 class PlannedLoad:
     """What one load will do; nothing is read before ``write`` is called."""
 
-    write: Callable[[], Written]
+    write: Callable[[], WriteResult]
     entries: Mapping[str, str] = field(default_factory=dict)
     """The properties of the snapshot that the ledger reads."""
     details: Mapping[str, str | int | float] = field(default_factory=dict)

@@ -24,7 +24,7 @@ class UserStep:
     _inputs: Mapping[str, Callable[[], DataFrame]] = field(default_factory=dict, repr=False)
 
     def read(self, table: str) -> DataFrame:
-        """Return the rows of an input at one snapshot, those of the partitions of the step when it has partitions.
+        """Return the rows of an input at one snapshot: of the partitions of the step when it has partitions.
 
         Raises PipelineError for a table that the declaration does not name as an input.
         """

@@ -113,7 +113,7 @@ class _Replaced:
     pieces: tuple[tuple[int, int], ...]
 
     def original(self, position: int) -> int:
-        """Return the place in the given query of a place in the text; within a name, that of the name."""
+        """Return the place in the given query of a place in the text; within a name, the place of the name."""
         at = bisect.bisect_right(self.pieces, (position, sys.maxsize)) - 1
         begin, given = self.pieces[max(at, 0)]
         end = self.pieces[at + 1][1] if at + 1 < len(self.pieces) else sys.maxsize

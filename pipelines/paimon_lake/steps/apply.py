@@ -76,7 +76,7 @@ def _told(name: str, problems: list[str]) -> Iterator[None]:
     try:
         yield
     except DAMAGES as error:
-        problems.append(f"{name} {damage_text(error)}")
+        problems.append(f"{name} {damage_text(error, name)}")
 
 
 def _check_names(settings: Settings, lossy: Collection[str]) -> None:

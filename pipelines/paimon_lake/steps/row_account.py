@@ -55,9 +55,9 @@ def account_of(table: Table) -> Account:
 
 def _unequal(row: Mapping[str, Any], table: Table) -> str:
     """Return a sentence when a load that adds rows did not add those that it says; "" otherwise."""
-    said = dict(row["properties"] or ())
+    properties = dict(row["properties"] or ())
     unsaid = "" if table.schema.primary_keys else "0"  # loads of old versions do not say how many rows they merged
-    counts = [said.get(ROWS_WRITTEN, ""), said.get(ROWS_MERGED, unsaid)]
+    counts = [properties.get(ROWS_WRITTEN, ""), properties.get(ROWS_MERGED, unsaid)]
     if row["commit_kind"] != "APPEND" or not all(text.isascii() and text.isdigit() for text in counts):
         return ""
     written, merged = map(int, counts)
@@ -82,7 +82,7 @@ def _told(row: Mapping[str, Any]) -> str:
 
 
 def _sum_problems(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Compare the rows of each snapshot with those of the one before."""
+    """Compare the rows of each snapshot with the rows of the snapshot before."""
     problems = []
     for before, row in pairwise(rows):
         follows = row["snapshot_id"] == before["snapshot_id"] + 1

@@ -83,7 +83,7 @@ def _bodies(data: bytes, at: int) -> dict[int, tuple[int, int, bytes]]:
 
 
 def write_tree(containers: Sequence[Container]) -> bytes:
-    """Return the bytes of a bitmap of these containers, whose high bits ascend. Loops over nodes and containers."""
+    """Return the bytes of a bitmap of the containers, whose high bits ascend. Loops over nodes and containers."""
     if not containers:
         return b"\0"
     keys = [c.high.to_bytes(_KEY_BYTES, "big") for c in containers]

@@ -35,7 +35,7 @@ class FilePlan:
     outside: tuple[SourceFile, ...] = ()
     """Files that are left out because the declaration does not have their partition."""
     early: tuple[SourceFile, ...] = ()
-    """Files that are left out because their partition does not exist yet, such as that of the current day."""
+    """Files that are left out because their partition does not exist yet, such as the partition of the current day."""
     again: tuple[SourceFile, ...] = ()
     """Files among those to load that were loaded before, and whose rows are lost or were followed by lost ones."""
     same: tuple[SourceFile, ...] = ()
@@ -62,18 +62,18 @@ class FilePlan:
 def split_files(
     spec: TableSpec, found: Sequence[SourceFile], now: datetime | None = None
 ) -> tuple[list[SourceFile], list[SourceFile], list[SourceFile]]:
-    """Return the files of declared partitions, those of others, and those of partitions that do not exist at ``now``.
+    """Return the files of declared partitions, of other partitions, and of partitions that do not exist at ``now``.
 
     Without ``now``, the last ones are among the first. A file whose path names no partition is among the first.
     """
-    said = spec.partitions
+    partitions = spec.partitions
     kept, outside, early = [], list[SourceFile](), list[SourceFile]()
     for file in found:
-        if said is None or file.partition is None:
+        if partitions is None or file.partition is None:
             kept.append(file)
-        elif is_outside(said, file.partition, spec.name):
+        elif is_outside(partitions, file.partition, spec.name):
             outside.append(file)
-        elif now is not None and is_later(said, file.partition, spec.name, now):
+        elif now is not None and is_later(partitions, file.partition, spec.name, now):
             early.append(file)
         else:
             kept.append(file)
@@ -94,8 +94,8 @@ def plan_files(
 
     The files in ``same`` have another version than that which was loaded, and the same content.
 
-    Where the rows of a load replace partitions, or everything, all files of these partitions are read as soon as one of
-    them is. Raises PipelineError for a changed file when the declaration says ``changed: fail``.
+    Where the rows of a load replace partitions, or everything, all files of a partition are read as soon as one of them
+    is. Raises PipelineError for a changed file when the declaration says ``changed: fail``.
     """
     states = {file: "loaded" if file in same else loaded.state(file.ledger_name, file.version) for file in found}
     known = {file.partition for file, state in states.items() if state != "new" and file.partition is not None}

@@ -40,7 +40,7 @@ class InputChanges:
 def broken_position(table: Table, at: Position, ids: range) -> str:
     """Return why the changes since a position are not known; an empty text when its snapshot is in the history.
 
-    ``ids`` are those of the live snapshots of the table, up to the one that it is pinned to.
+    ``ids`` are the ids of the live snapshots of the table, up to the one that it is pinned to.
     """
     if at[0] in ids:
         try:

@@ -188,7 +188,7 @@ def _read(table: Table, found: pa.Table) -> Ledger:
 
 
 def _ledger(table: str, events: Sequence[Event], oldest: int) -> Ledger:
-    """Return the ledger of these snapshots; ``oldest``: the first snapshot of the table that has not expired."""
+    """Return the ledger of the ``events``; ``oldest``: the first snapshot of the table that has not expired."""
     loads = only_loads(events)
     versions: dict[bytes, bytes] = {}
     contents: dict[bytes, bytes] = {}
@@ -202,13 +202,13 @@ def _ledger(table: str, events: Sequence[Event], oldest: int) -> Ledger:
         versions.update(files.versions)
         contents.update(files.contents)
         for key, number in load.keys(table).items():
-            keys.pop(key, None)  # the order is that of the newest load with the key
+            keys.pop(key, None)  # keys are in the order of their newest loads
             keys[key] = number
         inputs = load.inputs(table) or inputs
         input_loads += [one] if (one := load.input_load(table)) is not None else []
         watermark = load.json(WATERMARK, table) if WATERMARK in load.properties else watermark
-        said = load.total(table)
-        total = total if said is None else said
+        recorded = load.total(table)
+        total = total if recorded is None else recorded
     # a later load by an older program names a version without its content
     known = {path: found for path, found in contents.items() if found[:VERSION_BYTES] == versions.get(path)}
     files, lost = LoadedFiles(versions, known), _lost(table, events, oldest)

@@ -31,7 +31,7 @@ def check_lost(step: LoadStep) -> None:
     if not lost or makes_up_for_all(step):
         return
     if lost.rest or not isinstance(spec.source, FilesSource):
-        raise _refused(step, "which loads had written all of these rows is not known")
+        raise _refused(step, "it is not known which loads had written the rows")
     if spec.write_mode == "overwrite-partitions":
         return
     if spec.write_mode == "append" or step.table.options["merge-engine"] != "deduplicate":
@@ -44,7 +44,7 @@ def files_again(step: LoadStep, found: Sequence[SourceFile], planned: Sequence[S
     """Return the files to load again because rows are lost; ``planned``: those that the load reads in any case.
 
     Raises PipelineError when files are not in the source any more, or when the order of the paths, in which rows win,
-    is not that of the loads.
+    differs from the order of the loads.
     """
     lost, mode = step.ledger.lost, step.spec.write_mode
     if not lost or makes_up_for_all(step):
@@ -53,7 +53,7 @@ def files_again(step: LoadStep, found: Sequence[SourceFile], planned: Sequence[S
     files = {path_digest(file.ledger_name): file for file in found}
     if mode == "overwrite-partitions":
         if step.partitions is None and (gone := len(lost.files - files.keys())):
-            raise _refused(step, f"{gone} of these files are not in the source any more")
+            raise _refused(step, f"{gone} of the lost files are not in the source any more")
         return [file for digest, file in files.items() if digest in lost.files]
     if gone := len(rank.keys() - files.keys()):
         raise _refused(step, f"{gone} of the files that were loaded since then are not in the source any more")
@@ -80,7 +80,7 @@ def _refused(step: LoadStep, why: str, *, reload: bool = True) -> PipelineError:
 
 def _advice(step: LoadStep) -> str:
     if step.replaces_on_reload:
-        return "which replaces all rows of the table by those of the source"
+        return "which replaces all rows of the table by the rows of the source"
     return "which reads the whole source again"
 
 

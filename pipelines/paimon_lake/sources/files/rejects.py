@@ -56,7 +56,7 @@ class Parsed:
 
 
 def reject_batch(file: str, found: Iterable[Reject], lines: Sequence[int], raws: Sequence[str]) -> pa.RecordBatch:
-    """Return the rejects of one block; ``lines`` and ``raws`` are those of ``found``, in the same order."""
+    """Return the rejects of one block; ``lines`` and ``raws`` have one item for each of ``found``."""
     found = list(found)
     return pa.RecordBatch.from_pydict(
         {

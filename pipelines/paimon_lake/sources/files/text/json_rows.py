@@ -167,7 +167,7 @@ class JsonReader:
         return [read for part in parts for read in self._by_arrow(records, part, bad)]
 
     def _arrow_columns(self, records: Records, positions: np.ndarray) -> list[pa.Array] | None:
-        """Return the columns of these records; None when Arrow refuses one of them."""
+        """Return the columns of the records; None when Arrow refuses one of the records."""
         beyond = "ignore" if self.file.file_format.ignore_extra_columns else "error"
         parse = pa_json.ParseOptions(explicit_schema=self.read_schema, unexpected_field_behavior=beyond)
         try:

@@ -36,7 +36,7 @@ from paimon_lake.sources.files.text.source_time_format import (
     ISO_DATE,
     ISO_TIME,
     ISO_TIMESTAMP,
-    TimeFormat,
+    SourceTimeFormat,
     parsed_format,
     times_of,
 )
@@ -220,7 +220,7 @@ def _masked(numbers: np.ndarray, valid: np.ndarray, arrow: pa.DataType, stored: 
     return pa.array(numbers, stored, mask=~valid).cast(arrow) if len(numbers) else pa.nulls(0, arrow)
 
 
-def _dates_of(texts: pa.Array, form: TimeFormat) -> pa.Array:
+def _dates_of(texts: pa.Array, form: SourceTimeFormat) -> pa.Array:
     times = times_of(texts, form)
     valid = times.valid & (times.seconds == 0) & (times.nanos == 0)
     return _masked(times.days.astype(np.int32), valid, pa.date32(), pa.int32())
@@ -247,7 +247,7 @@ def _timestamps(texts: pa.Array, kind: DataType) -> pa.Array | None:
     return numbers.cast(kind.to_arrow())
 
 
-def _timestamps_of(texts: pa.Array, form: TimeFormat, kind: DataType) -> pa.Array:
+def _timestamps_of(texts: pa.Array, form: SourceTimeFormat, kind: DataType) -> pa.Array:
     times = times_of(texts, form)
     ticks = _TICKS[kind.timestamp_unit]
     seconds = times.days * 86_400 + times.seconds
