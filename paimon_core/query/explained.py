@@ -15,7 +15,7 @@ from paimon_core.query.description import ScanDescription
 from paimon_core.read.columns import result_fields
 from paimon_core.read.pushdown import pushdown
 from paimon_core.read.row_reader import read_rows
-from paimon_core.read.split_reader import merge_fields
+from paimon_core.read.section_merge import merge_fields
 from paimon_core.types import STRING_ROOTS, DataType
 
 _TEXT_BYTES = 16

@@ -23,12 +23,12 @@ from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.lsm.key_windows import WINDOW_BYTES, WINDOW_ROWS, windows
 from paimon_core.lsm.lookup import holds_states, with_level
 from paimon_core.lsm.merge import RowFilter, merge_runs
-from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.predicate import BoundPredicate
 from paimon_core.read.row_tracking import Tracked
+from paimon_core.read.section_merge import SectionMerge
 from paimon_core.read.unsorted_file import naming_unsorted_file
 from paimon_core.schema import DataField
 from paimon_core.table_indexes.live_vectors import Vectors
@@ -164,40 +164,29 @@ class BucketReader:
         return naming_unsorted_file(runs, lambda file: self.file(file, keys), self.path)
 
     def section(
-        self,
-        runs: Sequence[SortedRun],
-        fields: Sequence[DataField],
-        *,
-        key: Sequence[str],
-        order: MergeOrder | None,
-        drop_deletes: bool,
-        columns: Sequence[str] | None = None,
-        early: BoundPredicate | None = None,
-        late: RowFilter | None = None,
+        self, merge: SectionMerge, *, early: BoundPredicate | None = None, late: RowFilter | None = None
     ) -> Iterator[pa.Table]:
-        """Yield one row per key, sorted by key, with ``columns`` (default: all of ``fields``).
+        """Yield one row per key of a section, sorted by key.
 
-        ``runs`` are ordered from the oldest. ``fields`` contain all columns that the merge needs: the engine's inputs,
-        the key, sequence number and row kind if there is an ``order`` (None: the runs are in sequence), and the row
-        kind if ``drop_deletes``. ``early`` and ``late``: the filters of the rows before and after the merge
-        (``read.pushdown``). Raises CorruptTable that names the file when the keys of a run do not ascend.
+        ``early`` and ``late``: the filters of the rows before and after the merge (``read.pushdown``). Raises
+        CorruptTable that names the file when the keys of a run do not ascend.
         """
+        runs, fields, key, order = merge.runs, merge.fields, merge.key, merge.order
         levels = len(runs) > 1 and holds_states(self.context.options)
         encoded: set[str] = set()
         if len(runs) > 1 and self.engine.keeps_last and self.keep is None and not levels:
             encoded = {f.name for f in fields}.difference(key, order.sequence_fields if order else ())
-        merged = merge_runs(
-            self._read_runs(runs, fields, FileRequest(early, encoded=encoded), levels=levels),
-            key=key,
-            order=order,
-            engine=self.engine,
-            drop_deletes=drop_deletes,
-            window_rows=_rows_of_run(fields, self.batch_rows),
-            columns=[f.name for f in fields] if columns is None else columns,
-            late=late,
-        )
         with self.naming_unsorted_file(runs, fields, key):
-            yield from merged
+            yield from merge_runs(
+                self._read_runs(runs, fields, FileRequest(early, encoded=encoded), levels=levels),
+                key=key,
+                order=order,
+                engine=self.engine,
+                drop_deletes=merge.drop_deletes,
+                window_rows=_rows_of_run(fields, self.batch_rows),
+                columns=merge.columns,
+                late=late,
+            )
 
 
 def _rows_of_run(fields: Sequence[DataField], most: int | None = None) -> int:

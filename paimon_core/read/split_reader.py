@@ -7,21 +7,16 @@ one was filtered out. The rest of the filter is applied to the merged rows, if p
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 
 import pyarrow as pa
 
 from paimon_core.datafile.reading.file_request import FileRequest
 from paimon_core.errors import CorruptTable, SnapshotNotFound, with_advice
-from paimon_core.lsm.engines.engine import MergeEngine
-from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.lsm.merge import RowFilter
-from paimon_core.lsm.merge_order import MergeOrder
-from paimon_core.lsm.sorted_run import SortedRun, in_sequence
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.metadata.known_deletes import has_no_deletes
 from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.plan.index_filter import IndexFilter
 from paimon_core.plan.split import Split
@@ -30,7 +25,7 @@ from paimon_core.read.column_groups import read_group
 from paimon_core.read.pushdown import Pushdown, pushdown
 from paimon_core.read.request import ReadRequest
 from paimon_core.read.section_filter import section_may_match
-from paimon_core.schema import KIND_FIELD, SEQUENCE_FIELD, DataField
+from paimon_core.read.section_merge import SectionMerge
 
 _STEP_ROWS = 1 << 16
 _LEAST_ROWS = 1 << 12
@@ -129,9 +124,11 @@ def _rows(reader: BucketReader, split: Split, pushed: Pushdown, position: str | 
         for runs in split.sections:
             yield from read_group(reader, tuple(run.files[0] for run in runs), fields, late)
     else:
+        fields = pushed.fields or context.schema.key_fields[:1]
         for runs in split.sections:
             if late is None or section_may_match(reader, runs, late.where):
-                yield from _merged(reader, runs, pushed, late)
+                merge = SectionMerge.of(context, reader.engine, runs, fields)
+                yield from reader.section(merge, early=pushed.early, late=late)
 
 
 def _counted(reader: BucketReader, file: DataFile) -> Iterator[pa.Table]:
@@ -145,57 +142,6 @@ def _counted(reader: BucketReader, file: DataFile) -> Iterator[pa.Table]:
 def _skipped(reader: BucketReader) -> None:
     if reader.counts is not None:
         reader.counts.files_skipped += 1
-
-
-def _merged(
-    reader: BucketReader, runs: Sequence[SortedRun], pushed: Pushdown, late: RowFilter | None
-) -> Iterator[pa.Table]:
-    """Yield the merged rows of a section; decodes only the columns that the merge needs."""
-    schema = reader.context.schema
-    fields = pushed.fields or schema.key_fields[:1]
-    order = MergeOrder.of(reader.context.options)
-    ordered = None if order.sequence_fields else in_sequence(runs)
-    decoded = _inputs(reader.context, reader.engine, runs, fields)
-    deletes = _has_deletes(reader.context, runs)
-    yield from reader.section(
-        ordered or runs,
-        decoded,
-        key=schema.trimmed_primary_keys,
-        order=None if ordered else order,
-        drop_deletes=deletes,
-        columns=[f.name for f in fields],
-        early=pushed.early,
-        late=late,
-    )
-
-
-def merge_fields(context: TableContext, split: Split, fields: Sequence[DataField]) -> tuple[DataField, ...]:
-    """Return the columns that a merge of a split decodes for a result of ``fields``."""
-    engine = merge_engine(context.schema, context.options)
-    wanted = fields or context.schema.key_fields[:1]
-    return tuple(dict.fromkeys(f for runs in split.sections for f in _inputs(context, engine, runs, wanted)))
-
-
-def _inputs(
-    context: TableContext, engine: MergeEngine, runs: Sequence[SortedRun], fields: Sequence[DataField]
-) -> tuple[DataField, ...]:
-    """Return the columns that the merge of a section decodes.
-
-    The key columns are stored twice in a file; the copy among the table's columns serves the merge and the result.
-    """
-    schema, order = context.schema, MergeOrder.of(context.options)
-    inputs = schema.select(engine.inputs([f.name for f in fields]))
-    decoded = dict.fromkeys([*schema.key_fields, *schema.select(order.sequence_fields), *inputs])
-    is_ordered = not order.sequence_fields and in_sequence(runs) is not None
-    if not is_ordered:
-        decoded[SEQUENCE_FIELD] = None
-    if not is_ordered or _has_deletes(context, runs):
-        decoded[KIND_FIELD] = None
-    return tuple(decoded)
-
-
-def _has_deletes(context: TableContext, runs: Sequence[SortedRun]) -> bool:
-    return not all(has_no_deletes(f, context.options) for run in runs for f in run.files)
 
 
 def _is_referenced(context: TableContext, split: Split) -> bool:

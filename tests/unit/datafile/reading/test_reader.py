@@ -6,7 +6,8 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.codec.parquet import raw_footer
-from paimon_core.datafile.parquet import decoder, footer
+from paimon_core.datafile.parquet import footer
+from paimon_core.datafile.parquet import parquet_input as decoder
 from paimon_core.datafile.reading.file_request import FileRequest
 from paimon_core.datafile.reading.reader import read_batches
 from paimon_core.datafile.writing import rolling_writer
