@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from paimon_core.commit.base import Base
 from paimon_core.commit.snapshot_history import delta_of, snapshots_since
+from paimon_core.datafile.reading.file_request import FileRequest
 from paimon_core.datafile.reading.reader import read_batches
 from paimon_core.datafile.writing.table_files import rolling_writer
 from paimon_core.errors import CorruptTable, SnapshotNotFound
@@ -177,7 +178,7 @@ def renumber(context: TableContext, flush: Flush, file: DataFile, shift: int) ->
             file=file,
             file_schema=schema,
             read_fields=schema.file_fields,
-            use_threads=False,
+            request=FileRequest(threads=False),
         ):
             numbers = pc.add(batch.column(at), pa.scalar(shift, pa.int64()))
             writer.write(pa.Table.from_batches([batch]).set_column(at, batch.schema.field(at), numbers))
