@@ -73,10 +73,11 @@ def compact(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     table = table_of(catalog, args)
     where = _in_partitions(table, args)
     if args.order_by is not None:
-        return _committed(out, table.sort_compact(args.order_by.split(","), args.strategy or "order", where))
+        done = table.sort_compact(args.order_by.split(","), args.strategy or "order", where)
+        return _committed(out, done.snapshot)
     if args.strategy is not None:
         raise InvalidRequest("--strategy needs --order-by")
-    return _committed(out, table.compact(args.full, where))
+    return _committed(out, table.compact(args.full, where).snapshot)
 
 
 def rewrite_file_index(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
+from paimon_core.compact.compaction import Work
 from paimon_core.compact.compactor import run_task
+from paimon_core.compact.report import CompactReport
 from paimon_core.compact.task import CompactionTask
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Where
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.tasks import collect_tasks
@@ -25,16 +26,9 @@ def compact_spark(
     where: Where | None = None,
     user: str | None = None,
     properties: Mapping[str, str] | None = None,
-) -> Snapshot | None:
-    """Compact as ``table.compact``, with one Spark task per bucket, the largest bucket first.
-
-    Returns the last snapshot, or None when there was nothing to compact.
-    """
-
-    def work(context: TableContext, tasks: Sequence[CompactionTask]) -> list[CommitMessage]:
-        return _messages(spark, context, tasks)
-
-    return table.compact(full, where, user=user, properties=properties, work=work)
+) -> CompactReport:
+    """Compact as ``table.compact``, with one Spark task per bucket, the largest bucket first."""
+    return table.compact(full, where, user=user, properties=properties, work=spark_work(lambda: spark))
 
 
 def sort_compact_spark(
@@ -46,22 +40,22 @@ def sort_compact_spark(
     where: Where | None = None,
     user: str | None = None,
     properties: Mapping[str, str] | None = None,
-) -> Snapshot | None:
-    """Sort the rows of an append table as ``table.sort_compact``, with one Spark task per partition.
-
-    Returns the snapshot, or None when there was nothing to sort.
-    """
-
-    def work(context: TableContext, tasks: Sequence[CompactionTask]) -> list[CommitMessage]:
-        return _messages(spark, context, tasks)
-
+) -> CompactReport:
+    """Sort the rows of an append table as ``table.sort_compact``, with one Spark task per partition."""
+    work = spark_work(lambda: spark)
     return table.sort_compact(order_by, strategy, where, user=user, properties=properties, work=work)
 
 
-def _messages(spark: SparkSession, context: TableContext, tasks: Sequence[CompactionTask]) -> list[CommitMessage]:
-    reference = TableReference.of(context)
+def spark_work(spark: Callable[[], SparkSession]) -> Work:
+    """Return the ``work`` of a compaction in Spark tasks; ``spark`` is called only when there is something to do."""
 
-    def work(payload: bytes) -> bytes:
-        return run_task(reference.open(), CompactionTask.from_bytes(payload)).to_bytes()
+    def work(context: TableContext, tasks: Sequence[CompactionTask]) -> list[CommitMessage]:
+        reference = TableReference.of(context)
 
-    return [CommitMessage.from_bytes(answer) for answer in collect_tasks(spark, [t.to_bytes() for t in tasks], work)]
+        def answer(payload: bytes) -> bytes:
+            return run_task(reference.open(), CompactionTask.from_bytes(payload)).to_bytes()
+
+        payloads = [task.to_bytes() for task in tasks]
+        return [CommitMessage.from_bytes(found) for found in collect_tasks(spark(), payloads, answer)]
+
+    return work

@@ -1,6 +1,7 @@
 """Table: the user's handle on one table, to read, write and maintain it.
 
-Every method checks its arguments and calls a lower layer.
+Every method checks its request and calls the room that does the work. The methods that write rows are in ``writable``,
+the methods that read in ``view`` (decision 0051).
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from typing import Self
 from paimon_core.alter.alter_table import alter_table
 from paimon_core.alter.changes import SchemaChange
 from paimon_core.alter.text import parse_changes
+from paimon_core.compact import compaction
 from paimon_core.compact.compactor import run_task, run_tasks
+from paimon_core.compact.planning import plan, plan_sorted
+from paimon_core.compact.report import CompactReport
 from paimon_core.compact.sort_order import SortOrder
 from paimon_core.compact.task import CompactionTask
 from paimon_core.errors import InvalidRequest
@@ -29,21 +33,21 @@ from paimon_core.predicate import Where
 from paimon_core.query.fallback import refuse_other_branch
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.refs.branches import Branches
-from paimon_core.table.refs.tags import Tags, rollback_target
+from paimon_core.table.refs.tags import rollback_target
 from paimon_core.table.stream.start import Start, open_stream
 from paimon_core.table.stream.table_stream import TableStream
-from paimon_core.table.table_merges import TableMerges
-from paimon_core.table.upkeep import compaction
+from paimon_core.table.upkeep.analysis import analyze
 from paimon_core.table.upkeep.expiry import requested_retentions
 from paimon_core.table.upkeep.maintenance import Maintenance
 from paimon_core.table.upkeep.rescale import rescale
+from paimon_core.table.writable import WritableTable
 
 _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, repr=False)
-class Table(TableMerges):
-    """One table at its latest snapshot, to read, write and maintain; pinned to a snapshot it can only be read.
+class Table(WritableTable):
+    """One table at its latest snapshot, to read, write and maintain; ``at`` returns a view of another snapshot.
 
     >>> orders = catalog.table("shop.orders")  # doctest: +SKIP
     >>> orders.write([{"id": 1, "price": 9.5}])  # doctest: +SKIP
@@ -67,13 +71,21 @@ class Table(TableMerges):
         their schema and commit as before. Raises InvalidRequest, which names the column and the rule, InvalidOption,
         TableNotFound, CommitConflict and CommitStateUnknown.
         """
-        self._check_latest("alter")
         values = [v for c in changes for v in (parse_changes(c) if isinstance(c, str) else [c])]
         committed: list[Snapshot] = []
         altered = replace(self, context=alter_table(self.context, values, committed))
         for snapshot in committed:
             altered.settle(snapshot)
         return altered
+
+    def analyze(self, columns: Sequence[str] | None = None) -> Snapshot | None:
+        """Compute and commit the row count and the planner statistics of ``columns`` (default: all but collections).
+
+        Reads the latest snapshot and commits an ANALYZE snapshot; later commits inherit the statistics until the
+        schema changes. None for a table without snapshots. Raises SchemaMismatch, and CommitConflict when the schema
+        changed during the call.
+        """
+        return self._settled(analyze(CommitRequest.of(self.context, None, None, None), columns))
 
     # -- streams
 
@@ -96,7 +108,6 @@ class Table(TableMerges):
         ``on_overwrite``: "changes" (default), "skip" (as Java), "added" or "fail". Rows have the columns of this
         handle. Raises InvalidRequest, SchemaMismatch, SnapshotNotFound, UnsupportedFeature.
         """
-        self._check_latest("be followed")
         refuse_other_branch(self.context)
         return open_stream(
             self.context, start, full=full, columns=columns, where=where, consumer=consumer, on_overwrite=on_overwrite
@@ -111,8 +122,7 @@ class Table(TableMerges):
         fully compacted. It counts as a full compaction only when it is committed with the properties that
         ``compact.recent_compactions.marked`` returns.
         """
-        self._check_latest("compact")
-        return compaction.plan(same_table(self.context), full=full, where=where)
+        return plan(same_table(self.context), full=full, where=where)
 
     def run_compaction(self, task: CompactionTask) -> CommitMessage:
         """Run one planned compaction, in this process or another one, and return the message to commit."""
@@ -128,12 +138,13 @@ class Table(TableMerges):
         user: str | None = None,
         properties: Mapping[str, str] | None = None,
         work: compaction.Work = run_tasks,
-    ) -> Snapshot | None:
+    ) -> CompactReport:
         """Merge sorted runs (or pack small files) where the options require it; ``full``: every bucket into one run.
 
         The content of the table does not change, except that rows of the postpone bucket (``bucket = -2``) are first
         given their buckets, in a commit of their own; they count as later than all rows committed until then, and that
-        commit raises CommitConflict when a concurrent one removed them. Returns None when there was nothing to do. All
+        commit raises CommitConflict when a concurrent one removed them. The report states what was picked, rewritten
+        and committed; it is false when nothing was committed, ``report.snapshot`` is the last snapshot. All
         buckets are one commit; after a conflict each bucket is a commit of its own. Buckets that keep
         ``num-sorted-run.stop-trigger`` runs or more are compacted again. Raises CommitConflict when concurrent commits
         conflicted in every bucket; the files of this compaction are then deleted. ``work`` runs the tasks; the default
@@ -144,9 +155,10 @@ class Table(TableMerges):
         ``clustering.history-partition.idle-to-full-sort``. Raises InvalidRequest for columns by which rows
         cannot be sorted.
         """
-        self._check_latest("compact")
-        request = CommitRequest.of(self.context, user, None, properties)
-        return self._settled(compaction.compact(self.context, request, full=full, where=where, work=work))
+        author = CommitRequest.of(self.context, user, None, properties).author()
+        report = compaction.compact(self.context, author, full=full, where=where, work=work)
+        self._settled(report.snapshot)
+        return report
 
     def sort_compact(
         self,
@@ -157,24 +169,25 @@ class Table(TableMerges):
         user: str | None = None,
         properties: Mapping[str, str] | None = None,
         work: compaction.Work = run_tasks,
-    ) -> Snapshot | None:
+    ) -> CompactReport:
         """Sort all rows of each partition of an append table without buckets, so that filters skip more files.
 
         ``strategy``: "order" compares the columns one after the other, "zorder" and "hilbert" (two columns or more)
         keep rows together that are near in all columns. ``where`` is on partition columns. No row changes: it is a
         compaction, and files that other commits add meanwhile stay as they are. All partitions are one commit; after a
         conflict each is a commit of its own, and one in which another commit removed a file or deleted rows of it is
-        left as it is. Returns None when there was nothing to sort.
+        left as it is. The report is false when there was nothing to sort.
 
         Memory for each partition that is sorted at the same time: about twice ``write-buffer-size``; more rows go to
         local disk, and then about 2 MiB for each ``write-buffer-size`` of rows. Raises InvalidRequest and
         SchemaMismatch for other tables and columns, CommitConflict when other commits conflicted in every partition;
         the new files are then deleted.
         """
-        self._check_latest("compact")
-        request = CommitRequest.of(self.context, user, None, properties)
-        tasks = compaction.plan_sorted(self.context, SortOrder.of(self.context, order_by, strategy), where)
-        return self._settled(compaction.run(self.context, request, tasks, work)) if tasks else None
+        author = CommitRequest.of(self.context, user, None, properties).author()
+        tasks = plan_sorted(self.context, SortOrder.of(self.context, order_by, strategy), where)
+        report = compaction.run(self.context, author, tasks, work) if tasks else CompactReport()
+        self._settled(report.snapshot)
+        return report
 
     def rescale(
         self,
@@ -199,10 +212,8 @@ class Table(TableMerges):
         ``write-buffer-size`` and what a compaction needs; other rows of a partition with a primary key wait on local
         disk.
         """
-        self._check_latest("rescale")
         request = CommitRequest.of(self.context, user, None, properties)
-        snapshot, written = rescale(request, buckets, where)
-        return None if snapshot is None else self.settle(snapshot, written)
+        return self._completed(rescale(request, buckets, where))
 
     def rewrite_file_index(
         self,
@@ -221,10 +232,12 @@ class Table(TableMerges):
         there was nothing to do. Raises CommitConflict when that happened in every bucket, CorruptTable for a data file
         that cannot be read.
         """
-        self._check_latest("rewrite file indexes")
-        request = CommitRequest.of(self.context, user, None, properties)
+        author = CommitRequest.of(self.context, user, None, properties).author()
         messages = rewrite_indexes(table_to_change(self.context), where, every=every)
-        return self._settled(compaction.commit_buckets(request, messages)) if messages else None
+        report = compaction.commit_buckets(self.context, author, messages) if messages else CompactReport()
+        return self._settled(report.snapshot)
+
+    # -- references and removal
 
     def expire_snapshots(
         self,
@@ -242,7 +255,6 @@ class Table(TableMerges):
         changelogs are kept, and the same call expires them by those options. Raises InvalidRequest, CorruptTable, and
         TableNotFound when the table was dropped or re-created.
         """
-        self._check_latest("expire snapshots")
         context = table_to_change(self.context)
         snapshots, changelogs = requested_retentions(context, keep_last, keep_max, older_than, limit)
         return expire_retained(context, snapshots, changelogs, dry_run=dry_run)
@@ -250,18 +262,11 @@ class Table(TableMerges):
     @property
     def maintenance(self) -> Maintenance:
         """Expiry, removal of orphans, repair and checks; what deletes something is planned before it is applied."""
-        self._check_latest("maintain")
         return Maintenance(self.context, self.settle)
-
-    @property
-    def tags(self) -> Tags:
-        """The tags: named snapshots, which do not expire. On a pinned table ``create`` tags the pinned snapshot."""
-        return Tags(self.context, self.pinned)
 
     @property
     def branches(self) -> Branches:
         """The branches of the table; ``create`` starts one from this branch."""
-        self._check_latest("branch")
         return Branches(self.context)
 
     def rollback(
@@ -278,6 +283,5 @@ class Table(TableMerges):
         ``time`` or a ``watermark``. ``maintenance.plan_rollback`` shows what would be deleted. Raises SnapshotNotFound,
         TagNotFound, and CommitConflict when concurrent commits kept changing the table.
         """
-        self._check_latest("roll back")
         target = rollback_target(self.context, snapshot, tag, time, watermark)
         return rollback(table_to_change(self.context), target)

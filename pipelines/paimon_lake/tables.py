@@ -10,10 +10,9 @@ import pyarrow as pa
 
 import paimon_core as paimon
 from paimon_core.catalog.catalog import Catalog
+from paimon_core.compact.planning import waiting_files
 from paimon_core.errors import SnapshotNotFound
-from paimon_core.metadata.manifests.entries import FileKind
 from paimon_core.table.table import Table
-from paimon_core.table.upkeep.compaction import waiting_files
 from paimon_core.types import parse_type
 from paimon_lake.column_types import type_object
 from paimon_lake.declarations import Settings
@@ -26,20 +25,15 @@ MOST_COUNTED = 5_000_000
 
 @dataclass(frozen=True)
 class TableState:
-    """The latest snapshot and the live files of a table at one time."""
+    """The latest snapshot of a table at one time, and its live files by level, ascending."""
 
     snapshot_id: int | None
-    files: Mapping[str, tuple[int, int, int]]
-    """File name to (level, rows, bytes)."""
+    levels: Mapping[int, LevelSize]
 
     @property
-    def levels(self) -> dict[int, LevelSize]:
-        """The live files by level, ascending."""
-        sizes: dict[int, LevelSize] = {}
-        for level, rows, size in sorted(self.files.values()):
-            old = sizes.get(level, LevelSize(0, 0, 0))
-            sizes[level] = LevelSize(old.files + 1, old.rows + rows, old.size_bytes + size)
-        return sizes
+    def files(self) -> int:
+        """The number of live files."""
+        return sum(level.files for level in self.levels.values())
 
 
 def open_lake(settings: Settings) -> Catalog:
@@ -86,18 +80,11 @@ def state_of(table: Table) -> TableState:
     snapshot = table.latest_snapshot()
     if snapshot is None:
         return TableState(None, {})
-    files = table.at(snapshot=snapshot.id).inspect.files()
-    columns = [files[name].to_pylist() for name in ("file_name", "level", "record_count", "file_size_in_bytes")]
-    return TableState(
-        snapshot.id, {name: (level, rows, size) for name, level, rows, size in zip(*columns, strict=True)}
-    )
-
-
-def commits_of(table: Table, user: str, after: int | None) -> list[int]:
-    """Return the ids of the snapshots that a user committed after a snapshot (None: all of them), ascending."""
-    snapshots = table.inspect.snapshots()
-    pairs = zip(snapshots["snapshot_id"].to_pylist(), snapshots["commit_user"].to_pylist(), strict=True)
-    return sorted(number for number, by in pairs if by == user and number > (after or 0))
+    columns = ["level", "record_count", "file_size_in_bytes"]
+    files = table.at(snapshot=snapshot.id).system("files", columns).to_arrow()
+    sums = [("level", "count"), ("record_count", "sum"), ("file_size_in_bytes", "sum")]
+    levels = files.group_by("level").aggregate(sums).sort_by("level").to_pydict()
+    return TableState(snapshot.id, {n: LevelSize(*sizes) for n, *sizes in zip(*levels.values(), strict=True)})
 
 
 def counted_rows(table: Table, state: TableState) -> int | None:
@@ -107,9 +94,8 @@ def counted_rows(table: Table, state: TableState) -> int | None:
     """
     if state.snapshot_id is None:
         return 0
-    rows = [(level, count) for level, count, _ in state.files.values()]
-    merges = bool(table.schema.primary_keys) and any(level == 0 for level, _ in rows)
-    if merges and sum(count for _, count in rows) > MOST_COUNTED:
+    merges = bool(table.schema.primary_keys) and 0 in state.levels
+    if merges and sum(level.rows for level in state.levels.values()) > MOST_COUNTED:
         return None
     try:
         return table.at(snapshot=state.snapshot_id).with_options({"read.allow.fullScan": True}).scan().count()
@@ -131,7 +117,7 @@ def result_of(
 ) -> StepResult:
     """Return the result of a step that started at ``started`` (monotonic seconds), with the table as ``before``.
 
-    Levels and visible rows afterwards are those of the latest snapshot, also when other commits came meanwhile.
+    Levels and visible rows afterwards describe the latest snapshot, also when other commits came meanwhile.
     """
     after = state_of(table) if commits else before
     return StepResult(
@@ -148,18 +134,6 @@ def result_of(
         details=dict(details or {}),
         note=note,
     )
-
-
-def rows_rewritten(table: Table, commits: Sequence[int]) -> int:
-    """Return the rows in the new files of compactions; a file that only moved to another level does not count."""
-    manifests, rows = table.context.manifests, 0
-    for number in commits:
-        listed = manifests.read_list(table.context.snapshots.read(number).delta_manifest_list)
-        entries = [entry for manifest in listed for entry in manifests.read_manifest(manifest.file_name)]
-        moved = {entry.file.file_name for entry in entries if entry.kind is FileKind.DELETE}
-        new = (e.file for e in entries if e.kind is FileKind.ADD and e.file.file_name not in moved)
-        rows += sum(file.row_count for file in new)
-    return rows
 
 
 def is_awaited(table: Table) -> bool:

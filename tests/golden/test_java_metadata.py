@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from paimon_core.codec.binary_row import decode_row
+from paimon_core.codec.binary_row.rows import decode_row
 from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.metadata.data_file import DataFile, FileSource
 from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry

@@ -10,6 +10,7 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import col
+from paimon_core.read.request import ReadRequest
 from paimon_core.read.split_reader import read_split
 from paimon_core.table_indexes.hash_file import read_hashes
 from tests.support.long_cases import long_cases
@@ -37,7 +38,7 @@ def places(table):
     """The bucket of every key, from the data files: a key in two buckets fails."""
     found = {}
     for split in table.scan().plan.splits:
-        for batch in read_split(table.context, split, ["p", "k"]):
+        for batch in read_split(table.context, split, ReadRequest(["p", "k"])):
             for row in batch.to_pylist():
                 assert found.setdefault((row["p"], row["k"]), split.bucket) == split.bucket
     return found

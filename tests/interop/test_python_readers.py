@@ -336,7 +336,7 @@ def test_rows_that_pypaimon_deleted_stay_deleted(oracle, pypaimon, warehouse):
         if name != "vectors":  # deletion vectors leave out what no compaction has merged
             _check_left(table)
             assert _java_rows(oracle, warehouse, table) == LEFT, name
-        assert table.compact(full=name == "keyed") is not None
+        assert table.compact(full=name == "keyed")
         _check_left(table)
         assert _java_rows(oracle, warehouse, table) == LEFT, name
         table.compact(full=True)

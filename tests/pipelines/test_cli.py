@@ -102,7 +102,9 @@ def test_loads_audits_and_shows(
     (file, *_) = Path(open_lake(lake.settings).table("shop.revenue").location).glob("bucket-0/*.parquet")
     file.unlink()
     assert main(["audit", "--table", "shop.revenue", *here]) == 1
-    assert "WRONG shop.revenue files:" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "WRONG shop.revenue files:" in told
+    assert f"missing or of another size: {file.name}; `paimon-core repair shop.revenue` shows what can be" in told
     # A table that cannot be read hides no other one.
     (snapshot,) = Path(open_lake(lake.settings).table("shop.revenue").location).glob("snapshot/snapshot-*")
     snapshot.write_bytes(snapshot.read_bytes()[:100])
@@ -112,7 +114,11 @@ def test_loads_audits_and_shows(
     assert [line[:2] for line in lines[:2]] == expected[:2]
     assert lines[2] == ["shop.revenue", "-", "cannot", "be", "read"]
     assert "shop.revenue: corrupt-table:" in told
-    assert "`paimon-core repair TABLE`" in told
+    assert "`paimon-core repair shop.revenue`" in told
+    assert main(["audit", "--table", "shop.revenue", *here]) == 1
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("WRONG")]
+    assert len(lines) == 5
+    assert [line for line in lines if "`paimon-core repair shop.revenue`" not in line] == []
     assert main(["check", *here]) == 1
     assert "shop.revenue: whether partitions are stale is not known: " in capsys.readouterr().out
     schema = Path(open_lake(lake.settings).table("shop.revenue").location, "schema", "schema-0")

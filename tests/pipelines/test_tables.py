@@ -42,8 +42,9 @@ def test_a_state_sums_the_files_of_each_level(dry_lake: SmallLake) -> None:
     assert (state_of(table).snapshot_id, state_of(table).levels) == (None, {})
     table.write(rows(1, 2))
     table.write(rows(2))
-    size = sum(size for _, _, size in state_of(table).files.values())
+    size = sum(table.inspect.files()["file_size_in_bytes"].to_pylist())
     assert state_of(table).levels == {0: LevelSize(2, 3, size)}
+    assert state_of(table).files == 2
 
 
 def test_rows_that_must_be_merged_are_counted_only_up_to_a_bound(

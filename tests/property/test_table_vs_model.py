@@ -136,8 +136,7 @@ class TableMachine(RuleBasedStateMachine):
 
     @rule(full=st.booleans())
     def compact(self, full):
-        snapshot = self.table.compact(full=full)
-        self.committed(snapshot)
+        self.committed(self.table.compact(full=full).snapshot)
 
     @rule(keep=st.integers(1, 4))
     def expire(self, keep):

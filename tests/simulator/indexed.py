@@ -1,7 +1,7 @@
 """Histories with real files and table indexes: deletion vectors, dynamic buckets (hash indexes) and file indexes.
 
-The model is that of ``real``: no acknowledged commit is lost, no deleted row returns, no key occurs twice. Level 0 is
-merged on read, so that the content of a snapshot does not depend on its compaction; at the end the whole table is
+The model is the same as in ``real``: no acknowledged commit is lost, no deleted row returns, no key occurs twice. Level
+0 is merged on read, so that the content of a snapshot does not depend on its compaction; at the end the whole table is
 compacted, and then also reads without level 0 must find these rows.
 """
 
@@ -123,7 +123,7 @@ class IndexedHistory(RealHistory):
 
         def do(table: Table, begin: Begin) -> None:
             call = begin("compact")
-            self.finish(call, table.sort_compact(["k"], "order"))
+            self.finish(call, table.sort_compact(["k"], "order").snapshot)
 
         return do if self.context.options["bucket"] == -1 else super().new_compaction()
 
@@ -149,7 +149,7 @@ class IndexedHistory(RealHistory):
     def compact_alone(self, full: bool) -> None:
         def compact(table: Table, begin: Begin) -> None:
             call = begin("compact")
-            self.finish(call, table.compact(full))
+            self.finish(call, table.compact(full).snapshot)
 
         self.world.spawn("last compactor", lambda actor: self.job(actor, compact, tries=1))
         self.world.run()

@@ -233,7 +233,7 @@ class RealHistory(History):
 
         def do(table: Table, begin: Begin) -> None:
             call = begin("compact")
-            self.finish(call, table.compact(full))
+            self.finish(call, table.compact(full).snapshot)
 
         return do
 

@@ -227,7 +227,7 @@ class Worker:
         if spec["do"] == "delete":
             return table.delete(predicate(spec["where"]), user=user)
         if spec["do"] == "compact":
-            return table.compact(spec["full"], user=user)
+            return table.compact(spec["full"], user=user).snapshot
         data = arrow(spec["rows"])
         if spec["do"] == "write":
             kinds = [row[0] for row in spec["rows"]] if self.engine.is_keyed else None

@@ -11,9 +11,9 @@ from pyspark.sql import functions as F
 
 import paimon_core as paimon
 from paimon_core import col
+from paimon_core.compact import compaction
 from paimon_core.compact.recent_compactions import FULL_MARK
 from paimon_core.spark import PaimonDataSource, compact_spark, read_spark, write_spark
-from paimon_core.table.upkeep import compaction
 from tests.support.long_cases import long_cases
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("w", pa.string())])
@@ -100,7 +100,7 @@ def test_a_compaction_in_spark_looks_keys_up_in_higher_files(spark, warehouse, t
 def test_full_compactions_are_marked_and_done_again_above_the_stop_trigger(spark, warehouse, monkeypatch):
     table = create(warehouse, **{"full-compaction.delta-commits": "2"})
     table.write(rows(0))
-    assert compact_spark(spark, table) is None
+    assert not compact_spark(spark, table)
     table.write(rows(3))
     plan, planned = compaction.plan, []
 
@@ -110,7 +110,7 @@ def test_full_compactions_are_marked_and_done_again_above_the_stop_trigger(spark
         return [replace(task, unit=replace(task.unit, runs_left=99)) for task in tasks]
 
     monkeypatch.setattr(compaction, "plan", crowded)
-    snapshot = compact_spark(spark, table, properties={"by": "spark"})
+    snapshot = compact_spark(spark, table, properties={"by": "spark"}).snapshot
     assert snapshot.properties == {"by": "spark", FULL_MARK[0]: FULL_MARK[1]}
     assert [written and {bucket for _, bucket in written} for written in planned] == [None, {0, 1}]
     with pytest.raises(paimon.InvalidRequest, match="pinned"):

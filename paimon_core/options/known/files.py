@@ -154,7 +154,7 @@ OPTIONS: tuple[Option, ...] = (
         "variant.shredding.inferenceMode",
         ENUM,
         "per-file",
-        "whether each file infers the schema anew, or continues with that of the previous file",
+        "whether each file infers the schema anew, or continues with the schema of the previous file",
         ("per-file", "adaptive"),
     ),
     carried("variant.shredding.maxSchemaWidth", INTEGER, "300", "maximum number of fields of an inferred schema"),

@@ -21,7 +21,7 @@ OPTIONS: tuple[Option, ...] = (
         "lookup.cache.high-priority-pool-ratio", DOUBLE, "0.25", "share of the cache of lookups for indexes and filters"
     ),
     carried("lookup.cache.bloom.filter.enabled", BOOLEAN, "true", "local files of lookups have Bloom filters"),
-    carried("lookup.cache.bloom.filter.fpp", DOUBLE, "0.05", "rate of false positives of these Bloom filters"),
+    carried("lookup.cache.bloom.filter.fpp", DOUBLE, "0.05", "rate of false positives of the Bloom filters"),
     carried("lookup.remote-file.enabled", BOOLEAN, "false", "files of lookups are also stored with the table"),
     carried(
         "lookup.remote-file.level-threshold",

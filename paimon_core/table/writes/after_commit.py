@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import TypeVar
 
+from paimon_core.compact import compaction
 from paimon_core.errors import AfterCommitFailed, PaimonError
 from paimon_core.maintain.expiry.configured import expire_due
 from paimon_core.maintain.tags.automatic import create_and_expire_tags
@@ -17,7 +18,6 @@ from paimon_core.metadata import clock
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table.commit_request import CommitRequest
-from paimon_core.table.upkeep import compaction
 
 _LOG = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -31,7 +31,7 @@ succeeded before, so each step must be repeatable."""
 
 
 def failed_callbacks(table: _T, callbacks: Sequence[Callable[[_T, Snapshot], object]], snapshot: Snapshot) -> Failed:
-    """Run all callbacks of a handle, and return the errors of those that failed."""
+    """Run all callbacks of a handle, and return the errors of the failed ones."""
     failed: Failed = []
     for callback in callbacks:
         try:
@@ -43,7 +43,7 @@ def failed_callbacks(table: _T, callbacks: Sequence[Callable[[_T, Snapshot], obj
 
 
 def raise_first(name: str, failed: Failed) -> None:
-    """Raise AfterCommitFailed for the first error of a callback; ``name`` is that of the table."""
+    """Raise AfterCommitFailed for the first error of a callback; ``name`` is the name of the table."""
     for snapshot, error in failed:
         raise AfterCommitFailed(
             f"table {name}: snapshot {snapshot.id} of user {snapshot.commit_user} is committed, but a "
@@ -76,8 +76,8 @@ def maintain(
 def _compact_and_expire(
     context: TableContext, written: Collection[tuple[bytes, int]], committed: list[Snapshot]
 ) -> None:
-    compacted = compaction.compact(context, CommitRequest.of(context, None, None, None), written=written)
-    committed += filter(None, [compacted])
+    author = CommitRequest.of(context, None, None, None).author()
+    committed += compaction.compact(context, author, written=written).snapshots[-1:]
     expire_due(context, clock.now_millis(), committed)
 
 

@@ -14,18 +14,19 @@ from typing import Any
 import pyarrow as pa
 
 from paimon_core import col
+from paimon_core.compact.planning import waiting_files
+from paimon_core.compact.report import CompactReport
 from paimon_core.errors import TagNotFound
 from paimon_core.predicate import Predicate
 from paimon_core.schema import DataField
-from paimon_core.spark import compact_spark
+from paimon_core.spark.compactor import spark_work
 from paimon_core.table.table import Table
-from paimon_core.table.upkeep.compaction import waiting_files
 from paimon_core.types import TypeRoot
 from paimon_lake.declarations import Settings
 from paimon_lake.loads.ledger.ledger import carry_to
 from paimon_lake.protocol import PipelineError, StepResult, plain
 from paimon_lake.session import Spark
-from paimon_lake.tables import commits_of, open_table, result_of, rows_rewritten, state_of
+from paimon_lake.tables import open_table, result_of, state_of
 
 
 def compact(
@@ -40,36 +41,46 @@ def compact(
 ) -> StepResult:
     """Merge sorted runs with Spark where the table's options require it; ``full``: every bucket into one run.
 
-    Rows that wait in the postpone bucket are given their buckets first. The counts are those before that.
-    ``partitions`` limits it to these values of the partition column; ``dry_run`` only reports what would be done.
+    Rows that wait in the postpone bucket are given their buckets first; a ``dry_run``, which only reports what would be
+    done, counts the files as they are before that. ``partitions`` limits it to these values of the partition column.
     """
     started = time.monotonic()
     table = open_table(settings, name)
     where = _of_partitions(table, partitions)
     before = state_of(table)
-    tasks = table.plan_compaction(full=full, where=where)
-    waiting = waiting_files(table.context, where)
-    planned: dict[str, str | int | float] = {
-        "buckets": len(tasks),
-        "input_files": sum(len(task.unit.files) for task in tasks),
-        "input_bytes": sum(task.input_bytes for task in tasks),
-    }
-    steps = []
-    if waiting:
-        planned["waiting_files"] = len(waiting)
-        steps.append(("spread", f"{len(waiting)} waiting files"))
-    if tasks or waiting:
-        steps.append(("merge", f"{planned['input_files']} files of {planned['buckets']} buckets"))
-    if dry_run or not steps:
-        note = "would " + " and ".join(map(" ".join, steps)) if steps else "nothing to merge"
-        return result_of("compact", table, before, started, details=planned, note=note)
+    if dry_run:
+        planned = CompactReport(tuple(table.plan_compaction(full=full, where=where)))
+        waiting = len(waiting_files(table.context, where))
+        done = _done("would spread", "merge" if waiting else "would merge", planned, waiting)
+        return result_of("compact", table, before, started, details=_counts(planned, waiting), note=done)
     properties = {"pipeline.step": "compact", **plain(properties)}
-    snapshot = compact_spark(spark(), table, full=full, where=where, properties=properties)
-    commits = commits_of(table, snapshot.commit_user, before.snapshot_id) if snapshot is not None else []
-    planned["rows_rewritten"] = rows_rewritten(table, commits)
-    done = {"spread": "spread", "merge": "merged"}
-    note = " and ".join(f"{done[verb]} {what}" for verb, what in steps)
-    return result_of("compact", table, before, started, commits=commits, details=planned, note=note)
+    report = table.compact(full, where, properties=properties, work=spark_work(spark))
+    details = _counts(report, report.waiting_files)
+    if report:
+        details["rows_rewritten"] = report.rows_rewritten
+    note = _done("spread", "merged", report, report.waiting_files)
+    if report.conflicts:
+        note += f", {report.conflicts} buckets not: concurrent commits conflicted"
+    commits = [snapshot.id for snapshot in report.snapshots]
+    return result_of("compact", table, before, started, commits=commits, details=details, note=note)
+
+
+def _counts(report: CompactReport, waiting: int) -> dict[str, str | int | float]:
+    """Return the counts of the compactions that were picked."""
+    counts: dict[str, str | int | float] = {
+        "buckets": len(report.tasks),
+        "input_files": report.input_files,
+        "input_bytes": report.input_bytes,
+    }
+    return counts | {"waiting_files": waiting} if waiting else counts
+
+
+def _done(spread: str, merged: str, report: CompactReport, waiting: int) -> str:
+    """Return what a compaction did, or would do, with these verbs."""
+    done = [f"{spread} {waiting} waiting files"] if waiting else []
+    if report.tasks or waiting:
+        done.append(f"{merged} {report.input_files} files of {len(report.tasks)} buckets")
+    return " and ".join(done) or "nothing to merge"
 
 
 def tag(settings: Settings, name: str, tag_name: str) -> StepResult:

@@ -22,7 +22,7 @@ from paimon_lake.loads.ledger import ledger as ledgers
 from paimon_lake.loads.ledger.ledger import carry_on
 from paimon_lake.loads.ledger.load_properties import PARTITIONS, load_user
 from paimon_lake.loads.ledger.load_snapshot import INPUTS
-from paimon_lake.overview import lake_text, views
+from paimon_lake.overview import lake_text, overviews
 from paimon_lake.protocol import PipelineError
 from paimon_lake.steps.audit import audit
 from paimon_lake.steps.expiry import expire
@@ -81,7 +81,7 @@ def test_a_corrected_day_is_stale_until_it_is_loaded(shop: SmallLake, capsys: py
     asked = ["--configs", str(shop.folder), "--env", "local"]
     assert main(["check", *asked]) == 1
     assert f"shop.days is stale: partition 2024-01-01 ({CHANGED.format(1)}); load them again" in capsys.readouterr().out
-    assert "2024-01-01" in lake_text([view for view in views(shop.settings) if view.name == "shop.days"])
+    assert "2024-01-01" in lake_text([one for one in overviews(shop.settings) if one.name == "shop.days"])
     (found,) = audit(shop.settings, "shop.days", ["stale"])
     assert (found.wrong, found.passed) == (1, False)
     assert shop.load("shop.days", "2024-01-01").stale == stale_now(shop.settings, "shop.days") == {}

@@ -87,7 +87,7 @@ class Worker:
             return f"waits for {name}"
         drawn = self.chance.random()
         if drawn < 0.4:
-            snapshot = open_table(self.settings, name).compact(full=drawn < 0.1)
+            snapshot = open_table(self.settings, name).compact(full=drawn < 0.1).snapshot
             return f"compact {name}: {snapshot and snapshot.id}"
         if drawn < 0.5:
             return tag(self.settings, name, f"t{self.chance.randrange(3)}").sentence()

@@ -453,6 +453,8 @@ def test_repair_plans_then_applies(tmp_path, capsys):
         assert main(command) == 1
         told = capsys.readouterr().err
         assert "have their own files, the newest of them is 3; `paimon-core repair db.t` shows" in told
+    assert main(["fsck", *place, "db.t"]) == 1
+    assert "`paimon-core repair db.t` shows" in capsys.readouterr().out
     assert main(["repair", *place, "db.t", "--plan-out", str(tmp_path / "plan")]) == 0
     assert main(["repair", *place, "db.t"]) == 0
     told = capsys.readouterr().out

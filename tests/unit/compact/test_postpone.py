@@ -9,8 +9,8 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import col
+from paimon_core.compact import compaction
 from paimon_core.errors import CommitConflict, InvalidOption, InvalidRequest, UnsupportedFeature
-from paimon_core.table.upkeep import compaction
 
 SCHEMA = pa.schema([pa.field("p", pa.int32(), False), pa.field("k", pa.int64(), False), ("v", pa.string())])
 WAITING = {"postpone.batch-write-fixed-bucket": "false"}
@@ -131,7 +131,7 @@ def test_the_input_changelog_is_written_with_the_compaction(tmp_path):
     table = table_with(tmp_path, **WAITING, **{"changelog-producer": "input"})
     snapshot = table.write(rows(1, 2), kinds=pa.array(["+I", "-D"]))
     assert snapshot.changelog_manifest_list is None
-    assert table.compact().changelog_manifest_list is not None
+    assert table.compact().snapshot.changelog_manifest_list is not None
     assert table.maintenance.check(deep=True).findings == ()
 
 

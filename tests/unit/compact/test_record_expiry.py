@@ -162,7 +162,7 @@ def test_a_bucket_whose_rows_have_all_expired_becomes_empty(table):
     write(table, (1, LONG_AGO, "a"))
     table.compact(full=True)
     assert content(table) == []
-    assert table.compact(full=True) is None
+    assert not table.compact(full=True)
 
 
 def test_a_file_with_expired_rows_is_rewritten_instead_of_upgraded(table):

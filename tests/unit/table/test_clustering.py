@@ -53,10 +53,10 @@ def test_compactions_sort_the_runs_that_they_pick(warehouse):
     for start in (0, 1000):
         table.write(rows(order[start : start + 1000]))
     table.write(rows([7], p="b"))
-    assert table.compact() is None  # two runs, and writes of such a table start no compaction
+    assert not table.compact()  # two runs, and writes of such a table start no compaction
     assert levels(table) == [0, 0]
     table.write(rows(order[2000:]))
-    assert table.compact().commit_kind == "COMPACT"
+    assert table.compact().snapshot.commit_kind == "COMPACT"
     assert levels(table) == [3]
     assert keys(table) == list(range(3000))
     # The large run stays when few rows follow.
@@ -65,11 +65,11 @@ def test_compactions_sort_the_runs_that_they_pick(warehouse):
     table.compact()
     assert levels(table) == [2, 3]
     assert sorted(keys(table)) == [*range(3000), 9000, 9001, 9002]
-    assert table.compact() is None
+    assert not table.compact()
     table.compact(full=True)
     assert (levels(table), levels(table, "b")) == ([3], [3])
     assert keys(table) == [*range(3000), 9000, 9001, 9002]
-    assert table.compact(full=True) is None
+    assert not table.compact(full=True)
     assert not table.maintenance.check(deep=True).findings
 
 
@@ -130,15 +130,15 @@ def test_files_are_sorted_again_when_the_columns_change_or_rows_are_deleted(ware
     table = make(warehouse, **{"deletion-vectors.enabled": "true"})
     table.write(rows([3, 1, 2]))
     table.compact(full=True)
-    assert table.compact(full=True) is None
+    assert not table.compact(full=True)
     table.delete(col("k") == 2)
     table.compact(full=True)
     assert (keys(table), levels(table)) == ([1, 3], [3])
     assert table.latest_snapshot().index_manifest is None
     table = table.alter("SET ('clustering.columns' = 'd')", "RENAME COLUMN d TO e")
     assert table.context.options["clustering.columns"] == ("e",)
-    assert table.compact(full=True).commit_kind == "COMPACT"
-    assert table.compact(full=True) is None
+    assert table.compact(full=True).snapshot.commit_kind == "COMPACT"
+    assert not table.compact(full=True)
 
 
 def test_another_sort_of_a_clustered_table_is_refused(warehouse):

@@ -10,6 +10,7 @@ import paimon_core as paimon
 from paimon_core import col
 from paimon_core.errors import CommitConflict, CorruptTable, InvalidRequest
 from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.read.request import ReadRequest
 from paimon_core.read.split_reader import read_split
 from paimon_core.write.table_writer import TableWriter
 from tests.support.long_cases import long_cases
@@ -32,7 +33,7 @@ def rows(*keys, p="a", v=0):
 def places(table):
     found = {}
     for split in table.scan().plan.splits:
-        for batch in read_split(table.context, split, ["p", "k"]):
+        for batch in read_split(table.context, split, ReadRequest(["p", "k"])):
             for row in batch.to_pylist():
                 assert found.setdefault(tuple(row.values()), split.bucket) == split.bucket
     return found

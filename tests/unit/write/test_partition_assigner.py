@@ -9,6 +9,7 @@ import pytest
 import paimon_core as paimon
 from paimon_core import col
 from paimon_core.errors import CommitConflict, CorruptTable, InvalidRequest, UnsupportedFeature
+from paimon_core.read.request import ReadRequest
 from paimon_core.read.split_reader import read_split
 from paimon_core.write.table_writer import TableWriter
 
@@ -84,7 +85,7 @@ def test_a_key_that_moves_is_deleted_where_it_was_and_buckets_fill_again():
     places = {
         k: (s.partition, s.bucket)
         for s in table.scan().splits()
-        for t in read_split(table.context, s, ["k"])
+        for t in read_split(table.context, s, ReadRequest(["k"]))
         for k in t["k"].to_pylist()
     }
     assert [places[k][1] for k in (2, 7, 8)] == [0, 0, 0]

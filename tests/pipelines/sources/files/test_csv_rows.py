@@ -52,6 +52,14 @@ def test_header_in_any_order_and_case_with_a_byte_order_mark(tmp_path):
     assert rows == [{"a": 1, "b": "x"}]
 
 
+def test_a_header_of_many_columns_with_quotes_and_without_names(tmp_path):
+    names = ["a", '"b"', '"c,""1"', "", *(f"column {number}" for number in range(10_000))]
+    data = (",".join(names) + "\n1,x" + "," * (len(names) - 2) + "\n").encode()
+    assert read(tmp_path / "a.csv", data, TWO, "csv", ignore_extra_columns=True) == ([{"a": 1, "b": "x"}], [])
+    with pytest.raises(PipelineError, match="does not have: 'c,\"1'"):
+        read(tmp_path / "a.csv", data, TWO, "csv")
+
+
 def test_the_exact_name_wins_over_one_that_differs_in_case(tmp_path):
     rows, _ = read(tmp_path / "a.csv", b"A,a,b\n9,1,x\n", TWO, "csv", ignore_extra_columns=True)
     assert rows == [{"a": 1, "b": "x"}]

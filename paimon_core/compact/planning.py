@@ -1,41 +1,31 @@
-"""Compaction of a table: plan the compactions that its options require, run and commit them (format 8.2 to 8.4)."""
+"""Planning: the compactions that a table needs now, and the files that wait for one (format 8.2 to 8.4)."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 
 from paimon_core.compact.clustering import cluster_tasks, is_clustered
-from paimon_core.compact.compactor import run_tasks
 from paimon_core.compact.pick import Extent, pick_tasks, sort_tasks
-from paimon_core.compact.postpone import spread_messages
-from paimon_core.compact.recent_compactions import full_is_due, marked, overdue_buckets
+from paimon_core.compact.recent_compactions import full_is_due, overdue_buckets
 from paimon_core.compact.sort_order import SortOrder
 from paimon_core.compact.task import CompactionTask
-from paimon_core.errors import CommitConflict, InvalidRequest, PaimonError, TableNotFound
-from paimon_core.lsm.compaction.strategy import stop_trigger
-from paimon_core.lsm.compaction.universal import CompactionUnit
+from paimon_core.errors import InvalidRequest
 from paimon_core.metadata import clock
-from paimon_core.metadata.abort import abort
-from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.manifests.index_manifest import IndexEntry
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.metadata.table_identity import refreshed
 from paimon_core.metadata.times.partition_time import is_expired_by_value
 from paimon_core.plan.partitions import matching_partitions
 from paimon_core.predicate import Where
 from paimon_core.storage.paths import POSTPONE_BUCKET
-from paimon_core.table.commit_request import CommitRequest
 
 _LOG = logging.getLogger(__name__)
 _Place = tuple[bytes, int]
-Work = Callable[[TableContext, Sequence[CompactionTask]], list[CommitMessage]]
-"""Runs tasks, in this process or others, and returns their messages; if one task fails, none is committed."""
 
 
 def plan(
@@ -118,111 +108,17 @@ def _state(
     return latest, context.manifests.entries_of(latest), indexes
 
 
-def compact(
-    context: TableContext,
-    request: CommitRequest,
-    *,
-    full: bool = False,
-    where: Where | None = None,
-    written: Collection[_Place] | None = None,
-    work: Work = run_tasks,
-) -> Snapshot | None:
-    """Plan and run compactions, and return the last snapshot; None when there was nothing to do.
-
-    Buckets that keep ``num-sorted-run.stop-trigger`` runs or more are compacted again. Raises CommitConflict when
-    concurrent commits conflicted in every bucket. When ``deletion-vectors.enabled`` has changed since the handle was
-    opened, the compactions are planned again with the latest schema. Without ``written``, the rows of the postpone
-    bucket are first given their buckets, in a commit of their own.
-    """
-    done = spread_postponed(context, request, where) if context.is_postponed and written is None else None
-    while tasks := plan(context, full=full, where=where, written=written):
-        try:
-            done = run(context, request, tasks, work)
-        except CommitConflict as error:
-            if "switched" in error.facts and refreshed(context).schema.id > context.schema.id:
-                context = refreshed(context)
-                request = replace(request, context=context)
-                continue
-            if done is None:
-                raise
-            return done
-        stop = stop_trigger(context.options)
-        units = [((t.partition, t.bucket), t.unit) for t in tasks]
-        written = {place for place, unit in units if isinstance(unit, CompactionUnit) and unit.runs_left >= stop}
-        if not written:
-            break
-    return done
-
-
-def spread_postponed(context: TableContext, request: CommitRequest, where: Where | None) -> Snapshot | None:
-    """Move the rows of the postpone bucket to fixed buckets in one COMPACT commit; None when it is empty.
-
-    They count as later than all rows that other commits have written to fixed buckets until then. Rows that are added
-    to the postpone bucket meanwhile stay there. Raises CommitConflict, and moves nothing, when a concurrent commit has
-    removed one of the files or given a partition another number of buckets.
-    """
-    messages = spread_messages(context, _in_partitions(context, where))
-    return request.commit_own(messages) if messages else None
-
-
 def waiting_files(context: TableContext, where: Where | None = None) -> list[ManifestEntry]:
     """Return the files of the postpone bucket in the latest snapshot, whose rows wait for a compaction."""
     if not context.is_postponed:
         return []
-    return [entry for entry in _in_partitions(context, where) if entry.bucket == POSTPONE_BUCKET]
+    return [entry for entry in live_entries(context, where) if entry.bucket == POSTPONE_BUCKET]
 
 
-def _in_partitions(context: TableContext, where: Where | None) -> list[ManifestEntry]:
+def live_entries(context: TableContext, where: Where | None) -> list[ManifestEntry]:
     """Return the live files of the partitions that match."""
     _, entries, _ = read_latest(context.snapshots, partial(_state, context))
     if where is None:
         return entries
     matches = matching_partitions(context, where)
     return [entry for entry in entries if matches(entry.partition)]
-
-
-def run(
-    context: TableContext, request: CommitRequest, tasks: Sequence[CompactionTask], work: Work = run_tasks
-) -> Snapshot | None:
-    """Run the tasks and commit them together; after a conflict, commit each bucket separately.
-
-    Raises CommitConflict when no bucket could be committed. The files of a bucket that is not committed are deleted.
-    """
-    return commit_buckets(replace(request, properties=marked(tasks, request.properties)), work(context, tasks))
-
-
-def commit_buckets(request: CommitRequest, messages: Sequence[CommitMessage]) -> Snapshot | None:
-    """Commit the messages together; after a conflict, each bucket separately. The files of the others are deleted."""
-    if len(messages) < 2:
-        return request.commit_own(messages)
-    try:
-        return request.commit(messages)
-    except (InvalidRequest, TableNotFound):
-        abort(messages, request.context)
-        raise
-    except CommitConflict as error:
-        # The conflict is not about one bucket: all retries lost the race for the next snapshot id, or the snapshot was
-        # withdrawn and an expiry may delete its files.
-        if "attempts" in error.facts or "taken_back" in error.facts:
-            abort(messages, request.context)
-            raise
-        return _commit_separately(request, messages, error)
-
-
-def _commit_separately(
-    request: CommitRequest, messages: Sequence[CommitMessage], refused: CommitConflict
-) -> Snapshot | None:
-    made: list[Snapshot] = []
-    for position, message in enumerate(messages):
-        try:
-            made += filter(None, [request.commit_own([message])])
-        except CommitConflict as error:
-            _LOG.info("table %s: bucket %d was not compacted: %s", request.context.name, message.bucket, error)
-        except BaseException as error:
-            abort(messages[position + 1 :], request.context)
-            if made and isinstance(error, PaimonError):
-                error.facts["committed"] = [*(s.id for s in made), *error.facts.get("committed", ())]
-            raise
-    if not made:
-        raise refused
-    return made[-1]

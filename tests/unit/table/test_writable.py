@@ -1,4 +1,4 @@
-"""TableWrites: users, identifiers, watermarks and callbacks; what a commit guarantees to its caller."""
+"""WritableTable: users, identifiers, watermarks and callbacks; what a commit guarantees to its caller."""
 
 import pyarrow as pa
 import pytest
@@ -110,7 +110,7 @@ def test_changes_and_compactions_pass_over_statistics(table):
     table.analyze()
     table.write(rows(2))
     assert table.changes().to_arrow()["k"].to_pylist() == [1, 2]
-    assert table.compact(full=True).statistics == table.at(snapshot=2).latest_snapshot().statistics
+    assert table.compact(full=True).snapshot.statistics == table.at(snapshot=2).latest_snapshot().statistics
 
 
 # -- callbacks

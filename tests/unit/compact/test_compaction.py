@@ -4,11 +4,12 @@ import pyarrow as pa
 import pytest
 
 import paimon_core as paimon
+from paimon_core.commit.author import Author
+from paimon_core.compact import compaction
 from paimon_core.compact.recent_compactions import FULL_MARK, marked
+from paimon_core.compact.report import CompactReport
 from paimon_core.compact.task import CompactionTask
 from paimon_core.lsm.compaction.universal import CompactionUnit
-from paimon_core.table.commit_request import CommitRequest
-from paimon_core.table.upkeep import compaction
 from tests.support.lsm_files import data_file
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64())])
@@ -60,7 +61,7 @@ def test_a_full_compaction_after_every_third_commit(create):
 def test_a_compaction_by_hand_counts_when_it_is_full(create):
     table = create(**{"full-compaction.delta-commits": "2"})
     write(table, 1)
-    assert table.compact(full=True, properties={"why": "test"}).properties == {"why": "test", **MARK}
+    assert table.compact(full=True, properties={"why": "test"}).snapshot.properties == {"why": "test", **MARK}
     write(table, 2)
     assert kinds(table) == "ACA"
     write(table, 3)
@@ -133,9 +134,8 @@ def test_more_runs_than_the_stop_trigger_are_compacted_again(create, monkeypatch
         return [CompactionTask(b"p", 1, 2, unit)]
 
     monkeypatch.setattr(compaction, "plan", plan)
-    monkeypatch.setattr(compaction, "run", lambda *arguments: len(planned))
-    request = CommitRequest.of(table.context, None, None, None)
-    assert compaction.compact(table.context, request, written={(b"p", 0)}) == 3
+    monkeypatch.setattr(compaction, "run", lambda context, author, tasks, work: CompactReport(tuple(tasks)))
+    assert len(compaction.compact(table.context, Author("u"), written={(b"p", 0)}).tasks) == 3
     assert planned == [{(b"p", 0)}, {(b"p", 1)}, {(b"p", 1)}]
 
 
@@ -145,12 +145,11 @@ def test_a_bucket_that_conflicts_does_not_hold_up_the_others(create):
     tasks = table.plan_compaction(full=True)
     (lost,) = [t for t in tasks if t.bucket == 1]
     table.commit([table.run_compaction(lost)])
-    request = CommitRequest.of(table.context, None, None, None)
-    snapshot = compaction.run(table.context, request, tasks)
-    assert snapshot.id == 3
+    report = compaction.run(table.context, Author("u"), tasks)
+    assert (report.snapshot.id, report.conflicts, len(report.tasks), len(report.messages)) == (3, 1, 2, 1)
     assert levels(table) == {0: [5], 1: [5]}
     with pytest.raises(paimon.CommitConflict):
-        compaction.run(table.context, request, tasks)
+        compaction.run(table.context, Author("u"), tasks)
     assert table.scan().count() == 20
 
 

@@ -1,0 +1,140 @@
+"""Compaction of a table: runs the compactions that ``planning`` picks, commits and reports them (format 8)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+
+from paimon_core.commit.author import Author
+from paimon_core.commit.changes import changes_of
+from paimon_core.commit.committer import commit_changes
+from paimon_core.compact.compactor import run_tasks
+from paimon_core.compact.planning import live_entries, plan
+from paimon_core.compact.postpone import spread_messages
+from paimon_core.compact.recent_compactions import marked
+from paimon_core.compact.report import CompactReport
+from paimon_core.compact.task import CompactionTask
+from paimon_core.errors import CommitConflict, InvalidRequest, PaimonError, TableNotFound
+from paimon_core.lsm.compaction.strategy import stop_trigger
+from paimon_core.lsm.compaction.universal import CompactionUnit
+from paimon_core.metadata.abort import abort
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.table_identity import check_same_table, refreshed
+from paimon_core.predicate import Where
+
+_LOG = logging.getLogger(__name__)
+Work = Callable[[TableContext, Sequence[CompactionTask]], list[CommitMessage]]
+"""Runs tasks, in this process or others, and returns their messages; if one task fails, none is committed."""
+
+
+def compact(
+    context: TableContext,
+    author: Author,
+    *,
+    full: bool = False,
+    where: Where | None = None,
+    written: Collection[tuple[bytes, int]] | None = None,
+    work: Work = run_tasks,
+) -> CompactReport:
+    """Plan, run and commit compactions, and report them; ``full``, ``where``, ``written``: see ``planning.plan``.
+
+    Buckets that keep ``num-sorted-run.stop-trigger`` runs or more are compacted again. Raises CommitConflict when
+    concurrent commits conflicted in every bucket. When ``deletion-vectors.enabled`` has changed since the handle was
+    opened, the compactions are planned again with the latest schema. Without ``written``, the rows of the postpone
+    bucket are first given their buckets, in a commit of their own.
+    """
+    done = CompactReport()
+    if context.is_postponed and written is None:
+        done = spread_postponed(context, author, where)
+    while tasks := plan(context, full=full, where=where, written=written):
+        try:
+            done = done.followed_by(run(context, author, tasks, work))
+        except CommitConflict as error:
+            if "switched" in error.facts and refreshed(context).schema.id > context.schema.id:
+                context = refreshed(context)
+                continue
+            if not done:
+                raise
+            return done
+        stop = stop_trigger(context.options)
+        units = [((t.partition, t.bucket), t.unit) for t in tasks]
+        written = {place for place, unit in units if isinstance(unit, CompactionUnit) and unit.runs_left >= stop}
+        if not written:
+            break
+    return done
+
+
+def spread_postponed(context: TableContext, author: Author, where: Where | None) -> CompactReport:
+    """Move the rows of the postpone bucket to fixed buckets in one COMPACT commit; do nothing when it is empty.
+
+    They count as later than all rows that other commits have written to fixed buckets until then. Rows that are added
+    to the postpone bucket meanwhile stay there. Raises CommitConflict, and moves nothing, when a concurrent commit has
+    removed one of the files or given a partition another number of buckets.
+    """
+    messages = spread_messages(context, live_entries(context, where))
+    return _commit_own(context, author, messages) if messages else CompactReport()
+
+
+def run(
+    context: TableContext, author: Author, tasks: Sequence[CompactionTask], work: Work = run_tasks
+) -> CompactReport:
+    """Run the tasks and commit them together; after a conflict, commit each bucket separately.
+
+    Raises CommitConflict when no bucket could be committed. The files of a bucket that is not committed are deleted.
+    """
+    author = replace(author, properties=marked(tasks, author.properties))
+    return replace(commit_buckets(context, author, work(context, tasks)), tasks=tuple(tasks))
+
+
+def commit_buckets(context: TableContext, author: Author, messages: Sequence[CommitMessage]) -> CompactReport:
+    """Commit the messages together; after a conflict, each bucket separately. The files of the others are deleted."""
+    try:
+        return _commit(context, author, messages)
+    except (InvalidRequest, TableNotFound):
+        abort(messages, context)
+        raise
+    except CommitConflict as error:
+        # With these facts, the conflict is not about one bucket: all retries lost the race for the next snapshot id, or
+        # the snapshot was withdrawn and an expiry may delete its files.
+        if len(messages) < 2 or "attempts" in error.facts or "taken_back" in error.facts:
+            abort(messages, context)
+            raise
+        return _commit_separately(context, author, messages, error)
+
+
+def _commit_separately(
+    context: TableContext, author: Author, messages: Sequence[CommitMessage], refused: CommitConflict
+) -> CompactReport:
+    done = CompactReport()
+    for position, message in enumerate(messages):
+        try:
+            done = done.followed_by(_commit_own(context, author, [message]))
+        except CommitConflict as error:
+            done = replace(done, conflicts=done.conflicts + 1)
+            _LOG.info("table %s: bucket %d was not compacted: %s", context.name, message.bucket, error)
+        except BaseException as error:
+            abort(messages[position + 1 :], context)
+            if done and isinstance(error, PaimonError):
+                error.facts["committed"] = [*(s.id for s in done.snapshots), *error.facts.get("committed", ())]
+            raise
+    if not done:
+        raise refused
+    return done
+
+
+def _commit_own(context: TableContext, author: Author, messages: Sequence[CommitMessage]) -> CompactReport:
+    """Commit the messages together; when that fails, their files are deleted."""
+    try:
+        return _commit(context, author, messages)
+    except (CommitConflict, InvalidRequest, TableNotFound):
+        abort(messages, context)
+        raise
+
+
+def _commit(context: TableContext, author: Author, messages: Sequence[CommitMessage]) -> CompactReport:
+    check_same_table(context)
+    changes = changes_of(messages, keep_empty=not context.options["snapshot.ignore-empty-commit"])
+    snapshots = commit_changes(changes, context, author, fresh=True)
+    return CompactReport(messages=tuple(messages) if snapshots else (), snapshots=snapshots)
