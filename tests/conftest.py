@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
@@ -63,7 +63,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    return longest_first.LongestFirst(config, log) if config.option.dist == "loadgroup" else None
+    return longest_first.LongestFirst(config, log) if config.option.dist == "loadfile" else None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput["controller"] = os.getpid()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -77,8 +82,10 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
-def pytest_sessionfinish() -> None:
+def pytest_sessionfinish(session: pytest.Session) -> None:
     gc.unfreeze()
+    if not hasattr(session.config, "workerinput"):
+        longest_first.groups_path(os.getpid()).unlink(missing_ok=True)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -90,7 +97,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for fixture in getattr(item, "fixturenames", ()):
             if fixture in MARKER_OF_FIXTURE:
                 item.add_marker(MARKER_OF_FIXTURE[fixture])
-    longest_first.group_files(items)
+    if hasattr(config, "workerinput"):
+        longest_first.tell_groups(items, config.workerinput["controller"])
 
 
 @pytest.fixture(scope="module", autouse=True)

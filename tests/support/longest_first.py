@@ -1,4 +1,4 @@
-"""Which worker of pytest-xdist runs which tests, and in which order (``--dist loadgroup``).
+"""Which worker of pytest-xdist runs which tests, and in which order (``--dist loadfile``).
 
 The tests of a file run in one worker, and all files of a group in the same one: the files that need Spark are a group,
 and those that need the Java oracle, so that each of these JVMs is started once. The longest files and groups run first,
@@ -11,13 +11,16 @@ so that no worker ends long after another.
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pytest
-from xdist.scheduler.loadgroup import LoadGroupScheduling
+from xdist.scheduler.loadfile import LoadFileScheduling
 
 DURATIONS = Path(__file__).with_name("durations.json")
 LEAST_SECONDS = 2
@@ -35,12 +38,17 @@ SPLIT = (
 """Files whose tests take long and share nothing: each test may run in another worker."""
 
 
-class LongestFirst(LoadGroupScheduling):
+class LongestFirst(LoadFileScheduling):
     """Gives each worker whole files or groups of files, the longest first."""
 
+    @cached_property
+    def groups(self) -> dict[str, str]:
+        """The groups of files, which each worker has written before it says which tests it has."""
+        found: dict[str, str] = json.loads(groups_path(os.getpid()).read_text())
+        return found
+
     def _split_scope(self, nodeid: str) -> str:
-        group = super()._split_scope(nodeid)
-        return group if group != nodeid or nodeid.startswith(SPLIT) else file_of(nodeid)
+        return unit_of(nodeid, self.groups)
 
     def _assign_work_unit(self, node: object) -> None:
         if not self.assigned_work.get(node) and len(self.workqueue) > 1:
@@ -48,6 +56,12 @@ class LongestFirst(LoadGroupScheduling):
             order = longest_first({scope: list(unit) for scope, unit in self.workqueue.items()}, known)
             self.workqueue = OrderedDict((scope, self.workqueue[scope]) for scope in order)
         super()._assign_work_unit(node)
+
+
+def unit_of(nodeid: str, groups: Mapping[str, str]) -> str:
+    """Return the group of the test's file, or the test itself if its file is split, or the file."""
+    file = file_of(nodeid)
+    return groups.get(file) or (nodeid if file.startswith(SPLIT) else file)
 
 
 def file_of(nodeid: str) -> str:
@@ -83,14 +97,23 @@ def record(reports: Iterable[pytest.TestReport]) -> dict[str, dict[str, float]]:
     return merged
 
 
-def group_files(items: Iterable[Any]) -> None:
-    """Put the files that use the Spark session into a group, and the others that use the oracle into another."""
-    files = defaultdict(list)
+def groups_of(items: Iterable[Any]) -> dict[str, str]:
+    """Return the group ``spark`` for files that use the Spark session, and ``java`` for others that use the oracle."""
+    used = defaultdict(set)
     for item in items:
-        files[file_of(item.nodeid)].append(item)
-    for tests in files.values():
-        used = {name for test in tests for name in getattr(test, "fixturenames", ())}
-        group = "spark" if "spark" in used else "java" if "oracle" in used else ""
-        if group:
-            for test in tests:
-                test.add_marker(pytest.mark.xdist_group(group))
+        used[file_of(item.nodeid)].update(getattr(item, "fixturenames", ()))
+    named = {file: "spark" if "spark" in names else "java" if "oracle" in names else "" for file, names in used.items()}
+    return {file: group for file, group in named.items() if group}
+
+
+def groups_path(controller: int) -> Path:
+    """Return the file through which the workers tell the controlling process, given by its id, the groups."""
+    return Path(tempfile.gettempdir(), f"paimon-test-groups-{controller}.json")
+
+
+def tell_groups(items: Iterable[Any], controller: int) -> None:
+    """Write the groups of the files for the scheduler; all workers write the same."""
+    path = groups_path(controller)
+    part = path.with_suffix(f".{os.getpid()}")
+    part.write_text(json.dumps(groups_of(items)))
+    part.replace(path)
