@@ -18,7 +18,8 @@ from paimon_core.frames.lazy_frame import lazy_frame
 from paimon_core.frames.pandas_frames import in_chunks, to_pandas
 from paimon_core.frames.source import optional_package
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.latest_snapshot import is_missing, read_latest
+from paimon_core.metadata.latest_snapshot import read_latest
+from paimon_core.metadata.read_again import is_missing
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.plan.explanation import ScanExplanation
