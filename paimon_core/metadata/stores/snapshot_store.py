@@ -184,15 +184,6 @@ class SnapshotStore:
             return seen.get(ids[position - 1]) or self.read(ids[position - 1])
         return f"the earliest is of {_text(time_of(ids[0]))}" if ids else "it has no snapshots"
 
-    def of_user(self, commit_user: str) -> Snapshot | None:
-        """Return the newest snapshot of a commit user, or None; reads the snapshots from the newest to the oldest."""
-        for snapshot_id in reversed(self.ids()):
-            with contextlib.suppress(SnapshotNotFound):
-                snapshot = self.read(snapshot_id)
-                if snapshot.commit_user == commit_user:
-                    return snapshot
-        return None
-
     def create(self, snapshot: Snapshot, base: Snapshot | None = None) -> bool:
         """Create the snapshot file; return False when another writer has used the id (format 14.4). Writes no hint.
 
