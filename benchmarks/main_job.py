@@ -36,7 +36,7 @@ PHASES = {
     "load: commit": ["paimon_lake.loads.load:commit_load"],
     "compaction": ["paimon_dagster.factories.compaction:compact"],
     "tags and expiry": ["paimon_dagster.factories.maintenance:tag", "paimon_dagster.factories.maintenance:expire"],
-    "checks": ["paimon_dagster.factories.checks:audit", "paimon_dagster.factories.checks:declared_findings"],
+    "checks": ["paimon_dagster.factories.checks:audit", "paimon_dagster.factories.checks:declared_results"],
 }
 """By phase, the functions that it consists of, where they are looked up."""
 
@@ -61,7 +61,7 @@ def used() -> Seconds:
 
 
 class Profile:
-    """The seconds of each phase, without those of the phases that it calls, and the seconds of each run."""
+    """The seconds of each phase, without the phases that it calls, and the seconds of each run."""
 
     def __init__(self) -> None:
         self.phases: dict[str, Seconds] = defaultdict(lambda: (0.0,) * 4)

@@ -5,6 +5,14 @@
 >>> catalog.table("ods.flights").scan(limit=10).to_arrow()          # doctest: +SKIP
 
 Each public name is imported when it is first used, so that ``import paimon_core`` itself is fast.
+
+Core types:
+
+- ``Catalog``: databases and tables by name
+- ``Table``: reads, writes and maintains one table; ``TableView`` only reads
+- ``Scan``: a read of one version of a table
+- ``Predicate``: a filter, made with ``col``
+- ``PaimonError``: the base of all errors
 """
 
 from __future__ import annotations

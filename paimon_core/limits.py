@@ -12,7 +12,7 @@ from paimon_core.errors import InvalidRequest
 METADATA_BYTES = 16 << 20
 """Bytes of a JSON metadata file (snapshot, schema, tag, statistics); typical files have a few thousand."""
 PROPERTIES_BYTES = METADATA_BYTES // 2
-"""Bytes of a snapshot's properties; the rest of METADATA_BYTES is reserved for the other members and those of a tag."""
+"""Bytes of a snapshot's properties; the rest of METADATA_BYTES is reserved for other members and a tag's members."""
 NAME_BYTES = 200
 """Bytes of the name of a database, table, tag, branch, consumer or group; prefixes and suffixes follow in paths."""
 USER_BYTES = 200
@@ -78,10 +78,10 @@ FILTER_TEXT_LENGTH = 16 << 20
 """Characters of the text of a filter."""
 
 
-def check_limit(what: str, found: int, limit: int, unit: str) -> None:
-    """Raise InvalidRequest, which names ``what`` and both numbers, when ``found`` exceeds ``limit``."""
-    if found > limit:
-        raise InvalidRequest(f"{what} has {found} {unit}, {limit} is the most", found=found, limit=limit)
+def check_limit(what: str, value: int, limit: int, unit: str) -> None:
+    """Raise InvalidRequest, which names ``what`` and both numbers, when ``value`` exceeds ``limit``."""
+    if value > limit:
+        raise InvalidRequest(f"{what} has {value} {unit}, {limit} is the most", found=value, limit=limit)
 
 
 def metadata_text(text: str, what: str) -> str:

@@ -132,7 +132,7 @@ class TableSchema:
         return [f.name for f in self.fields]
 
     def select(self, names: Sequence[str]) -> tuple[DataField, ...]:
-        """Return the fields of these names, in the order of ``names``; raises SchemaMismatch for an unknown name."""
+        """Return the fields with the ``names``, in the same order; raises SchemaMismatch for an unknown name."""
         for name in names:
             if name not in self.by_name:
                 raise SchemaMismatch(

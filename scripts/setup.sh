@@ -98,7 +98,7 @@ install() {
 record_classes() {
   if ! [ -w .venv ] || [ "$(cat .venv/classes-done 2>/dev/null)" = "$1" ]; then return; fi
   echo "Recording the classes of Spark once, so that its sessions start faster."
-  .venv/bin/python -m paimon_lake.class_archive 2>&1 | grep -E '^(note:|Spark sessions)' || true
+  .venv/bin/python -m assets.demo.record_classes 2>&1 | grep -E '^(note:|Spark sessions)' || true
   printf '%s\n' "$1" >.venv/classes-done
 }
 

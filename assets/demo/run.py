@@ -27,7 +27,7 @@ from paimon_dagster.instance import open_instance, prepare_home
 from paimon_dagster.lake import build_definitions
 from paimon_dagster.resources import LakeResource, place_of
 from paimon_lake.declarations import FOLDER, SettingsError, load_settings
-from paimon_lake.overview import aligned, existing, lake_text, levels_text, nothing_declared, views
+from paimon_lake.overview import aligned, existing, lake_text, levels_text, nothing_declared, overviews
 from paimon_lake.protocol import PipelineError
 from paimon_lake.session import require_java
 from paimon_lake.tables import open_table, state_of
@@ -109,7 +109,7 @@ def summary(demo: Demo, before: dict[str, str], total: float) -> str:
     """Return a text with the tables, the effect of compaction, the time of each step, and the next commands."""
     folder = "" if demo.settings.folder == CONFIGS else str(demo.settings.folder)
     option = f" --configs {folder}" if folder else ""
-    found = views(demo.settings)
+    found = overviews(demo.settings)
     compacted = [[v.name, before[v.name], levels_text(v.levels)] for v in found if v.name in before]
     timed = [[step, f"{took:.1f} s"] for step, took in demo.seconds.items()]
     return "\n".join(

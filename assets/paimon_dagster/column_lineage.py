@@ -26,7 +26,7 @@ def lineage_metadata(
     """Return the metadata with the lineage of a load's columns; {} when it is not known.
 
     A load that was left out has computed nothing: the lineage of the load before is shown again, because Dagster shows
-    that of the latest materialization only.
+    only the lineage of the latest materialization.
     """
     if not result.column_lineage:
         return {} if result.commits else _of_the_latest(context, translator.asset_key(spec))

@@ -1,11 +1,12 @@
 """Component: a lake in a project of ``dg``, by the folder of its declarations.
 
-``dg scaffold defs paimon_dagster.PaimonLake lake`` writes ``defs.yaml`` and a folder with an
-example of two tables. A code location holds one such component, because its jobs and resources have fixed
-names; ``tables`` makes it a part of a lake.
+``dg scaffold defs paimon_dagster.PaimonLake shop`` writes ``defs/shop/defs.yaml`` and a folder with an example of two
+tables. A project may have several components and definitions of its own: the names of a component's jobs, steps,
+schedules, sensors and resources begin with its ``name``, by default its folder: ``shop_nightly``, ``shop_spark``.
 """
 
 import importlib
+import re
 from pathlib import Path
 
 import dagster as dg
@@ -51,12 +52,29 @@ class PaimonLake(dg.Component, dg.Model, dg.Resolvable):
     """``module:Class``, a subclass of ``paimon_dagster.translator.PaimonTranslator``."""
     tables: list[str] | None = None
     """Only these tables; default: all that the folder declares."""
+    name: str | None = None
+    """What the names of jobs, steps, schedules, sensors, resources and pools begin with; default: the folder of the
+    component below ``defs``, such as ``shop``, or ``sales_shop`` for ``defs/sales/shop``. Empty: nothing."""
+    key_prefix: str | list[str] | None = None
+    """What asset keys begin with, a part or several; default: nothing, so that keys are those of the tables."""
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """Return the definitions of the lake; raises SettingsError for wrong declarations."""
         base = context.path if context.path.is_dir() else context.path.parent
         settings = load_settings(self.environment, configs=base / Path(self.configs).expanduser())
-        return build_definitions(settings, load_translator(self.translator), tables=self.tables)
+        return build_definitions(
+            settings,
+            load_translator(self.translator),
+            name=name_of(base, context.defs_module_path) if self.name is None else self.name,
+            key_prefix=[self.key_prefix] if isinstance(self.key_prefix, str) else self.key_prefix or (),
+            tables=self.tables,
+        )
+
+
+def name_of(folder: Path, defs: Path) -> str:
+    """Return the name of a component by its folder below the folder ``defs`` of the project."""
+    parts = folder.relative_to(defs).parts if folder.is_relative_to(defs) else (folder.name,)
+    return "_".join(re.sub(r"[^A-Za-z0-9_]", "_", part) for part in parts)
 
 
 def load_translator(name: str | None) -> PaimonTranslator:

@@ -19,12 +19,12 @@ telemetry:
   enabled: false
 nux:
   enabled: false
-# Events as in Dagster's SQLite storage, but those of many partitions are written together.
+# Events as in Dagster's SQLite storage, but the events of many partitions are written together.
 event_log_storage:
   module: paimon_dagster.event_storage
   class: BatchedSqliteEvents
 concurrency:
-  # Only one run at a time writes a table, one compacts it and one maintains it: each of these has its own pool.
+  # Only one run at a time writes a table, one compacts it and one maintains it: each kind of run has its own pool.
   pools:
     default_limit: 1
     granularity: op

@@ -1,4 +1,8 @@
-"""Lake: everything that Dagster loads for one lake, built from the folder of its declarations."""
+"""Lake: everything that Dagster loads for one lake, built from the folder of its declarations.
+
+Without a name the lake is a code location of its own: names are short, and a run is one process. With a name it is a
+part of a code location: names begin with it, and the executor of the location stays as it is (decision 0050).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from paimon_dagster.factories.compaction import compaction_jobs
 from paimon_dagster.factories.loads import load_jobs, load_schedules
 from paimon_dagster.factories.maintenance import audit_job, nightly_job, nightly_schedule, sweep_job, sweep_schedule
 from paimon_dagster.factories.tables import source_spec, table_asset
-from paimon_dagster.resources import LakeResource, SparkResource, place_of
+from paimon_dagster.resources import LakeResource, SparkResource, lake_key, place_of, spark_key
 from paimon_dagster.sensors.compaction_sensor import compaction_sensor
 from paimon_dagster.sensors.file_sensor import files_sensor
 from paimon_dagster.sensors.stale_sensor import stale_sensor
@@ -27,14 +31,20 @@ def build_definitions(
     settings: Settings,
     translator: PaimonTranslator = PLAIN,
     *,
+    name: str = "",
+    key_prefix: Sequence[str] = (),
     tables: Sequence[str] | None = None,
     keep_session: bool = False,
 ) -> dg.Definitions:
     """Return all assets, checks, jobs, schedules and sensors of one lake, or of some of its tables.
 
+    With a ``name``, such as ``shop``, the names of jobs, steps, schedules, sensors, resources, pools and dynamic
+    partitions begin with it: ``shop_nightly``, ``shop_lake``, ``shop_spark``. Asset keys are those of the tables, after
+    ``key_prefix``, which two lakes with tables of the same names need in one code location.
     With ``keep_session`` the runs of one process share a Spark session, which ends with the process.
     Raises SettingsError for declarations that cannot be used together.
     """
+    translator = translator.of_lake(name, key_prefix) if name or key_prefix else translator
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dg.BetaWarning)
         return _definitions(settings, translator, _chosen(settings, tables), keep_session)
@@ -52,27 +62,30 @@ def _definitions(
     return dg.Definitions(
         assets=table_assets(settings, translator, chosen.tables),
         asset_checks=table_checks(chosen, translator),
-        jobs=[*compactions.values(), *loads.values(), nightly, sweeping, audit_job(chosen)],
+        jobs=[*compactions.values(), *loads.values(), nightly, sweeping, audit_job(chosen, translator)],
         schedules=[
-            nightly_schedule(chosen, nightly),
+            nightly_schedule(chosen, nightly, translator),
             sweep_schedule(chosen, sweeping),
             *load_schedules(chosen, loads, translator),
         ],
         sensors=[
-            compaction_sensor(chosen, compactions),
+            compaction_sensor(chosen, compactions, translator),
             *([files] if files is not None else []),
             *([automation] if automation is not None else []),
             *([stale] if stale is not None else []),
         ],
-        resources={"lake": LakeResource(**place), "spark": SparkResource(**place, keep_session=keep_session)},
-        executor=dg.in_process_executor,
+        resources={
+            lake_key(translator): LakeResource(**place),
+            spark_key(translator): SparkResource(**place, keep_session=keep_session),
+        },
+        executor=None if translator.name else dg.in_process_executor,
     )
 
 
 def table_assets(
     settings: Settings, translator: PaimonTranslator, tables: Mapping[str, TableSpec]
 ) -> list[dg.AssetsDefinition | dg.AssetSpec]:
-    """Return the assets of tables: those with a source, and others as assets that Dagster does not run."""
+    """Return the assets of tables; Dagster does not run the assets of tables without a source."""
     made: list[dg.AssetsDefinition | dg.AssetSpec] = []
     for spec in tables.values():
         if spec.source is not None:
@@ -90,7 +103,7 @@ def automation_sensor(settings: Settings, translator: PaimonTranslator) -> dg.Se
         return None
     running = settings.dagster.automation_on
     return dg.AutomationConditionSensorDefinition(
-        "inputs",
+        translator.prefixed("inputs"),
         target=dg.AssetSelection.assets(*(translator.asset_key(spec) for spec in specs)),
         minimum_interval_seconds=settings.dagster.sensor_interval_seconds,
         default_status=dg.DefaultSensorStatus.RUNNING if running else dg.DefaultSensorStatus.STOPPED,

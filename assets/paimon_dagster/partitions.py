@@ -1,4 +1,4 @@
-"""Partitions: those of declarations as partitions of Dagster, and how the partitions of a table map to its inputs."""
+"""Partitions: declared partitions as partitions of Dagster, and how the partitions of a table map to its inputs."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ _BY_TIME = {
 }
 
 
-def partitions_def(spec: TableSpec) -> dg.PartitionsDefinition[str] | None:
-    """Return the partitions of a declaration; None without partitions.
+def partitions_def(spec: TableSpec, dynamic: str = "") -> dg.PartitionsDefinition[str] | None:
+    """Return the partitions of a declaration; None without partitions. ``dynamic`` names those that runs add.
 
     A week or month exists when it begins between the first and the last day of the declaration.
     """
-    said = spec.partitions
-    if said is None:
+    partitions = spec.partitions
+    if partitions is None:
         return None
-    if said.by == "static":
-        return dg.StaticPartitionsDefinition(list(said.values))
-    if said.by == "dynamic":
-        return dg.DynamicPartitionsDefinition(name=spec.ident)
-    assert said.start is not None
-    made: dg.TimeWindowPartitionsDefinition = _BY_TIME[said.by](
-        start_date=datetime(said.start.year, said.start.month, said.start.day),
-        end_date=None if said.end is None else _after(said.by, said.end),
-        timezone=said.timezone,
-        fmt=KEY_FORMATS[said.by],
-        end_offset=said.end_offset,
+    if partitions.by == "static":
+        return dg.StaticPartitionsDefinition(list(partitions.values))
+    if partitions.by == "dynamic":
+        return dg.DynamicPartitionsDefinition(name=dynamic or spec.ident)
+    assert partitions.start is not None
+    made: dg.TimeWindowPartitionsDefinition = _BY_TIME[partitions.by](
+        start_date=datetime(partitions.start.year, partitions.start.month, partitions.start.day),
+        end_date=None if partitions.end is None else _after(partitions.by, partitions.end),
+        timezone=partitions.timezone,
+        fmt=KEY_FORMATS[partitions.by],
+        end_offset=partitions.end_offset,
     )
     return made
 
@@ -71,8 +71,8 @@ def mapping(input_spec: TableSpec, output: TableSpec) -> dg.PartitionMapping | N
         return dg.AllPartitionMapping()
     if why := mismatch(of, to):
         raise SettingsError(
-            f"{output.name}: its partitions cannot be mapped to those of its input {input_spec.name}: {why}; use the "
-            "same kind of partitions, or none for one of the tables"
+            f"{output.name}: its partitions cannot be mapped to the partitions of its input {input_spec.name}: {why}; "
+            "use the same kind of partitions, or none for one of the tables"
         )
     same = (of.by, of.start, of.end, of.end_offset) == (to.by, to.start, to.end, to.end_offset)
     if of.by_time and not same:

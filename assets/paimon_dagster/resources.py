@@ -1,11 +1,16 @@
-"""Resources: the settings of the lake, and the Spark session of a run or of all runs of a process."""
+"""Resources: the settings of the lake, and the Spark session of a run or of all runs of a process.
 
-from typing import Any
+Their keys in a code location are ``lake`` and ``spark``, or ``shop_lake`` and ``shop_spark`` for a lake with the name
+``shop``. Steps and sensors require these keys, and ``lake_of`` and ``spark_of`` return the resources.
+"""
+
+from typing import Any, Protocol
 
 import dagster as dg
 from pydantic import PrivateAttr
 from pyspark.sql import SparkSession
 
+from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.declarations import Settings, load_settings
 from paimon_lake.session import start_session
 
@@ -46,6 +51,40 @@ class SparkResource(LakeResource):
         if self._session is not None and not self.keep_session:
             self._session.stop()
         self._session = None
+
+
+class _Context(Protocol):
+    """What steps and sensors get from Dagster."""
+
+    @property
+    def resources(self) -> Any: ...
+
+
+def lake_key(translator: PaimonTranslator = PLAIN) -> str:
+    """Return the key of the resource with the settings of the lake."""
+    return translator.prefixed("lake")
+
+
+def spark_key(translator: PaimonTranslator = PLAIN) -> str:
+    """Return the key of the resource with the Spark session of the lake."""
+    return translator.prefixed("spark")
+
+
+def resource_keys(translator: PaimonTranslator = PLAIN) -> set[str]:
+    """Return the keys that a step requires which uses the lake and Spark."""
+    return {lake_key(translator), spark_key(translator)}
+
+
+def lake_of(context: _Context, translator: PaimonTranslator) -> LakeResource:
+    """Return the lake of a step or sensor that requires its key."""
+    found: LakeResource = getattr(context.resources, lake_key(translator))
+    return found
+
+
+def spark_of(context: _Context, translator: PaimonTranslator) -> SparkResource:
+    """Return the Spark session of a step that requires its key."""
+    found: SparkResource = getattr(context.resources, spark_key(translator))
+    return found
 
 
 def place_of(settings: Settings) -> dict[str, str]:

@@ -1,30 +1,58 @@
-"""Translator: how a declared table looks in Dagster. Subclass it to change keys, groups, tags, pools or automation.
+"""Translator: how a lake and its tables look in Dagster. Subclass it to change keys, groups, tags, pools or automation.
 
-All factories take names from one translator, so that assets, checks, jobs and sensors agree.
+All factories take names from one translator, so that assets, checks, jobs and sensors agree. In a lake with a name, the
+names that must be unique in a code location begin with it, so that a location may have several lakes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import copy
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 import dagster as dg
 
 from paimon_dagster.metadata import declared
 from paimon_dagster.partitions import partitions_def
-from paimon_lake.declarations import Settings, TableSpec
+from paimon_lake.declarations import Settings, SettingsError, TableSpec
+
+_PART = re.compile(r"[A-Za-z0-9_]+")
 
 
 class PaimonTranslator:
-    """The names and attributes of tables in Dagster; each method may be overridden."""
+    """The names and attributes of a lake and its tables in Dagster; each method may be overridden."""
+
+    name: str = ""
+    """The name of the lake in its code location; empty: names have no prefix."""
+    key_prefix: tuple[str, ...] = ()
+    """The first parts of the asset keys."""
+
+    def of_lake(self, name: str = "", key_prefix: Sequence[str] = ()) -> Self:
+        """Return a copy for a lake with this name, and with this prefix of asset keys.
+
+        Raises SettingsError for characters that Dagster does not take.
+        """
+        for part in (*([name] if name else []), *key_prefix):
+            if not _PART.fullmatch(part):
+                raise SettingsError(
+                    f"{part!r} is no name: Dagster takes only the letters a to z, digits and underscores"
+                )
+        made = copy.copy(self)
+        made.name, made.key_prefix = name or self.name, tuple(key_prefix) or self.key_prefix
+        return made
+
+    def prefixed(self, name: str) -> str:
+        """Return the name of a job, step, schedule, sensor, resource or pool: ``shop_nightly`` in the lake ``shop``."""
+        return f"{self.name}_{name}" if self.name else name
 
     def asset_key(self, spec: TableSpec) -> dg.AssetKey:
         """Return the asset key: ``ods/flights`` for ``ods.flights``."""
-        return dg.AssetKey(spec.name.split("."))
+        return dg.AssetKey([*self.key_prefix, *spec.name.split(".")])
 
     def source_key(self, spec: TableSpec) -> dg.AssetKey:
         """Return the key of the files or the database that the table is loaded from: ``source/ods/flights``."""
-        return dg.AssetKey(["source", *spec.name.split(".")])
+        return dg.AssetKey([*self.key_prefix, "source", *spec.name.split(".")])
 
     def group_name(self, spec: TableSpec) -> str:
         """Return the group: the database."""
@@ -36,7 +64,7 @@ class PaimonTranslator:
 
     def pool(self, spec: TableSpec, role: str) -> str:
         """Return the pool of a role, ``write``, ``compact`` or ``maintain``: one run at a time holds it."""
-        return f"paimon_{role}__{spec.ident}"
+        return self.prefixed(f"paimon_{role}__{spec.ident}")
 
     def owners(self, spec: TableSpec) -> list[str]:
         """Return the owners."""
@@ -58,7 +86,7 @@ class PaimonTranslator:
 
     def partitions_def(self, spec: TableSpec) -> dg.PartitionsDefinition[str] | None:
         """Return the partitions of the table's loads; None without partitions."""
-        return partitions_def(spec)
+        return partitions_def(spec, self.prefixed(spec.ident))
 
     def metadata(self, settings: Settings, spec: TableSpec) -> Mapping[str, Any]:
         """Return the columns, keys and location of the table."""

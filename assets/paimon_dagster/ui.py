@@ -21,9 +21,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
-from paimon_dagster.instance import prepare_home, process_environment
-from paimon_lake.declarations import FOLDER, SettingsError, load_settings
-from paimon_lake.protocol import PipelineError
+from paimon_lake.extras import missing_extra
+
+try:
+    from paimon_dagster.instance import prepare_home, process_environment
+    from paimon_lake.declarations import FOLDER, SettingsError, load_settings
+    from paimon_lake.protocol import PipelineError
+except ModuleNotFoundError as error:
+    advice = missing_extra(error, "dagster")
+    if advice is None or __name__ != "__main__":
+        raise
+    raise SystemExit(f"ui: {advice}") from None
 
 _HOST = "127.0.0.1"
 _WORKSPACE = Path(__file__).resolve().with_name("workspace.yaml")
@@ -75,7 +83,7 @@ def check_port(port: int) -> None:
             probe.bind((_HOST, port))
         except OSError as error:
             why = "may not be used by this user" if isinstance(error, PermissionError) else "is in use"
-            raise PipelineError(f"port {port} {why}: choose another, `make ui PORT=3001`") from None
+            raise PipelineError(f"port {port} {why}: choose another with --port") from None
 
 
 def _wait_until_ready(child: subprocess.Popen[bytes], url: str) -> bool:

@@ -6,6 +6,13 @@
 A column is a name, or a path into a nested type: a list of names, with ``element`` for the elements of an ARRAY and
 ``value`` for the values of a MAP: ``["address", "city"]``, ``["lines", "element", "price"]``. ``changes_to`` returns
 the changes that lead from one schema to another.
+
+Core types and functions:
+
+- ``AddColumn``: a change of the schema; the other changes are in the same module, ``changes``
+- ``Survival``: checks that a change of a type loses no stored value
+- ``alter_table``: checks changes and publishes the next schema
+- ``evolve``: returns the schema that changes lead to
 """
 
 from paimon_core.alter.changes import (

@@ -1,6 +1,6 @@
 """Byte budget: how many rows fit in a number of bytes, and rows cut into parts that fit.
 
-Sizes are those of decoded rows. A dictionary column counts as the texts that it stands for, because a merge, a
+Sizes are sizes of decoded rows. A dictionary column counts as the texts that it stands for, because a merge, a
 conversion or a caller decodes it: 60,000 rows that share a text of 45 KB have 2.7 GB, whatever their dictionary takes.
 Each part has at least one row, so that a part exceeds the budget only where one row does.
 """
@@ -34,7 +34,7 @@ def rows_for(budget: int, row_bytes: float, most: int) -> int:
 
 
 def decoded_bytes(rows: pa.RecordBatch | pa.Table) -> int:
-    """Return the bytes of the rows when dictionary columns are decoded; short texts count as the longest of them."""
+    """Return the bytes of the rows with decoded dictionary columns; short texts all count as the longest one."""
     return sum(map(_column_bytes, rows.columns))
 
 
@@ -66,7 +66,7 @@ def _has_dictionary(kind: pa.DataType) -> bool:
 
 
 def ranges(sizes: Sizes, budget: int) -> Iterator[tuple[int, int]]:
-    """Yield the first row and the row after the last of parts of at most ``budget`` bytes, given those of each row."""
+    """Cut rows of ``sizes`` bytes into parts of at most ``budget`` bytes; yield (first row, end) of each."""
     ends = np.cumsum(sizes)
     start = before = 0
     while start < len(sizes):

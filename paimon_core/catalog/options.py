@@ -45,7 +45,7 @@ def parse_path(text: str) -> str:
 
 CACHE_OPTIONS = (
     Option("local-cache.enabled", parse_bool, False, "whether manifests are kept on a disk of this machine"),
-    Option("local-cache.dir", parse_path, None, "the directory of these files"),
+    Option("local-cache.dir", parse_path, None, "the directory of the cached manifests"),
     Option("local-cache.max-size", parse_size, 1 << 30, "the most bytes in the directory"),
 )
 """Only the user of the catalog sets these options, because they name files of this machine; no server and no table."""
@@ -82,7 +82,7 @@ _SECRETS = ("token", "password", "secret", "key")
 def parse_catalog_options(
     given: Mapping[str, str] | None, known: Sequence[Option], kind: str, *, headers: bool = False
 ) -> dict[str, Any]:
-    """Return the value of every known option, parsed or the default; with ``headers``, also those of ``header.*``.
+    """Return the value of every known option, parsed or the default; with ``headers``, also the options ``header.*``.
 
     Raises InvalidOption for an option that this ``kind`` of catalog does not obey, or for a value outside its rule;
     the message contains the value only when the option cannot contain a secret.

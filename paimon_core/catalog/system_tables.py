@@ -1,4 +1,4 @@
-"""The system tables of a catalog: all tables, all partitions, the options of all tables and those of the catalog.
+"""The system tables of a catalog: all tables, all partitions, the options of all tables, the catalog's own options.
 
 They read every table one after the other. A table that is dropped meanwhile is left out; one that this library cannot
 read has a row with its name and nulls.
@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -27,9 +27,6 @@ from paimon_core.table.system.source import Source
 from paimon_core.table.system.system_table import MetadataRows, SystemTable
 from paimon_core.table.table import Table
 
-if TYPE_CHECKING:
-    from paimon_core.catalog.catalog import Catalog
-
 ALL_TABLES = (
     "database_name STRING, table_name STRING, table_type STRING, partitioned BOOLEAN, primary_key BOOLEAN, "
     "owner STRING, created_at BIGINT, created_by STRING, updated_at BIGINT, updated_by STRING, record_count BIGINT, "
@@ -44,6 +41,23 @@ CATALOG_OPTIONS = "key STRING NOT NULL, value STRING NOT NULL"
 _PASSWORD = re.compile(r"(?<=://)[^/@\s]*@")
 
 
+class Tables(Protocol):
+    """What the system tables need of a catalog."""
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """The options with which the catalog was opened, without secrets."""
+
+    def list_databases(self) -> list[str]:
+        """Return the names of all databases, sorted."""
+
+    def list_tables(self, database: str) -> list[str]:
+        """Return the names of the tables of a database, sorted; raises DatabaseNotFound."""
+
+    def table(self, name: str) -> Table:
+        """Open a table at its latest snapshot."""
+
+
 def shown_options(options: Mapping[str, str]) -> dict[str, str]:
     """Return the options with ``***`` for passwords, keys and tokens, headers, and the user and query of a URI."""
     return {
@@ -54,7 +68,7 @@ def shown_options(options: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def catalog_table(catalog: Catalog, name: str) -> SystemTable:
+def catalog_table(catalog: Tables, name: str) -> SystemTable:
     """Return the system table ``sys.<name>`` of a catalog; raises NotFound, which lists the names."""
     found = CATALOG_TABLES.get(_OTHER_NAMES.get(name.lower(), name.lower()))
     if found is None:
@@ -73,7 +87,7 @@ def _made(wanted: tuple[DataField, ...], names: str, rows: Callable[[], Iterator
     return arrow_table(wanted, from_rows(names, rows()))
 
 
-def _tables(catalog: Catalog) -> Iterator[tuple[str, str, Table | None]]:
+def _tables(catalog: Tables) -> Iterator[tuple[str, str, Table | None]]:
     """Yield database, name and table; None for a table that this library cannot open."""
     for database in catalog.list_databases():
         try:
@@ -89,7 +103,7 @@ def _tables(catalog: Catalog) -> Iterator[tuple[str, str, Table | None]]:
                 yield database, name, None
 
 
-def _all_tables(catalog: Catalog) -> Iterator[tuple[Any, ...]]:
+def _all_tables(catalog: Tables) -> Iterator[tuple[Any, ...]]:
     for database, name, table in _tables(catalog):
         if table is None:
             yield database, name, *(None,) * 12
@@ -105,7 +119,7 @@ def _made_by(options: Mapping[str, str], what: str) -> tuple[int | None, str | N
     return int(at) if re.fullmatch(r"-?\d{1,18}", at) else None, options.get(f"{what}By")
 
 
-def _all_partitions(catalog: Catalog) -> Iterator[tuple[Any, ...]]:
+def _all_partitions(catalog: Tables) -> Iterator[tuple[Any, ...]]:
     return chain.from_iterable(_partitions(*one) for one in _tables(catalog))
 
 
@@ -135,7 +149,7 @@ def _partitions(database: str, name: str, table: Table | None) -> Iterator[tuple
         yield database, name, spec, rows, size, files, None if created is None else epoch_millis(created), False
 
 
-def _all_table_options(catalog: Catalog) -> Iterator[tuple[Any, ...]]:
+def _all_table_options(catalog: Tables) -> Iterator[tuple[Any, ...]]:
     for database, name, table in _tables(catalog):
         if table is None:
             yield database, name, None, None
@@ -144,11 +158,11 @@ def _all_table_options(catalog: Catalog) -> Iterator[tuple[Any, ...]]:
         yield from ((database, name, key, options[key]) for key in sorted(options))
 
 
-def _catalog_options(catalog: Catalog) -> Iterator[tuple[Any, ...]]:
+def _catalog_options(catalog: Tables) -> Iterator[tuple[Any, ...]]:
     return iter(shown_options(catalog.options).items())
 
 
-CATALOG_TABLES: Mapping[str, tuple[str, Callable[[Catalog], Iterator[tuple[Any, ...]]]]] = {
+CATALOG_TABLES: Mapping[str, tuple[str, Callable[[Tables], Iterator[tuple[Any, ...]]]]] = {
     "tables": (ALL_TABLES, _all_tables),
     "partitions": (ALL_PARTITIONS, _all_partitions),
     "all_table_options": (ALL_TABLE_OPTIONS, _all_table_options),

@@ -64,7 +64,7 @@ def _has_schema_file(storage: Storage, schemas: str) -> bool:
 
 
 def remove_files(storage: Storage, root: str) -> None:
-    """Delete the files of a table after ``mark_dropped``, also those of concurrent writers; can be repeated."""
+    """Delete the files of a table after ``mark_dropped``, also files of concurrent writers; can be repeated."""
     if is_link(storage, root):
         storage.delete_directory(root)
         return

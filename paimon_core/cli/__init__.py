@@ -1,4 +1,10 @@
 """Command line `paimon-core`: one module for each kind of command, and shared modules.
 
 No other package imports this one.
+
+Core types and functions:
+
+- ``parser``: the parser of all commands
+- ``main``: runs one command
+- ``Output``: prints texts, tables and JSON
 """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from paimon_core.cli.catalogs import table_of
 from paimon_core.cli.output import Output
-from paimon_core.errors import CorruptTable, NotFound, UnsupportedFeature
+from paimon_core.errors import CorruptTable, NotFound, UnsupportedFeature, for_table
 from paimon_core.storage.paths import table_path
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def tables(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
-    """Print all tables, or those of one database; raises NotFound when the warehouse does not exist."""
+    """Print all tables, or the tables of one database; raises NotFound when the warehouse does not exist."""
     from paimon_core.catalog.filesystem import FilesystemCatalog
 
     databases = [args.database] if args.database else catalog.list_databases()
@@ -29,7 +29,7 @@ def tables(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 
 
 def snapshots(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
-    """Print the snapshots that have not expired, with the rows in their data files: those of one key count each."""
+    """Print the snapshots that have not expired, with the rows in their data files: each version of a key counts."""
     found = table_of(catalog, args).inspect.snapshots().to_pylist()
     header = ("id", "kind", "time", "rows_in_files", "change", "user")
     rows = [
@@ -85,7 +85,7 @@ def list_consumers(catalog: Catalog, args: argparse.Namespace, out: Output) -> i
 def fsck(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Check a table and print the findings; return 1 when it is not clean."""
     report = _report(catalog, args)
-    out.say(report.text(), report.to_plain())
+    out.say(for_table(report.text(), args.table), report.to_plain())
     return 0 if report.is_clean else 1
 
 

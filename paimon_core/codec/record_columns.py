@@ -1,6 +1,6 @@
 """Record columns: writes the records of manifests as Parquet or ORC, for option ``manifest.format`` (format 4.6).
 
-The columns are those of the Avro schema, with the types that Java 1.4 writes and needs when it reads them.
+There is one column for each field of the Avro schema, with the type that Java 1.4 writes and expects.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Record files: reads and writes manifests in any format of option ``manifest.format``.
 
-Values are those of ``read_avro``. Avro is the default. The first bytes of a file determine its format; the option is
-not used for reading.
+Values have the same Python types as from ``read_avro``. Avro is the default. The first bytes of a file determine its
+format; the option is not used for reading.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BATCH_ROWS = 1 << 12
 def read_records(data: bytes, path: str, holding: Collection[bytes] | None = None) -> list[dict[str, Any]]:
     """Return the records of a manifest, a manifest list or an index manifest; ``path`` is used in error messages.
 
-    ``holding``: records that contain none of these bytes, as Avro encodes them, may be left out.
+    ``holding``: records may be left out that contain none of the given byte strings, as Avro encodes them.
 
     Raises CorruptTable for a file that does not decode, UnsupportedFeature for an unsupported Avro codec.
     """

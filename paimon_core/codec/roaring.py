@@ -1,6 +1,6 @@
 """32-bit roaring bitmaps in the portable format: sets of row positions (format 12.1, 13).
 
-pyroaring encodes and decodes them; with ``run_optimize`` the bytes are those of Java. Bytes that are read are
+pyroaring encodes and decodes them; with ``run_optimize`` it writes the same bytes as Java. Bytes that are read are
 untrusted: pyroaring checks the containers; this module checks lengths, the headers of runs, the number of positions and
 the greatest one. A container of a few bytes can have 65,536 positions, so their number is checked before pyroaring
 unpacks them: memory is at most 16 bytes for each row that the caller allows.
@@ -82,7 +82,7 @@ def positions(data: memoryview, at: int, row_count: int, most: int | None = None
 
 
 def _extent(data: memoryview, at: int) -> tuple[int, int]:
-    """Return the end of the bitmap at ``at`` and its number of positions, from its headers and those of its runs."""
+    """Return the end of the bitmap at ``at`` and its number of positions, from the headers of containers and runs."""
     (cookie,) = struct.unpack_from("<I", data, at)
     at += 4
     has_runs = cookie & 0xFFFF == _RUNS_COOKIE

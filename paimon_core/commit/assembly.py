@@ -53,7 +53,7 @@ class Assembly:
     def assemble(self, change: Change, base: Base, draft: Draft) -> Snapshot | None:
         """Check the change against its base and write its manifests; return None when there is nothing to record.
 
-        New rows get sequence numbers above those of the base, see ``Numbering``. Raises CommitConflict,
+        New rows get sequence numbers above all numbers of the base, see ``Numbering``. Raises CommitConflict,
         UnsupportedFeature, InvalidRequest (rows outside of the partitions that an overwrite replaces), TableNotFound,
         CorruptTable (also when the base expires during the call).
         """
@@ -148,7 +148,7 @@ class Assembly:
         index_manifest: str | None,
         next_row_id: int,
     ) -> Snapshot:
-        """Return the snapshot to publish (format 3.1); its time and watermark are never below those of ``previous``."""
+        """Return the snapshot to publish (format 3.1); its time and watermark are never below ``previous``."""
         author = self.author
         delta = sum(e.file.row_count if e.kind is FileKind.ADD else -e.file.row_count for e in entries)
         watermarks = [w for w in (author.watermark, previous.watermark if previous else None) if w is not None]

@@ -34,7 +34,7 @@ _PLAN_AGAIN = "; plan the compaction again"
 def check_append(base: Base, entries: Sequence[ManifestEntry], *, fresh: bool = False) -> None:
     """Check ADD entries of level 0, for which the existing files need not be read.
 
-    Their number of buckets must be that of the partition, and no file may have been added before. ``fresh``: the call
+    Their number of buckets must be the partition's number, and no file may have been added before. ``fresh``: the call
     that commits the files also wrote them, so the second check is skipped. Raises CommitConflict.
     """
     _check_consistent(base, entries)

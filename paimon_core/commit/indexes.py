@@ -71,11 +71,11 @@ def next_indexes(
     entries: Sequence[ManifestEntry],
     replaced: Matches | None,
 ) -> list[IndexEntry] | None:
-    """Return the index files of the next snapshot, or None when they are those of ``base``.
+    """Return the index files of the next snapshot, or None when they are the same as in ``base``.
 
     ``replaced``: the partitions whose indexes an overwrite drops. Raises CommitConflict when a deletion vector of the
     base would be lost or would belong to no file, or when keys were assigned to dynamic buckets from other hash indexes
-    than those of the base; UnsupportedFeature for a table whose indexes would become stale.
+    than the base has; UnsupportedFeature for a table whose indexes would become stale.
     """
     there = base.indexes if changes or _makes_stale(base, entries) else []
     _check_assigned(base, changes, entries)
@@ -163,7 +163,7 @@ class _Assignments:
         self.last[keys.partition] = assignment
 
     def _check_all_keys(self, assignment: Assignment) -> None:
-        """Check that the keys of all partitions are those from which the rows were placed."""
+        """Check that all partitions still have the keys from which the buckets of the rows were chosen."""
         table = self.base.context.name
         last = self.last.setdefault(b"", assignment)
         if last.assigner != assignment.assigner:
@@ -205,7 +205,7 @@ def _place(base: Base, item: IndexEntry | AssignedKeys | ManifestEntry) -> str:
 
 
 def _check_assigned(base: Base, steps: Sequence[IndexStep], entries: Sequence[ManifestEntry]) -> None:
-    """Check that new rows in dynamic buckets state how their keys were assigned; those of level 0 are new rows."""
+    """Check that new rows in dynamic buckets state how their keys were assigned; rows of level 0 are new rows."""
     if not base.context.has_dynamic_buckets:
         return
     assigned = {step.partition for step in steps if isinstance(step, AssignedKeys)}

@@ -1,7 +1,7 @@
 """Manifest compaction: a new snapshot with the same content as the latest one, in fewer manifests (format 16.7).
 
 It is a COMPACT snapshot without changes: its delta is empty, and the manifests of its base list contain no DELETE
-entry. The files, counts, watermark, properties, statistics and indexes are those of the snapshot before.
+entry. It takes the files, counts, watermark, properties, statistics and indexes from the snapshot before.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ order in which they can be applied. Manifests that need no change are reused und
 Rewritten entries are ordered by partition and bucket, so that each manifest covers few partitions, and a reader of one
 partition opens few manifests and unpacks few blocks of them. The order may change: after a merge no file occurs twice
 among the rewritten entries, so that no ADD is followed by its DELETE, and the manifests before and after keep their
-places (format 4.6, 4.7). Within a bucket the order stays that of the commits.
+places (format 4.6, 4.7). Within a bucket, entries stay in the order of the commits.
 
 The tail of small manifests is merged by size, as the runs of an LSM tree: a manifest that is larger than all later ones
 together is not rewritten. So an entry is rewritten a logarithmic number of times, and not by every ``min_count``
@@ -31,7 +31,7 @@ class ManifestMerge:
     read: Callable[[ManifestFile], Sequence[ManifestEntry]]
     write: Callable[[Sequence[ManifestEntry]], Sequence[ManifestFile]]
     may_hold: Callable[[ManifestFile, Collection[bytes]], bool]
-    """Whether a manifest can contain entries of one of these partitions."""
+    """Whether a manifest can contain entries of at least one of the given partitions."""
     target_bytes: int
     min_count: int
     full_bytes: int

@@ -101,7 +101,7 @@ def _ordered(files: Sequence[DataFile], rules: _Rules) -> list[tuple[DataFile, .
 
 
 def _by_size(few: Sequence[DataFile], rules: _Rules, vectors: Vectors) -> list[tuple[DataFile, ...]]:
-    """Return groups of these files, the smallest first; files whose vectors are in one index file stay together."""
+    """Return the files in groups, the smallest first; files whose vectors are in one index file stay together."""
     by_index: dict[str, list[DataFile]] = {}
     plain: list[list[DataFile]] = []
     for file in sorted(few, key=lambda f: (f.file_size, f.min_sequence_number, f.file_name)):
@@ -142,7 +142,8 @@ def _much_deleted(vectors: Vectors, ratio: float) -> Callable[[DataFile], bool]:
 def rewrite_append(
     context: TableContext, partition: bytes, bucket: int, unit: AppendUnit, vectors: Vectors = _NO_VECTORS
 ) -> tuple[list[DataFile], list[DataFile]]:
-    """Rewrite each group without deleted rows, sorted if the unit says so; return the files removed and those added.
+    """Rewrite each group without deleted rows, sorted if the unit says so; return the files removed and the files
+    added.
 
     The sequence numbers of the new files stay within the range of their inputs.
     """

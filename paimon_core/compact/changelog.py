@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.datafile.file_plan import file_format
-from paimon_core.lsm.changelog import Comparison, Merged
+from paimon_core.lsm.changelog import Merged, RowComparison
 from paimon_core.lsm.compaction.strategy import needs_lookup
 from paimon_core.lsm.compaction.universal import CompactionUnit
 from paimon_core.lsm.engines.engine_choice import merge_engine
@@ -50,7 +50,7 @@ class ChangelogProducer(Protocol):
         """Whether ``merged`` returns changelog rows to write."""
 
     def concerns(self, files: Sequence[DataFile]) -> bool:
-        """Whether a rewrite of these files must use ``merged``."""
+        """Whether a rewrite of the files must use ``merged``."""
 
     def move(self, file: DataFile) -> Move:
         """Return how to upgrade this file; every answer but PLAIN uses ``merged``."""
@@ -79,7 +79,7 @@ def changelog_producer(
     if not needs_lookup(context.options):
         return None
     if context.options["merge-engine"] == "first-row":
-        return FirstRow(reader, unit, LookupReader(reader, higher, context.schema.file_key_fields))
+        return FirstRowLookup(reader, unit, LookupReader(reader, higher, context.schema.file_key_fields))
     if not context.options["deletion-vectors.enabled"]:
         return Lookup(reader, unit, LookupReader(reader, higher, context.schema.file_fields))
     marks: Marks = {}
@@ -116,7 +116,7 @@ class FullCompaction:
         return Move.READ
 
     def merged(self, section: Section, move: Move) -> Iterator[Merged]:
-        """Merge the section; the rows before are those of the last level."""
+        """Merge the section; the rows before are the rows of the last level."""
         comparison = _comparison(self.reader.context.schema, self.reader.context.options)
         for pieces in _windows(self.reader, section):
             yield comparison.by_last_level(*_arranged(self.reader, pieces), self.last_level)
@@ -184,7 +184,7 @@ class Lookup:
 
 
 @dataclass(frozen=True, slots=True)
-class FirstRow(Lookup):
+class FirstRowLookup(Lookup):
     """Merge engine first-row: rows of level 0 whose keys exist in higher levels are dropped."""
 
     def merged(self, section: Section, move: Move) -> Iterator[Merged]:
@@ -204,10 +204,10 @@ def _newest_is_last(options: TableOptions) -> bool:
     return bool(options["merge-engine"] == "deduplicate" and not options["sequence.field"])
 
 
-def _comparison(schema: TableSchema, options: TableOptions, *, merges_single_rows: bool = False) -> Comparison:
+def _comparison(schema: TableSchema, options: TableOptions, *, merges_single_rows: bool = False) -> RowComparison:
     ignored = options["changelog-producer.row-deduplicate-ignore-fields"] or ()
     compared = tuple(name for name in schema.names if name not in ignored)
-    return Comparison(
+    return RowComparison(
         merge_engine(schema, options, merges_single_rows=merges_single_rows),
         tuple(f.name for f in schema.file_fields),
         compared if options["changelog-producer.row-deduplicate"] else None,

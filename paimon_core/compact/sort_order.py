@@ -53,7 +53,7 @@ class SortOrder:
         return SortOrder(names, strategy)
 
     def with_keys(self, context: TableContext, rows: pa.Table) -> tuple[pa.Table, list[str]]:
-        """Return the rows with columns that ascend in this order, and the names of these columns.
+        """Return the rows with columns that ascend in this order, and the names of the added columns.
 
         Raises SchemaMismatch when the table has lost one of the columns.
         """
@@ -104,7 +104,7 @@ def without_keys(rows: pa.Table) -> pa.Table:
 
 
 def sorting(names: Sequence[str], rows: pa.Table) -> pa.Array:
-    """Return the positions of the rows in ascending order of these columns; rows that are equal keep their order."""
+    """Return the positions of the rows in ascending order of the columns ``names``; equal rows keep their order."""
     return pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in names])
 
 

@@ -1,7 +1,8 @@
 """Space-filling curves: one key per row by which rows that are near in all of several columns are near in a file.
 
-The keys equal those of Java's ZIndexer and HilbertIndexer, with their limits: a Hilbert key ignores the sign of a
-number. Only DECIMAL differs in a z-order, where Java's bytes are in no order: here it counts as a BIGINT or a DOUBLE.
+The keys are the same as from Java's ZIndexer and HilbertIndexer, with the same limits: a Hilbert key ignores the sign
+of a number. Only DECIMAL differs in a z-order, where Java's bytes are in no order: here it counts as a BIGINT or a
+DOUBLE.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def hilbert(columns: Sequence[pa.Array], types: Sequence[DataType]) -> pa.Array:
 
 
 def ordered_longs(values: npt.NDArray[np.float64]) -> _Longs:
-    """Return numbers in the order of these floats as Java orders them: -0.0 before 0.0, NaN last."""
+    """Return integers that have the order of the floats in Java: -0.0 before 0.0, NaN last."""
     bits = _double_bits(values)
     return np.where(bits < 0, bits ^ _NULL_ON_HILBERT, bits)
 

@@ -21,7 +21,7 @@ class AppendUnit:
 
     groups: tuple[tuple[DataFile, ...], ...]
     sort: SortOrder | None = None
-    """The order in which the rows of a group are written; None: that of the files and of the rows in them."""
+    """The order in which the rows of a group are written; None: the order of the files and of the rows in them."""
     output_level: int = 0
     """The level of the new files, above 0 for incremental clustering."""
 

@@ -59,9 +59,8 @@ class FileInput(Protocol):
         batch_rows: int,
         batch_bytes: int,
         use_threads: bool,
-        verify_checksums: bool,
     ) -> Iterator[tuple[int, Arrays]]:
-        """Yield the row count and the ``wanted`` columns of each batch of these row groups, in file order.
+        """Yield the row count and the ``wanted`` columns of each batch of the row groups, in file order.
 
         A batch has ``batch_rows`` rows at most, and about ``batch_bytes`` bytes with its dictionary columns decoded, at
         least one row. ``row_groups`` None means all; a format without row groups ignores it and yields all rows. The

@@ -91,7 +91,7 @@ def _compression(options: TableOptions, level: int) -> str:
 
 
 def _name_compression(options: TableOptions) -> str:
-    """Return the extension of the table's file.compression: as in Java, that of a level or changelog does not count."""
+    """Return the extension of the table's file.compression; levels and changelogs use it too, as in Java."""
     return (extension_of(options["file.compression"]) or "") if options["file.suffix.include.compression"] else ""
 
 

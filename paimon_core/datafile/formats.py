@@ -10,7 +10,8 @@ from paimon_core.datafile.compressions import codec_of
 from paimon_core.datafile.file_format import FileInput, FileOutput
 from paimon_core.datafile.file_layout import FileLayout
 from paimon_core.datafile.orc.timestamps import LEGACY_LTZ
-from paimon_core.datafile.parquet.parquet_file import ParquetInput, ParquetOutput
+from paimon_core.datafile.parquet.parquet_input import ParquetInput
+from paimon_core.datafile.parquet.parquet_output import ParquetOutput
 from paimon_core.errors import UnsupportedFeature
 
 
@@ -28,7 +29,7 @@ def format_of(path: str) -> str:
 
 
 def open_file(source: pa.NativeFile, path: str, options: Mapping[str, str]) -> FileInput:
-    """Return the open data file at ``path``; ``options`` are those of the schema that it was written with."""
+    """Return the open data file at ``path``; ``options`` are the options of the schema that it was written with."""
     match format_of(path):
         case "orc":
             from paimon_core.datafile.orc.orc_file import OrcInput

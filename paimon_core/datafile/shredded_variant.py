@@ -108,7 +108,7 @@ class _Names:
 
     decoders: Sequence[Decoder]
     codes: Numbers
-    """For each row, which of the decoders is that of its metadata."""
+    """For each row, the index of the decoder of its metadata."""
 
     @cached_property
     def numbers(self) -> list[dict[str, int]]:
@@ -272,7 +272,7 @@ def _width(numbers: Numbers) -> int:
 
 
 def _joined_rows(data: Numbers, ends: Numbers) -> pa.Array:
-    """Return binaries whose bytes are those of ``data`` from one of the ``ends`` to the next."""
+    """Return binaries: the bytes of ``data`` from one of the ``ends`` to the next."""
     buffers = [None, pa.py_buffer(ends.astype(np.int64)), pa.py_buffer(np.ascontiguousarray(data))]
     return pa.LargeBinaryArray.from_buffers(_BLOB, len(ends) - 1, buffers)
 

@@ -1,4 +1,4 @@
-"""Hashes of whole columns: those of the bloom filter, and Java's hash codes of values (format 13.3)."""
+"""Hashes of whole columns: the bloom filter's hashes, and Java's hash codes of values (format 13.3)."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _view(data: npt.NDArray[np.uint8], dtype: str) -> npt.NDArray[Any]:
 
 
 def _active(left: Ints, width: int) -> Any:
-    """Yield the rows that have ``width`` bytes or more left, while there are any; the caller takes them."""
+    """Yield the rows with at least ``width`` unread bytes until none is left; the caller consumes ``width`` bytes."""
     some = np.flatnonzero(left >= width)
     while len(some):
         yield some

@@ -213,7 +213,7 @@ class Distinct:
     codes: Ints
     """The number of the key of each non-null row."""
     first: Ints
-    """The first of those rows with each key."""
+    """The first row with each key."""
 
     def __len__(self) -> int:
         return len(self.first)

@@ -44,7 +44,7 @@ class PaimonDataset(ds.FileSystemDataset):  # type: ignore[misc]
     ) -> ds.Scanner:
         """Return a scanner of some columns, names or expressions, and of the rows for which ``filter`` is true.
 
-        ``settings`` are those of Arrow's scanner, which do not change the rows. Raises TypeError for others.
+        ``settings`` are settings of Arrow's scanner that do not change the rows. Raises TypeError for other settings.
         """
         keep = filter if self._keep is None else self._keep if filter is None else self._keep & filter
         schema = self._source.schema

@@ -1,4 +1,13 @@
 """fsck: checks the invariants of a table and reports findings; it writes nothing.
 
 Import `check`. The module `invariants` lists the rules; the other modules check them.
+
+Core types and functions:
+
+- ``Report``: the findings of a check run, and what was checked
+- ``Finding``: a problem: its level, invariant, place and sentence
+- ``Invariant``: a rule that every table keeps
+- ``CheckRun``: the settings of a run, and the metadata that it has read
+- ``CheckedFiles``: the live files while snapshots are checked one after the other
+- ``check``: checks a table
 """

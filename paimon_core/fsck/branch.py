@@ -16,7 +16,7 @@ from paimon_core.fsck.history.compactions import check_compaction, check_readabl
 from paimon_core.fsck.history.references import check_changelogs, check_consumers, check_tags
 from paimon_core.fsck.history.snapshot_chain import Step, steps_of
 from paimon_core.fsck.indexes import check_indexes
-from paimon_core.fsck.live_files import LiveFiles
+from paimon_core.fsck.live_files import CheckedFiles
 from paimon_core.fsck.schemas import check_schema_of, check_schemas
 from paimon_core.metadata.manifests.entries import FileKind
 from paimon_core.metadata.snapshot import Snapshot
@@ -51,7 +51,7 @@ def check_branch(run: CheckRun) -> None:
             check_readable(run, last.files, last.snapshot, last.location)
             check_unique_keys(run, last.files, last.snapshot, last.location)
 
-    def check_tagged(files: LiveFiles, snapshot: Snapshot, location: Location) -> None:
+    def check_tagged(files: CheckedFiles, snapshot: Snapshot, location: Location) -> None:
         check_files(run, files.entries.values(), location, _visit(run, location))
         check_indexes(run, files, snapshot, location)
 

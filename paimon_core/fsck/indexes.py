@@ -6,13 +6,13 @@ from paimon_core.errors import PaimonError
 from paimon_core.fsck.check_context import CheckRun
 from paimon_core.fsck.finding import Level
 from paimon_core.fsck.finding_collector import Location
-from paimon_core.fsck.live_files import LiveFiles
+from paimon_core.fsck.live_files import CheckedFiles
 from paimon_core.metadata.manifests.index_manifest import IndexEntry, IndexFile, decode_indexes
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table_indexes.vector_file import read_vector
 
 
-def check_indexes(run: CheckRun, files: LiveFiles, snapshot: Snapshot, location: Location) -> None:
+def check_indexes(run: CheckRun, files: CheckedFiles, snapshot: Snapshot, location: Location) -> None:
     """Check that index files exist, and that each deletion vector fits one live data file of its bucket."""
     context, collector = run.context, run.collector
     if snapshot.statistics is not None and run.plain(snapshot.statistics, location):
@@ -43,7 +43,7 @@ def _check_index(run: CheckRun, file: IndexFile, location: Location) -> bool:
 
 
 def _check_vectors(
-    run: CheckRun, files: LiveFiles, entry: IndexEntry, seen: dict[str, str], location: Location, *, readable: bool
+    run: CheckRun, files: CheckedFiles, entry: IndexEntry, seen: dict[str, str], location: Location, *, readable: bool
 ) -> None:
     live = {e.file.file_name: e.file for e in files.buckets.get((entry.partition, entry.bucket), {}).values()}
     for vector in entry.file.vectors or ():

@@ -1,4 +1,4 @@
-"""LiveFiles: the files of a snapshot, updated from one snapshot to the next by the files that each adds and deletes.
+"""CheckedFiles: the files of a snapshot, updated from one snapshot to the next by the files that each adds and deletes.
 
 A snapshot is compared with the one before only by the manifests in which they differ, so that a thousand snapshots cost
 little more than one: manifests that both have are skipped, and the others must have the same net effect (I7).
@@ -20,7 +20,7 @@ Place = tuple[bytes, int]
 
 
 @dataclass
-class LiveFiles:
+class CheckedFiles:
     """The live entries by identity and by bucket, with the manifests that contain them."""
 
     manifests: list[ManifestFile] = field(default_factory=list)
@@ -50,7 +50,7 @@ class LiveFiles:
                 self.rows -= deleted.file.row_count
 
     def load(self, run: CheckRun, manifests: Iterable[ManifestFile], location: Location) -> bool:
-        """Load the files of these manifests; return False when a manifest is bad.
+        """Load the files of the manifests; return False when a manifest is bad.
 
         A DELETE may come before its ADD, because merged manifests are not ordered by time.
         """

@@ -1,4 +1,11 @@
 """Groups: several tables that publish one version together.
 
 Import `Group`.
+
+Core types:
+
+- ``Group``: publishes and reads versions of several tables
+- ``Intent``: a decided publish: the messages of all tables
+- ``GroupVersion``: a published version: a snapshot of each table
+- ``GroupStore``: reads and writes the records of a group
 """

@@ -32,7 +32,7 @@ class Merged:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RowComparison:
     """Merges rows with ``engine`` and compares them with the rows before; ``columns`` are the columns of the result.
 
     A row counts as changed when it differs in the columns ``compared``. ``compared`` None: every row that is written
@@ -44,7 +44,8 @@ class Comparison:
     compared: tuple[str, ...] | None = None
 
     def by_last_level(self, rows: pa.Table, groups: Groups, last_level: int) -> Merged:
-        """Merge the rows of a full compaction; the row before is that of ``last_level``, the row after the merged row.
+        """Merge the rows of a full compaction; the row before is the row of ``last_level``, the row after is the merged
+        row.
 
         A key whose only row is in the last level has not changed.
         """
@@ -95,9 +96,9 @@ def changes(
 ) -> pa.Table:
     """Return the changelog rows of some keys in key order, with the columns of ``merged``.
 
-    For each key, ``before`` is the position of its old row in ``rows`` and ``after`` that of its new row in ``merged``;
-    -1 means no row. Rows of kind -U and -D count as no row. With ``compared``, a row that is the same in these columns
-    gives no -U and +U.
+    For each key, ``before`` is the position of its old row in ``rows``, and ``after`` is the position of its new row in
+    ``merged``; -1 means no row. Rows of kind -U and -D count as no row. With ``compared``, a row that is the same in
+    these columns gives no -U and +U.
     """
     had, has = _adds(rows, before), _adds(merged, after)
     updated = had & has

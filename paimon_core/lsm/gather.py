@@ -41,7 +41,7 @@ def scratch(rows: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
 
 
 def offsets_of(lengths: Positions | Flags) -> Positions:
-    """Return the start of each run of these lengths, placed end to end, and the end of the last; a flag counts as 1."""
+    """Return the start of each run when runs of ``lengths`` follow each other, and the end of the last; a flag is 1."""
     return np.append(np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64))
 
 

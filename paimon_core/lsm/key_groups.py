@@ -100,8 +100,8 @@ def group(keys: Codes, ranks: Codes | None) -> Groups:
 def last_rows(keys: Codes, lengths: Sequence[int]) -> Rows:
     """Return the last row of each key, in key order.
 
-    The rows are consecutive runs of these ``lengths``, none empty, each in ascending key order. The result is the same
-    as ``group(keys, None).last``.
+    The rows are consecutive runs, none of them empty, each in ascending key order; ``lengths`` has their rows. The
+    result is the same as ``group(keys, None).last``.
     """
     boundaries = offsets_of(np.array(lengths, np.int64))
     if keys.dtype.kind in "iu":

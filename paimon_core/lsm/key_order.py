@@ -24,7 +24,7 @@ _NAN_CODE = 0x7FF8000000000000
 def key_order(types: Sequence[DataType]) -> KeyOrder:
     """Return the order of serialized rows of ``types``, such as ``DataFile.min_key`` and ``max_key``.
 
-    The returned function caches decoded keys. It raises CorruptTable for bytes that are not a row of these types.
+    The returned function caches decoded keys. It raises CorruptTable for bytes that are not a row of the key's types.
     """
     kinds = tuple(types)
 

@@ -1,9 +1,9 @@
 """Lookup: the row that a key had before the rows of level 0 were written (format 10.6).
 
 In a table whose compactions use lookups, a row of a level above 0 is a *state*: it already includes the rows of its key
-in all higher-numbered levels. So of the rows of a key only those of level 0 and the state of the lowest level above 0
-count. The other states are older versions of it and must not be merged again. The column ``LEVEL`` contains the level
-of each row; it exists only while files are read together, never in a file.
+in all higher-numbered levels. So only the rows of level 0 and the state of the lowest level above 0 count for a key.
+The other states are older versions of it and must not be merged again. The column ``LEVEL`` contains the level of each
+row; it exists only while files are read together, never in a file.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def at_level(rows: pa.Table, groups: Groups, level: int) -> Positions:
 
 
 def without_older_states(rows: pa.Table, groups: Groups, kept: Positions | None = None) -> Groups:
-    """Return the groups without the states that are not ``kept`` (None: those that ``states`` finds)."""
+    """Return the groups without the states that are not ``kept`` (None: the states that ``states`` finds)."""
     kept = states(rows, groups) if kept is None else kept
     counts = _levels(rows) <= 0
     counts[kept[kept >= 0]] = True

@@ -52,7 +52,7 @@ def mark_done(context: TableContext, partitions: Sequence[Mapping[str, Any]], no
 
 
 def _partition(context: TableContext, spec: Mapping[str, Any]) -> bytes:
-    """Return the serialized partition of these columns and values."""
+    """Return the serialized partition of ``spec``, which has a value for each partition column."""
     fields = context.schema.partition_fields
     if not isinstance(spec, Mapping) or set(spec) != {f.name for f in fields}:
         raise InvalidRequest(

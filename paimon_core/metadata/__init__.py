@@ -2,4 +2,12 @@
 
 The modules of this package define the values; `stores` reads and writes them; `rules` checks the options of new tables.
 `stores.schema_store` recognises a dropped table when it is opened, `table_identity` when a handle is used later.
+
+Core types:
+
+- ``TableContext``: a table as operations receive it: storage, paths, schema, options, stores
+- ``Snapshot``: one committed version
+- ``DataFile``: a data file with its statistics
+- ``ColumnStats``: minima, maxima and null counts of columns
+- ``CommitMessage``: the files that a commit adds to and deletes from one bucket
 """

@@ -5,6 +5,6 @@ from __future__ import annotations
 import time
 
 
-def now_millis(told: int | None = None) -> int:
-    """Return ``told``, the time that the caller was given as now, or (None) the time of this machine's clock."""
-    return time.time_ns() // 1_000_000 if told is None else told
+def now_millis(now: int | None = None) -> int:
+    """Return ``now`` if given, otherwise the time of this machine's clock; both in milliseconds since 1970."""
+    return time.time_ns() // 1_000_000 if now is None else now

@@ -49,7 +49,7 @@ class TableContext:
     consumers: ConsumerStore
     branches: BranchStore
     dynamic: Mapping[str, str | None] = field(default_factory=dict)
-    """Options of this handle alone, over those of the schema; None: the schema's option does not apply."""
+    """Options of this handle alone, which replace the schema's options; None: the schema's option does not apply."""
 
     @staticmethod
     def of(
@@ -245,7 +245,7 @@ class TableContext:
         return bool(self.options["data-evolution.enabled"]) and not self.is_keyed
 
     def tracked(self) -> TableContext:
-        """Return the table with the ids and sequence numbers of its rows as columns, if it has these."""
+        """Return the table with the ids and sequence numbers of its rows as columns, if its rows have them."""
         return replace(self, schema=self.schema.tracked()) if self.tracks_rows else self
 
     def with_kept_ids(self) -> TableContext:

@@ -55,7 +55,8 @@ class Snapshot:
     writer_version: str | None = None
     operation: str | None = None
     base: str | None = None
-    """``link()`` of the snapshot that this one was built on; None for the first snapshot and those of other engines.
+    """``link()`` of the snapshot that this one was built on; None for the first snapshot, and for other engines'
+    snapshots.
 
     On disk it is the property ``paimon-core.base``, which other engines ignore.
     """

@@ -13,9 +13,10 @@ can affect the new table as follows:
   base: it may become the first snapshot of the new table, although its files may have been deleted with the old table.
 - A new tag is deleted again, because its snapshot is not part of the new table; so is a branch that is created from a
   tag. A branch that is created without a tag remains, without rows.
-- A consumer's position remains, or replaces that of its name: the new table keeps its snapshots from there on.
-- Deleting a tag, branch or consumer deletes the one of that name in the new table. No data file is deleted, but files
-  that only that tag or branch referenced become orphans.
+- A consumer's position remains, or replaces the new table's consumer of the same name: the new table keeps its
+  snapshots from there on.
+- Deleting a tag, branch or consumer deletes the one of the same name in the new table. No data file is deleted, but
+  files that only that tag or branch referenced become orphans.
 - An expiry or a rollback compares its first kept snapshot, or its target, and then works by id: it may delete snapshot
   files of the new table that have these ids, or restore one of the old table, whose files are deleted.
 """

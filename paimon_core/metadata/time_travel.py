@@ -1,8 +1,8 @@
 """Time travel: finds the snapshot for a time, a watermark, an id or a version text (format 15.4).
 
 Commit times and watermarks never decrease along the snapshot chain, so that a binary search finds a snapshot. A
-snapshot without a watermark is ordered as if it had that of the nearest earlier snapshot with one. When a snapshot
-expires during a search, the search is retried on the remaining snapshots.
+snapshot without a watermark is ordered as if it had the watermark of the nearest earlier snapshot with one. When a
+snapshot expires during a search, the search is retried on the remaining snapshots.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ def _by_option(context: TableContext, option: str, value: Any) -> Snapshot:
 def latest_compaction(context: TableContext) -> Snapshot:
     """Return the latest snapshot of a compaction, else the latest one (``scan.mode`` = compacted-full).
 
-    With full-compaction.delta-commits or producer full-compaction, only the full compactions count that Java makes
-    every so many commit identifiers, and those of batch jobs. Raises SnapshotNotFound without snapshots.
+    With full-compaction.delta-commits or producer full-compaction, only two kinds of full compactions count: Java's,
+    made every so many commit identifiers, and the compactions of batch jobs. Raises SnapshotNotFound without snapshots.
     """
     options = context.options
     every = options["full-compaction.delta-commits"] or 1
@@ -185,7 +185,7 @@ def _watermark(snapshot: Snapshot) -> int | None:
 
 
 def _order_by_watermark(snapshots: SnapshotStore, ids: list[int]) -> Callable[[int], int]:
-    """Return a function from id to watermark: its own, or that of the nearest earlier snapshot that has one."""
+    """Return a function from an id to the watermark of its snapshot, or of the nearest earlier snapshot with one."""
     known: dict[int, int | None] = {}
 
     def position(snapshot_id: int) -> int:

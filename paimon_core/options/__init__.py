@@ -3,6 +3,13 @@
 `registry` has every option with its type, default, meaning and support (`option`); `known` lists them by subject.
 `table_options` refuses misspelled names and bad values. `metadata.rules` checks the options of a new table against
 each other and against its columns.
+
+Core types and functions:
+
+- ``Option``: an option: name, type, default, meaning, support
+- ``TableOptions``: the parsed options of one table
+- ``FieldOptions``: the parsed options of one column
+- ``option_of``: returns the option of a key
 """
 
 from paimon_core.options.field_options import FieldOptions, SequenceGroup

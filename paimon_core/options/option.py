@@ -109,8 +109,8 @@ def obeyed(
 ) -> Option:
     """Return an option that is obeyed.
 
-    ``parse`` is by default that of the kind, or accepts the ``supported`` ones of ``values`` (default: all). ``value``
-    is the value without the option, where it is not that of Paimon's ``default``.
+    ``parse`` is by default the parser of the kind, or accepts the ``supported`` ones of ``values`` (default: all).
+    ``value`` is the value without the option, where it differs from Paimon's ``default``.
     """
     reader = parse or (one_of(*(supported or values)) if values else _PARSERS[kind])
     known = reader(default) if value is None and default else value

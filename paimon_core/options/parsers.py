@@ -133,7 +133,7 @@ def parse_fraction(text: str) -> float:
 
 
 def one_of(*allowed: str) -> Callable[[str], str]:
-    """Return a parser of these words in upper or lower case; it returns the word in lower case."""
+    """Return a parser that accepts the ``allowed`` words in any case and returns the word in lower case."""
 
     def parse(text: str) -> str:
         if text.strip().lower() not in allowed:

@@ -54,7 +54,7 @@ class TableOptions:
         return int(self["target-file-size"] or ((128 << 20) if keyed else (256 << 20)))
 
     def of_field(self, column: str) -> FieldOptions:
-        """Return the options of one column, without those for all columns."""
+        """Return the options of one column, without options for all columns."""
         return self.fields.get(column, FieldOptions())
 
     @property
@@ -88,7 +88,7 @@ class TableOptions:
 
     @staticmethod
     def parse(options: Mapping[str, str], *, table: str = "", creating: bool = False) -> TableOptions:
-        """Parse the options of a schema file, or with ``creating``, more strictly, those of a new table.
+        """Parse the options of a schema file; with ``creating`` more strictly, as the options of a new table.
 
         Older option names are accepted as in Paimon. Raises UnsupportedFeature for a ``type`` that is not supported.
         For a new table, raises InvalidOption for a bad value, for a size or duration without unit, and for a name that

@@ -2,4 +2,13 @@
 
 Import `plan_scan`. `prune` tests manifests and files against the filter; `split` packs the rest, and skips sections
 without a file that may match. A `Split` can be sent to another process.
+
+Core types and functions:
+
+- ``Split``: the unit of reading: files of one bucket
+- ``LiveFiles``: the live files that partitions, buckets and keys leave
+- ``EntryTable``: manifest entries as columns, for pruning
+- ``Pruners``: the tests that drop manifests, partitions and files
+- ``ScanExplanation``: what a plan kept and dropped, and why
+- ``plan_scan``: plans a read
 """

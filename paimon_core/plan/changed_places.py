@@ -106,9 +106,9 @@ def changed_places(
 ) -> Iterator[ChangedPlace]:
     """Yield the places in which files differ, in order of partition and bucket; ``keeps`` tests partitions.
 
-    Only files of level ``least_level`` or more count; None: those that a batch read of their version reads. A place is
-    a bucket, or a partition when its keys may have moved between buckets. Raises SnapshotNotFound, CorruptTable, and
-    UnsupportedFeature for files that this library cannot read.
+    Only files of level ``least_level`` or more count; None: the levels that a batch read of their version reads. A
+    place is a bucket, or a partition when its keys may have moved between buckets. Raises SnapshotNotFound,
+    CorruptTable, and UnsupportedFeature for files that this library cannot read.
     """
     least = [int(_hides(context, s)) if least_level is None else least_level for s in (before, after)]
     both = before is not None and after is not None
@@ -121,7 +121,7 @@ def changed_places(
 def reading_context(context: TableContext, snapshot: Snapshot) -> TableContext:
     """Return the table of which batch reads show the level 0 of a snapshot as its own schema decides, else unchanged.
 
-    Which files a read shows depends on the options at that time; its columns are those of ``context``.
+    Which files a read shows depends on the options at that time; its columns come from ``context``.
     """
     if snapshot.schema_id == context.schema.id:
         return context
@@ -213,7 +213,7 @@ def _places(
 def _compared(
     context: TableContext, left: Sequence[Part], right: Sequence[Part]
 ) -> tuple[list[Part], list[Part], list[Part]]:
-    """Return the parts that both have, those of the left alone, and those of the right alone."""
+    """Return the parts that both have, the parts of the left alone, and the parts of the right alone."""
     leveled = holds_states(context.options)
 
     def identity(part: Part) -> object:

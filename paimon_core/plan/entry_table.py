@@ -36,7 +36,7 @@ class StatsBytes:
     null_counts: Sequence[tuple[int | None, ...]]
 
     def present(self) -> Mask:
-        """Return which files have statistics: those whose row of minima has fields."""
+        """Return which files have statistics: their row of minima has fields."""
         buffer, starts, lengths = self.low
         out = lengths >= 4
         out[out] = buffer[starts[out][:, None] + np.arange(4)].any(axis=1)
@@ -163,7 +163,7 @@ class EntryTable:
         return tuple(e.file for e in self.entries(at))
 
     def buckets(self) -> tuple[Numbers, list[int]]:
-        """Return the number of each entry's (partition, bucket), and the first entry of each; in order of these."""
+        """Number the buckets in order of first appearance: return each entry's number and each bucket's first entry."""
         if not len(self):
             return np.zeros(0, np.int64), []
         names, bucket = np.unique(self.bucket, return_inverse=True)

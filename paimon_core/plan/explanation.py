@@ -109,9 +109,9 @@ class ScanExplanation:
     levels: tuple[tuple[int, int], ...]
     """The number of selected files of each level."""
     columns: tuple[str, ...] = ()
-    """The columns to decode: those asked for, and those that the filter or a merge needs."""
+    """The columns to decode: the requested columns, and the columns that the filter or a merge needs."""
     bytes_to_read: int = 0
-    """The bytes of these columns in the files, as estimated from the types of all columns."""
+    """The bytes of the read columns in the files, estimated from the types of all columns."""
     merge_bytes: int = 0
     """The limit of memory of a merge, besides one batch of each sorted run; 0 without a merge."""
     limit: int | None = None

@@ -137,8 +137,8 @@ class PartitionPruner:
     def texts(self, types: Sequence[DataType]) -> tuple[bytes, ...] | None:
         """Return bytes of which every partition that the filter selects contains one; None when they are not known.
 
-        ``types``: those of all partition columns. A single text is searched for itself, because it may be stored in a
-        slot or behind it; other partitions as whole rows.
+        ``types``: the types of all partition columns. A single text is searched for itself, because it may be stored in
+        a slot or behind it; other partitions as whole rows.
         """
         columns = [self.where.equality_values(name) for name in self.columns]
         known = [values for values in columns if values is not None]
@@ -338,7 +338,7 @@ def _cover(schema: TableSchema, old: TableSchema, names: tuple[str, ...] | None,
 def tracked_bounds(file: DataFile) -> Bounds:
     """Return the bounds of the columns of row tracking, which are known for files without these columns.
 
-    For other files, Java 1.4 records sequence numbers that are not those of the rows.
+    For other files, Java 1.4 records sequence numbers that differ from the numbers of the rows.
     """
     columns = file.write_cols or ()
     out: Bounds = {}
@@ -354,7 +354,7 @@ def _same_type(a: DataType, b: DataType) -> bool:
 
 
 def _keeps_bounds(old: DataType, new: DataType) -> bool:
-    """Whether the cast between the types changes no value, so that the bounds before the cast are those after it."""
+    """Whether the cast between the types changes no value, so that the bounds stay valid after the cast."""
     if _same_type(old, new):
         return True
     if old.root in _WIDER:

@@ -48,7 +48,7 @@ def _first_row(file: DataFile) -> int:
 
 
 def anchor(group: Group) -> DataFile:
-    """Return the oldest file: the deletion vector of the rows is that of this file."""
+    """Return the oldest file: its deletion vector applies to the rows."""
     return min(group, key=lambda f: (f.max_sequence_number, f.file_name))
 
 

@@ -1,7 +1,7 @@
 """Statistics of many files as columns: tests a filter without decoding the statistics of each file (format 4.5).
 
 Only the columns that the filter uses are decoded, each for all files at once. Statistics that need the row decoder,
-such as those of wide decimals and those that do not decode, are left to it: these files are tested as in ``prune``.
+such as statistics of wide decimals or damaged ones, are left to it: their files are tested as in ``prune``.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class BoundPredicate:
         return None
 
     def conjuncts(self) -> tuple[BoundPredicate, ...]:
-        """Return the parts that must all be true: those of a conjunction, otherwise the predicate itself."""
+        """Return the predicates that must all be true: the parts of a conjunction, otherwise the predicate itself."""
         return (self,)
 
     def only(self, columns: Collection[str]) -> BoundPredicate | None:
@@ -238,7 +238,7 @@ class BoundNested(BoundPredicate):
 
 @dataclass(frozen=True, slots=True)
 class BoundPair(BoundPredicate):
-    """A comparison of two columns, whose values are cast to one type that contains those of both."""
+    """A comparison of two columns, whose values are cast to one type that contains the values of both."""
 
     op: Op
     left: BoundColumn

@@ -104,7 +104,7 @@ class _Parser:
         return token
 
     def skip(self, *texts: str) -> bool:
-        """Whether the next token is one of these words or symbols, which is then taken."""
+        """Take the next token if it is one of the words or symbols ``texts``; return whether it was."""
         token = self.next
         found = token.word in texts if token.kind == "word" else token.kind == "symbol" and token.text in texts
         self.at += found

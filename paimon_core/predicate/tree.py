@@ -74,7 +74,7 @@ class Predicate(ABC):
         return self
 
     def conjuncts(self) -> tuple[Predicate, ...]:
-        """Return the parts that must all be true: those of a conjunction, otherwise the predicate itself."""
+        """Return the predicates that must all be true: the parts of a conjunction, otherwise the predicate itself."""
         return (self,)
 
     def only(self, columns: Collection[str]) -> Predicate | None:

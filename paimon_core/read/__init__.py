@@ -1,4 +1,13 @@
 """Reading splits: the rows of data files, merged where several files may contain the same key.
 
 Import `read_split` and `read_changed_file`; compaction uses `BucketReader` and `LookupReader`.
+
+Core types and functions:
+
+- ``BucketReader``: reads the files of a bucket, merged by key
+- ``LookupReader``: finds keys in levels above 0
+- ``Pushdown``: a filter divided by where it may be tested
+- ``PlacedColumns``: columns whose values come from the split, not from its files
+- ``DamagedFiles``: the damaged files that a read leaves out
+- ``read_split``: reads a split
 """

@@ -1,4 +1,14 @@
-"""Paimon tables in Spark: functions that read, write, compact and clean up a Table, and ``format("paimon")``."""
+"""Paimon tables in Spark: functions that read, write, compact and clean up a Table, and ``format("paimon")``.
+
+Core types and functions:
+
+- ``PaimonDataSource``: the data source ``paimon`` of Spark
+- ``KeyAssignment``: the buckets of the keys of a job
+- ``TableReference``: names a table so that a task can open it
+- ``SparkExecutor``: runs the steps of a clean-up as Spark tasks
+- ``write_spark``: writes a DataFrame
+- ``read_spark``: reads a table as a DataFrame
+"""
 
 from paimon_core.spark.changes import changes_spark
 from paimon_core.spark.compactor import compact_spark, sort_compact_spark

@@ -37,7 +37,7 @@ class KeyAssignment:
     """The hash index files of each partition, by bucket."""
     assignments: Mapping[bytes, Assignment] = field(default_factory=dict)
     messages: tuple[CommitMessage, ...] = ()
-    """The messages that add the new hash indexes; they are committed together with those of the tasks."""
+    """The messages that add the new hash indexes; they are committed together with the messages of the tasks."""
 
     def assigner(self, context: TableContext) -> BucketAssigner:
         """Return an assigner for one task, which knows all keys."""
@@ -74,7 +74,7 @@ def assign_keys(df: DataFrame, table: Table, *, overwrites: bool) -> KeyAssignme
 
 
 def assignment_of(context: TableContext, hashes: Mapping[bytes, np.ndarray], *, overwrites: bool) -> KeyAssignment:
-    """Assign all keys of a job; ``hashes``: those of each partition, distinct and sorted, int32[n]."""
+    """Assign all keys of a job; ``hashes``: the key hashes of each partition, distinct and sorted, int32[n]."""
     assigner = BucketAssigner(context, ignore_existing=overwrites)
     for partition in sorted(hashes):
         assigner.assign(np.zeros(len(hashes[partition]), np.int64), [partition], hashes[partition])

@@ -7,18 +7,19 @@ from dataclasses import replace
 
 from pyspark.sql.types import NullType, StructType
 
+from paimon_core.alter.data_columns import recognised
+from paimon_core.alter.merge_schema import MergeRules, MergeSchema
 from paimon_core.errors import InvalidOption
 from paimon_core.options.parsers import parse_bool
 from paimon_core.schema import DataField
 from paimon_core.table.table import Table
-from paimon_core.table.writes.merged_write import MergeRules, MergeSchema, recognised
 from paimon_core.types import read_annotations
 from paimon_core.types.spark_json import from_spark_json
 
 MERGE_OPTIONS = frozenset(
     {"mergeschema", "write.merge-schema", "write.merge-schema.type-widening", "write.merge-schema.explicit-cast"}
 )
-"""The options of a Spark write in lower case: Spark's own name, and those of Paimon."""
+"""The options of a Spark write in lower case: Spark's own name, and Paimon's names."""
 
 
 def merged_for(
@@ -43,7 +44,7 @@ def merged_for(
 
 
 def merge_rules(table: Table, options: Mapping[str, str]) -> MergeRules | None:
-    """Return how the options of a Spark write change the schema; what they leave open, those of the table decide.
+    """Return how the options of a Spark write change the schema; the table's options decide what they leave open.
 
     Raises InvalidOption for a value that is neither true nor false, and for a part of a merge without a merge.
     """

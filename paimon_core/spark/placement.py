@@ -28,7 +28,7 @@ Run = Callable[[Sequence[bytes], Callable[[bytes], bytes]], list[bytes]]
 GROUP_BYTES = 64 << 20
 """The bytes of staged files from which a job has one more task that places them."""
 MOST_GROUPS = 16
-"""The largest number of these tasks: each adds a sorted run to the buckets."""
+"""The largest number of tasks that place rows: each adds a sorted run to the buckets."""
 
 
 def in_this_process(payloads: Sequence[bytes], work: Callable[[bytes], bytes]) -> list[bytes]:

@@ -1,6 +1,6 @@
 """PaimonStreamWriter: the sink of Spark Structured Streaming (``df.writeStream.format("paimon")``).
 
-Each micro-batch is one commit, whose identifier is the number of the batch and whose user is that of the query. Spark
+Each micro-batch is one commit: its identifier is the number of the batch, its user is the user of the query. Spark
 repeats a batch when it does not know whether it was committed; the repeated commit finds the first one and does
 nothing. Only when the snapshot of the first one has expired is the batch committed again.
 """
@@ -54,7 +54,7 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Commit a batch; when it was committed before, its new files are deleted instead.
 
-        Concurrent commits of other users do not matter, except those that any write conflicts with (CommitConflict).
+        Concurrent commits of other users do not matter, unless any write would conflict with them (CommitConflict).
         """
         table = Table(self._reference.open())
         request = CommitRequest.of(table.context, self._user, batchId, None, ends_input=False)

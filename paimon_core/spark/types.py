@@ -24,7 +24,7 @@ _VARIANT_METADATA = pa.field("metadata", pa.binary(), nullable=False, metadata={
 
 
 def arrow_schema(fields: Sequence[DataField]) -> pa.Schema:
-    """Return the Arrow schema of these columns for Spark."""
+    """Return the Arrow schema of the columns for Spark."""
     return pa.schema([pa.field(f.name, _arrow(f.type), nullable=f.type.nullable) for f in fields])
 
 
@@ -47,7 +47,7 @@ def _arrow(kind: DataType) -> pa.DataType:
 
 
 def spark_schema(fields: Sequence[DataField]) -> StructType:
-    """Return the Spark schema of these columns.
+    """Return the Spark schema of the columns.
 
     The metadata of its fields contain comments, and the exact types that Spark does not express: ``create_table`` makes
     a table with the same columns from it, except that Spark makes the columns of files nullable.

@@ -1,7 +1,7 @@
 """ExternalRoots: the directories outside of tables in which their data files may be (format 1.4).
 
 The operator gives the list; it is empty by default. A path from metadata is untrusted: it is normalised, and accepted
-only below one of these directories, compared by path components. On the local disk no symbolic link below them is
+only below one of the listed directories, compared by path components. On the local disk no symbolic link below them is
 followed (``Bounds``).
 """
 
@@ -25,7 +25,7 @@ class ExternalRoots:
 
     paths: tuple[str, ...] = ()
     kind: str = ""
-    """The kind of store that contains them, which is that of the warehouse."""
+    """The kind of store that contains them, the same as the warehouse's."""
 
     @staticmethod
     def of(allowed: Sequence[str | os.PathLike[str]] | None, storage: Storage) -> ExternalRoots:

@@ -1,7 +1,7 @@
 """FsspecStorage: the Storage of the local disk (``file``) and of this process's memory (``memory``), based on fsspec.
 
 A storage is a small value that can be pickled and sent to workers. Writes on the local disk use
-``storage.local_disk``, because those of fsspec are not durable. Data files are opened without a memory map, so that a
+``storage.local_disk``, because fsspec's writes are not durable. Data files are opened without a memory map, so that a
 disk error or a truncated file raises an error and does not kill the process.
 """
 

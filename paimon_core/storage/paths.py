@@ -253,7 +253,7 @@ class TablePaths:
         return f"{self.changelog_directory}/changelog-{int(snapshot_id)}"
 
     def changelog_hint(self, name: str) -> str:
-        """Return the hint file of those changelogs called ``LATEST`` or ``EARLIEST``."""
+        """Return the hint file ``LATEST`` or ``EARLIEST`` of the lasting changelogs."""
         return f"{self.changelog_directory}/{component(name)}"
 
     def consumer(self, name: str) -> str:

@@ -26,7 +26,7 @@ def rooted(storage: Storage, roots: ExternalRoots) -> Storage:
 
 @dataclass(frozen=True, slots=True)
 class RootedStorage(Storage):
-    """Forwards every call to the storage whose directory contains the path; to that of the warehouse for all others."""
+    """Forwards every call to the storage whose directory contains the path, otherwise to the warehouse's storage."""
 
     warehouse: ObjectStorage
     others: tuple[ObjectStorage, ...]

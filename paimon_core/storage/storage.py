@@ -20,7 +20,7 @@ from paimon_core.errors import UnsupportedFeature
 class FileInfo:
     """One entry of a directory listing: size in bytes, time in epoch milliseconds.
 
-    For a directory both are 0, except for the time on a local disk: that of the last change of its entries.
+    For a directory both are 0, except for the time on a local disk: the time of the last change of its entries.
     """
 
     path: str

@@ -21,7 +21,7 @@ class Bounds:
 
     root: str
     others: tuple[str, ...] = ()
-    """Directories outside of the root to which the same applies: those of external data files."""
+    """Directories of external data files, outside of the root, to which the same applies."""
     _plain: set[str] = field(default_factory=set, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[type[Bounds], tuple[str, tuple[str, ...]]]:

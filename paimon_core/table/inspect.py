@@ -15,7 +15,7 @@ from paimon_core.table.system.source import Source
 
 @dataclass(frozen=True)
 class Inspect:
-    """The system tables of metadata; what belongs to a snapshot is that of the pinned one, or of the latest.
+    """The system tables of metadata; what belongs to a snapshot is read from the pinned snapshot, or the latest.
 
     Every method returns one Arrow table with the columns that docs/system-tables.md lists. ``Table.system`` reads the
     same tables with a filter and with some columns only.

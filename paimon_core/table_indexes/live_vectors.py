@@ -42,7 +42,7 @@ def vectors_by_bucket(
 
 
 def vectors_of(files: Iterable[DataFile], known: Vectors) -> Vectors:
-    """Return those of the ``known`` vectors that belong to the files.
+    """Return the ``known`` vectors that belong to the files.
 
     Raises CorruptTable for a vector that is recorded to delete more rows than its file has.
     """

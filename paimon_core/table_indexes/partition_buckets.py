@@ -112,7 +112,7 @@ class PartitionBuckets:
         return self._known(hashes.astype(np.int64))
 
     def hashes_of(self, buckets: set[int]) -> Iterator[tuple[int, Hashes]]:
-        """Yield the hashes of each of these buckets, in ascending order."""
+        """Yield the hashes of each bucket in ``buckets``, in ascending order."""
         of_bucket = (self._packed & _MASK).astype(np.uint16)
         order = np.argsort(of_bucket, kind="stable")
         ends = np.cumsum(np.bincount(of_bucket, minlength=MAX_DYNAMIC_BUCKETS))

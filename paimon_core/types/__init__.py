@@ -2,6 +2,15 @@
 
 One ``DataType`` describes a column. Its Arrow form is the type of the column in memory; the metadata of an Arrow or
 Spark field holds what these type systems cannot express, so that every form can be converted back without loss.
+
+Core types and functions:
+
+- ``DataType``: the type of a column
+- ``TypeRoot``: the kind of a type
+- ``Variant``: a value of type VARIANT
+- ``from_arrow``: the type of an Arrow field
+- ``parse_type``: parses a type of a schema file
+- ``parse_text``: parses a type that a user writes
 """
 
 from paimon_core.types.arrow_types import (

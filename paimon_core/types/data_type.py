@@ -270,7 +270,7 @@ def multiset_of(element: DataType) -> DataType:
 
 
 def row_of(children: Sequence[Child]) -> DataType:
-    """Return a ROW of these fields.
+    """Return a ROW whose fields are ``children``.
 
     Raises InvalidRequest for no fields and for blank or repeated names, UnsupportedFeature for too many levels.
     """

@@ -1,6 +1,6 @@
 """Variant encoding: Python values and JSON texts as the two binaries of a VARIANT (format 2.2).
 
-The bytes are those that Java's builder writes: the smallest type for each number, names in the order of their first
+The bytes are the same as from Java's builder: the smallest type for each number, names in the order of their first
 use, the fields of an object in the order of their UTF-8 bytes.
 """
 
@@ -91,7 +91,7 @@ def _refused(text: str) -> Any:
 
 
 def encoded_value(value: Any, names: dict[str, int], level: int = 0) -> bytes:
-    """Return the value alone; ``names`` are those of the metadata by number, to which new ones are added."""
+    """Return the value alone; ``names`` maps the names of the metadata to numbers; new names are added to it."""
     value = value.value if isinstance(value, Enum) else value
     if isinstance(value, Mapping | list | tuple) and level >= DEPTH:
         raise ValueError(f"is nested deeper than {DEPTH} levels")

@@ -243,6 +243,6 @@ class AppendBucketWriter(StreamWriter):
         return rolling_writer(*self._place, level=0, first_sequence=self._next_sequence)
 
     def write(self, rows: pa.Table) -> None:
-        """Write rows to the open file; those of a bucket are numbered."""
+        """Write rows to the open file; rows of a bucket are numbered."""
         super().write(rows)
         self._next_sequence += 0 if self._restarts else len(rows)

@@ -36,7 +36,7 @@ class BucketRows:
 
 
 def assign_buckets(rows: pa.Table, context: TableContext) -> np.ndarray:
-    """Return the bucket of each row as int32: that of the bucket key (format 6), or 0 without fixed buckets."""
+    """Return the bucket of each row as int32: the bucket of its bucket key (format 6), or 0 without fixed buckets."""
     keys = context.bucket_keys
     if not keys:
         return np.zeros(len(rows), dtype=np.int32)
@@ -70,7 +70,7 @@ def assigned_buckets(keys: pa.Table, context: TableContext, assigner: BucketAssi
 
 
 def valid_keys(rows: pa.Table | pa.RecordBatch, context: TableContext) -> tuple[pa.Table, np.ndarray]:
-    """Return the columns of the primary key of the rows without a null in it, converted, and which rows these are."""
+    """Return the converted key columns of the rows whose primary key has no null, and a mask of the rows."""
     fields = context.schema.select(context.schema.primary_keys)
     valid = np.ones(len(rows), bool)
     for field in fields:
@@ -92,7 +92,7 @@ def split_by_bucket(
     """Yield the rows of every bucket that occurs in ``rows`` (the table's columns, and possibly more columns).
 
     ``assigner``: assigns the keys of a table with dynamic buckets, with the errors of its ``assign``. ``keys``: assigns
-    those of a table with cross-partition upsert, with the errors of its ``place``; it may add, change and drop rows.
+    the keys of a table with cross-partition upsert, with the errors of its ``place``; it may add, change and drop rows.
     ``shares``: the results are slices of one table, which stays in memory as long as any slice; otherwise each result
     is a copy.
     """

@@ -19,7 +19,7 @@ def conform_with_defaults(
 ) -> pa.Table:
     """Return ``data`` as ``arrow.conform`` does, with the default of a column for its nulls, also if it is missing.
 
-    Raises the errors of ``conform``, and those of ``default_value``.
+    Raises the errors of ``conform`` and of ``default_value``.
     """
     if all(f.default is None for f in fields):
         return conform(data, fields, first_row=first_row)

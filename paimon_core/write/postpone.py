@@ -19,7 +19,7 @@ from paimon_core.datafile.reading.reader import read_batches
 from paimon_core.datafile.writing.rolling_writer import RollingWriter
 from paimon_core.datafile.writing.table_files import rolling_writer
 from paimon_core.errors import CommitConflict, CorruptTable
-from paimon_core.metadata.abort import abort
+from paimon_core.metadata.abort import abort, aborted_on_error
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
@@ -58,7 +58,7 @@ class PostponeWriter(StreamWriter):
     """
 
     def __init__(self, context: TableContext, partition: bytes, name: str | None = None) -> None:
-        """``name``: that of the writer, as ``writer_name`` returns it."""
+        """``name``: the name of the writer, as ``writer_name`` returns it."""
         super().__init__()
         self._context = context
         self._partition = partition
@@ -128,7 +128,7 @@ def spread(
     for place in files:
         by_count[counts[place]].append(place)
     messages: list[CommitMessage] = []
-    try:
+    with aborted_on_error(messages, context):
         for count, places in sorted(by_count.items()):
             writer = writer_of(context.with_buckets(count))
             try:
@@ -140,9 +140,6 @@ def spread(
             except BaseException:
                 writer.abort()
                 raise
-    except BaseException:
-        abort(messages, context)
-        raise
     return messages
 
 
@@ -154,8 +151,8 @@ def to_fixed_buckets(
 ) -> list[CommitMessage]:
     """Return messages of the same rows in fixed buckets, and delete the ``staged`` files of the postpone bucket.
 
-    ``counts``: the numbers of buckets that earlier calls for the same commit chose; those of new partitions are added.
-    When a concurrent commit gives a partition another number meanwhile, the rows are spread again. Raises
+    ``counts``: the numbers of buckets that earlier calls for the same commit chose; this call adds the numbers of new
+    partitions. When a concurrent commit gives a partition another number meanwhile, the rows are spread again. Raises
     CommitConflict when that happened in every try.
     """
     try:

@@ -22,7 +22,7 @@ class SequenceNumbers:
     """Finds the first free sequence number of each bucket; reads the largest ones of a partition once."""
 
     def __init__(self, context: TableContext, lane: int, *, ignore_existing: bool) -> None:
-        """``lane`` and ``ignore_existing`` are those of the ``TableWriter``."""
+        """``lane`` and ``ignore_existing`` have the meaning that they have in ``TableWriter``."""
         self.context = context
         """The table, with the schema of the rows that are written next."""
         self._ignore_existing = ignore_existing
@@ -78,7 +78,7 @@ class SequenceNumbers:
         return self._positions.get(partition)
 
     def record(self, partition: bytes, bucket: int, files: Iterable[DataFile]) -> None:
-        """Number the rows of a later flush above these, committed or not; other commits may come in between."""
+        """Number the rows of a later flush above ``files``, which may not be committed, even after other commits."""
         self._next[partition, bucket] = max([f.max_sequence_number + 1 for f in files], default=0)
 
     def clear(self) -> None:
@@ -89,7 +89,7 @@ class SequenceNumbers:
 
     @property
     def _follow_existing(self) -> bool:
-        """Whether the sequence numbers of new rows must exceed those of existing rows."""
+        """Whether the sequence numbers of new rows must exceed the numbers of existing rows."""
         return self.context.has_buckets and not self._ignore_existing and not self.context.is_postponed
 
     def _entries(self, partitions: Collection[bytes], latest: Snapshot | None) -> list[ManifestEntry]:

@@ -2,7 +2,7 @@
 
 Each task streams its rows to files of the postpone bucket, in order of arrival. Then one process decides the buckets:
 it assigns the keys of dynamic buckets, or chooses the number of buckets of each partition. Writers then spread the rows
-of these files, which are not committed, except where rows wait in the postpone bucket for a compaction.
+of the staged files. The files are not committed, except where rows wait in the postpone bucket for a compaction.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class StagingWriter(TableWriter):
     """Writes the rows of one task to files of the postpone bucket; ``finish`` returns what it has written."""
 
     def __init__(self, context: TableContext, *, name: str | None = None) -> None:
-        """``name``: that of the writer in file names; tasks whose rows have an order share it."""
+        """``name``: the name of the writer in file names; tasks whose rows have an order share it."""
         self._target, self._name = context, name or writer_name()
         self._hashes: dict[bytes, list[np.ndarray]] = {}
         waits = {"bucket": POSTPONE_BUCKET, "postpone.batch-write-fixed-bucket": False}

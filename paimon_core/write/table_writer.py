@@ -63,11 +63,11 @@ class TableWriter:
     ) -> None:
         """Create a writer; ``ignore_existing`` is for an overwrite.
 
-        With it, sequence numbers need not exceed those of the replaced rows, and no changelog is written (format 10.2).
-        ``lane``: the number of this writer among several whose messages become one commit. Where two of them write to
-        one bucket, the rows of the higher lane count as later. ``assigner``: for a table with dynamic buckets, what
-        assigns the keys (None: this writer); its caller then writes the hash indexes. ``live_keys`` reads the keys of a
-        table with cross-partition upsert, which cannot be written without it.
+        With it, sequence numbers need not exceed the numbers of the replaced rows, and no changelog is written (format
+        10.2). ``lane``: the number of this writer among several whose messages become one commit. Where two of them
+        write to one bucket, the rows of the higher lane count as later. ``assigner``: for a table with dynamic buckets,
+        what assigns the keys (None: this writer); its caller then writes the hash indexes. ``live_keys`` reads the keys
+        of a table with cross-partition upsert, which cannot be written without it.
         """
         context.options.check_writable(context.name)
         self._sequences = SequenceNumbers(context, lane, ignore_existing=ignore_existing)
@@ -89,7 +89,7 @@ class TableWriter:
             assigner = self._own_assigner = BucketAssigner(context, ignore_existing=ignore_existing)
         self._assigner = assigner
         self.rows_received = 0
-        """The rows that were put into buckets, before rows with the same key are merged, or that options ignore."""
+        """The rows that were put into buckets, before rows with one key are merged, and rows that options ignore."""
 
     @property
     def context(self) -> TableContext:
@@ -135,7 +135,7 @@ class TableWriter:
         return self._context.schema.fields
 
     def _write(self, table: pa.Table, codes: pa.Array | None, first_row: int) -> None:
-        """Add the rows of one table of the data, without a column of kinds that the table lacks."""
+        """Add rows of the data; a column of kinds that the table does not have is already removed."""
         context = self._context
         rows = conform_with_defaults(table, context.schema.fields, first_row=first_row)
         if not len(rows):
@@ -155,7 +155,7 @@ class TableWriter:
         self._buffer(rows)
 
     def _without_ignored(self, rows: pa.Table) -> pa.Table:
-        """Drop the rows that ignore-delete and ignore-update-before ignore, and check the others (format 9.1)."""
+        """Drop the rows that ignore-delete and ignore-update-before ignore, and check all other rows (format 9.1)."""
         options = self._context.options
         ignored = RETRACTS if options["ignore-delete"] else frozenset[RowKind]()
         if options["ignore-update-before"]:
@@ -257,7 +257,7 @@ class TableWriter:
         return messages
 
     def _flush(self) -> list[CommitMessage]:
-        """Do ``flush`` and keep the keys in memory, for messages that are committed with those of the next flush."""
+        """Do ``flush`` and keep the keys in memory, for messages that are committed with the next flush's messages."""
         self._check_usable()
         check_same_table(self._context, otherwise=self.abort)
         writers = list(self._buckets.values())

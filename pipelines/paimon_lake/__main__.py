@@ -1,6 +1,25 @@
-"""``paimon-lake``: run the steps from the command line."""
+"""``paimon-lake`` and ``python -m paimon_lake``: the command line, or one line that says what to install for it."""
 
-from paimon_lake.cli.main import main
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from paimon_lake.extras import missing_extra
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return the exit code; 2 also when the packages of the extra ``lake`` are not installed."""
+    try:
+        from paimon_lake.cli.main import main as run
+    except ModuleNotFoundError as error:
+        advice = missing_extra(error)
+        if advice is None:
+            raise
+        print(f"paimon-lake: {advice}", file=sys.stderr)
+        return 2
+    return run(arguments)
+
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from paimon_core.errors import PaimonError
+from paimon_core.errors import PaimonError, advised
 from paimon_lake.declarations import Settings
 from paimon_lake.declarations.order import in_order
 from paimon_lake.loads.inputs.stale import stale_now
@@ -16,7 +16,7 @@ from paimon_lake.tables import counted_rows, open_lake, open_table, state_of
 
 
 @dataclass(frozen=True)
-class TableView:
+class TableOverview:
     """What ``show`` prints about one table."""
 
     name: str
@@ -55,33 +55,33 @@ def nothing_declared(settings: Settings) -> str:
     )
 
 
-def views(settings: Settings) -> list[TableView]:
+def overviews(settings: Settings) -> list[TableOverview]:
     """Return the overviews of all tables that exist; a table of rejects follows its table when it has rows.
 
     A table that cannot be read has an overview with the problem.
     """
     found = []
     for name in existing(settings):
-        found.append(_view_or_problem(settings, name))
+        found.append(_overview_or_problem(settings, name))
         with_them = with_rejects(settings, name)
-        rejects = _view_or_problem(with_them, settings.table(name).rejects_table) if with_them is not None else None
+        rejects = _overview_or_problem(with_them, settings.table(name).rejects_table) if with_them is not None else None
         if rejects is not None and (rejects.row_count or rejects.problem):
             found.append(replace(rejects, name=f"  {rejects.name}"))
     return found
 
 
-def _view_or_problem(settings: Settings, name: str) -> TableView:
+def _overview_or_problem(settings: Settings, name: str) -> TableOverview:
     try:
-        return view(settings, name)
+        return overview(settings, name)
     except PaimonError as error:
-        return TableView(name, None, 0, None, {}, (), problem=f"{error.kind}: {error}")
+        return TableOverview(name, None, 0, None, {}, (), problem=f"{error.kind}: {advised(error, name)}")
 
 
-def view(settings: Settings, name: str) -> TableView:
+def overview(settings: Settings, name: str) -> TableOverview:
     """Return the overview of one table."""
     table = open_table(settings, name)
     state = state_of(table)
-    return TableView(
+    return TableOverview(
         name=name,
         row_count=counted_rows(table, state),
         snapshots=table.inspect.snapshots().num_rows,
@@ -95,7 +95,7 @@ def view(settings: Settings, name: str) -> TableView:
 def _stale(settings: Settings, name: str) -> tuple[str, ...]:
     try:
         return tuple(sorted(stale_now(settings, name)))
-    except (PaimonError, PipelineError):  # checks and loads tell why
+    except (PaimonError, PipelineError):  # checks and loads report the reason
         return ("not known",)
 
 
@@ -126,19 +126,23 @@ def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequenc
     )
 
 
-def lake_text(views: Sequence[TableView]) -> str:
+def lake_text(overviews: Sequence[TableOverview]) -> str:
     """Return one line per table: visible rows, snapshots, files per level, size, tags, stale partitions."""
     rows = [
         [
-            v.name,
-            f"{v.row_count:,}" if v.row_count is not None else "-",
-            "cannot be read" if v.problem else f"{v.snapshots} (last {v.snapshot_id})" if v.snapshot_id else "none",
-            levels_text(v.levels),
-            "-" if v.problem else size_text(v.size_bytes),
-            ", ".join(v.tags) or "-",
-            ("all" if OTHERS in v.stale else some(v.stale)) or "-",
+            one.name,
+            f"{one.row_count:,}" if one.row_count is not None else "-",
+            "cannot be read"
+            if one.problem
+            else f"{one.snapshots} (last {one.snapshot_id})"
+            if one.snapshot_id
+            else "none",
+            levels_text(one.levels),
+            "-" if one.problem else size_text(one.size_bytes),
+            ", ".join(one.tags) or "-",
+            ("all" if OTHERS in one.stale else some(one.stale)) or "-",
         ]
-        for v in views
+        for one in overviews
     ]
     header = ["table", "visible rows", "snapshots", "files per level", "size", "tags", "stale"]
     return aligned(header, rows, right=(1, 4))

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from paimon_lake.finding import Finding
+from paimon_lake.check_result import CheckResult
 from paimon_lake.loads.inputs.stale_text import stale_text
 
 KIND = "__kind"
@@ -25,13 +25,13 @@ class PipelineError(Exception):
 class AuditFailed(Exception):
     """The content that a step was about to publish is wrong: nothing was published, and a retry would not help."""
 
-    findings: tuple[Finding, ...] = ()
+    check_results: tuple[CheckResult, ...] = ()
     """The results of the declared checks; () when something else is wrong."""
 
 
 @dataclass(frozen=True)
 class LevelSize:
-    """The live data files of one level; ``rows`` are those in the files."""
+    """The live data files of one level; ``rows`` are the rows in the files."""
 
     files: int
     rows: int
@@ -47,7 +47,7 @@ class StepResult:
     snapshot_id: int | None
     """The table's latest snapshot after the step; None for a table never written."""
     row_count: int | None
-    """Visible rows: those that a reader sees after the step; None where only a merge of many rows could count them."""
+    """The rows that a reader sees after the step; None where only a merge of many rows could count them."""
     rows_written: int
     """Rows that this step, a load, gave to the table: read and not rejected. 0 for every other step."""
     commits: tuple[int, ...]
@@ -58,7 +58,7 @@ class StepResult:
     skipped: tuple[str, ...] = ()
     """Why nothing was done, or what was left out, one sentence each."""
     details: Mapping[str, str | int | float] = field(default_factory=dict)
-    findings: tuple[Finding, ...] = ()
+    check_results: tuple[CheckResult, ...] = ()
     """The results of the checks that ran before the step was published."""
     column_lineage: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
     """The columns of inputs (table, column) from which the step computed each column, where that is known."""

@@ -1,7 +1,7 @@
 """Query analysis: whether Spark accepts the queries of a lake, found out with its declared columns and without data.
 
 Each table is an empty DataFrame with the columns of its declaration, or of the table in the lake where they are not
-declared. The columns of a result are compared with those of its table, as a load compares them.
+declared. The columns of a result are compared with the columns of its table, as in a load.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _of_source(spark: Spark, settings: Settings, spec: TableSpec, source: SqlSou
     try:
         query = query_text(settings, spec)
     except PipelineError:
-        return  # the rules across files tell it
+        return  # the rules across files report it
     try:
         found = _analysed(spark(), settings, query, source.inputs, changes=source.read == "changes")
         if spec.columns:
@@ -98,7 +98,7 @@ class _Empty(Mapping[str, "DataFrame"]):
 
 
 def _check_result(spec: TableSpec, query: str, found: DataFrame) -> None:
-    """Raise SchemaMismatch or PipelineError where the columns of a result do not fit those of its table."""
+    """Raise SchemaMismatch or PipelineError where the columns of a result do not fit the columns of its table."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     from paimon_lake.loads.frame_shape import FrameShape

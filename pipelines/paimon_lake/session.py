@@ -47,7 +47,7 @@ def start_session(settings: Settings) -> SparkSession:
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if settings.spark.master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    # Spark also logs the errors of queries, as JSON with the traceback of the JVM; steps tell them in one sentence.
+    # Spark also logs the errors of queries, as JSON with the traceback of the JVM; steps report them in one sentence.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     builder = SparkSession.builder.master(settings.spark.master).appName(settings.spark.app_name)
     for key, value in _configuration(settings).items():
@@ -75,7 +75,7 @@ def _configuration(settings: Settings) -> dict[str, str]:
     logging = f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}"
     java = "spark.driver.extraJavaOptions"
     archive = archive_options() if local else ""
-    # Java obeys the last of options that contradict: those of the settings follow the archive.
+    # Java obeys the last of contradicting options: the settings' options come after the archive's.
     conf[java] = " ".join(part for part in (archive, conf.get(java), logging) if part)
     # Workers must be able to import the packages also when they are not installed, as in a clone.
     path = os.pathsep.join(dict.fromkeys(part for part in (*_SOURCES, os.environ.get("PYTHONPATH")) if part))

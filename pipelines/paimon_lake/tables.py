@@ -115,7 +115,7 @@ def result_of(
 ) -> StepResult:
     """Return the result of a step that started at ``started`` (monotonic seconds), with the table as ``before``.
 
-    Levels and visible rows afterwards are those of the latest snapshot, also when other commits came meanwhile.
+    Levels and visible rows afterwards describe the latest snapshot, also when other commits came meanwhile.
     """
     after = state_of(table) if commits else before
     return StepResult(

@@ -9,11 +9,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
+LIBRARY = (ROOT / "docs" / "library.md").read_text()
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "tests/oracle/README.md"]
+DOCUMENTS += [f"docs/{name}.md" for name in ("library", "support", "benchmarks", "dagster")]
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
 BARE = """
@@ -32,23 +34,23 @@ sys.meta_path.insert(0, Bare)
 """
 
 
-def test_the_python_of_the_readme_runs_without_extras(tmp_path):
+def test_the_python_of_the_readme_runs_without_extras_and_prints_what_it_says(tmp_path):
+    (code,), output = blocks("python"), blocks("")
+    assert run(BARE + code, tmp_path) == output[0]
+
+
+def test_the_python_of_the_library_page_runs_without_extras(tmp_path):
     """All but what it says to need Spark."""
-    plain = [block for block in blocks("python") if "paimon_core.spark" not in block]
-    script = "\n".join(
-        [
-            BARE,
-            *plain,
-            "assert orders.scan().to_arrow().to_pylist() == [dict(day='mon', id=1, price=6.5)]",
-        ]
-    )
-    assert len(plain) == len(blocks("python")) - 1
-    run(script, tmp_path)
+    plain = [block for block in blocks("python", LIBRARY) if "paimon_core.spark" not in block]
+    assert len(plain) == len(blocks("python", LIBRARY)) - 1
+    check = "assert orders.scan().to_arrow().to_pylist() == [dict(day='mon', id=1, price=6.5)]"
+    run("\n".join([BARE, *plain, check]), tmp_path)
 
 
+@pytest.mark.programs
 def test_the_imports_that_need_spark(tmp_path):
-    (block,) = (block for block in blocks("python") if "paimon_core.spark" in block)
-    assert README.partition(block)[0].endswith("With Spark (extra `spark`):\n\n```python\n")
+    (block,) = (block for block in blocks("python", LIBRARY) if "paimon_core.spark" in block)
+    assert LIBRARY.partition(block)[0].endswith("With Spark (extra `spark`):\n\n```python\n")
     run(block, tmp_path)
 
 
@@ -63,6 +65,7 @@ def run(script, tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_the_make_targets_of_the_documents_exist():

@@ -67,7 +67,7 @@ def test_the_attributes_choose_folder_translator_and_tables(
     )
     with sandbox.load_component_and_build_defs(defs_path=path) as (_, definitions):
         assert [key.to_user_string() for key in definitions.resolve_all_asset_keys()] == ["own/ods_b"]
-        lake = (definitions.resources or {})["lake"]
+        lake = (definitions.resources or {})["lake_lake"]
         assert lake.configs == str(tmp_path / "elsewhere")
 
 

@@ -26,6 +26,20 @@ directory_type = "project"
 [tool.dg.project]
 root_module = "shop"
 """
+SECOND = """
+type: paimon_dagster.PaimonLake
+attributes: {configs: ../lake/lake, name: copy, key_prefix: copy}
+"""
+OWN = """
+import dagster as dg
+
+@dg.job
+def nightly(): ...
+
+@dg.definitions
+def defs():
+    return dg.Definitions(jobs=[nightly], resources={"spark": "own"}, executor=dg.multiprocess_executor)
+"""
 DEFINITIONS = """
 from pathlib import Path
 
@@ -62,7 +76,11 @@ def dg(project: Path, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def test_a_scaffolded_lake_passes_the_checks_of_dg(project: Path) -> None:
+def test_two_lakes_beside_other_definitions_pass_the_checks_of_dg(project: Path) -> None:
+    defs = project / "shop" / "defs"
+    (defs / "copy").mkdir()
+    (defs / "copy" / "defs.yaml").write_text(SECOND)
+    (defs / "own.py").write_text(OWN)
     for what in ("yaml", "defs"):
         code, said = dg(project, "check", what)
         assert code == 0, said

@@ -15,7 +15,7 @@ import pytest
 from paimon_dagster.factories.loads import RANGE_END, RANGE_START
 from paimon_dagster.lake import build_definitions
 from paimon_dagster.sensors import file_sensor
-from paimon_dagster.sensors.file_requests import Look, decide, listed
+from paimon_dagster.sensors.file_requests import TickResult, decide, listed
 from paimon_lake.declarations import Settings
 from paimon_lake.loads.ledger.ledger import Ledger
 from paimon_lake.loads.ledger.load_properties import load_user
@@ -256,7 +256,7 @@ def test_more_runs_than_a_tick_may_request_follow_later(tmp_path: Path) -> None:
     spec = settings.table("ods.t")
     partitions = dg.DailyPartitionsDefinition("2024-01-01", end_date="2024-02-01")
 
-    def look(room: int) -> Look:
+    def look(room: int) -> TickResult:
         return decide(spec, listed(settings, spec), Ledger(), partitions, "state", room)
 
     assert [len(look(room).requests) for room in (2, 3)] == [2, 3]

@@ -9,7 +9,7 @@ import dagster as dg
 import pytest
 
 from paimon_core.metadata.commit_message import position_of
-from paimon_dagster.factories.checks import check_result
+from paimon_dagster.factories.checks import asset_check_result
 from paimon_dagster.lake import build_definitions
 from paimon_lake.declarations import Settings, load_settings
 from paimon_lake.loads.inputs.input_loads import STALE
@@ -86,7 +86,7 @@ def test_a_damaged_table_is_told_and_nothing_is_requested(instance: dg.DagsterIn
 
 def test_stale_partitions_are_an_asset_check_that_warns(settings: Settings) -> None:
     (finding,) = audit(settings, "ods.days", ["stale"])
-    result = check_result(finding, dg.AssetKey(["ods", "days"]))
+    result = asset_check_result(finding, dg.AssetKey(["ods", "days"]))
     assert (result.passed, result.severity, result.check_name) == (False, dg.AssetCheckSeverity.WARN, "stale")
     assert "partitions 2024-01-01, 2024-02-05" in str(result.description)
     keys = build_definitions(settings).resolve_asset_graph().asset_check_keys

@@ -16,8 +16,8 @@ from paimon_dagster.factories import tables
 from paimon_dagster.lake import build_definitions
 from paimon_dagster.metadata import declared
 from paimon_dagster.translator import PaimonTranslator
+from paimon_lake.check_result import CheckResult
 from paimon_lake.declarations import Settings, TableSpec, load_settings
-from paimon_lake.finding import Finding
 from paimon_lake.protocol import AuditFailed, LevelSize, StepResult
 from tests.support.declared_lakes import declared_lake
 
@@ -251,10 +251,10 @@ def test_a_failed_check_is_not_tried_again(run: Callable[..., dg.ExecuteInProces
 
 
 def test_checks_that_ran_inside_a_load_are_in_its_history(run: Callable[..., dg.ExecuteInProcessResult]) -> None:
-    found = Finding("unique_id", "dim.customers", 0, "no value occurs twice")
-    passed = FakeLoad(lambda keys: replace(step_result(keys), findings=(found,)))
+    found = CheckResult("unique_id", "dim.customers", 0, "no value occurs twice")
+    passed = FakeLoad(lambda keys: replace(step_result(keys), check_results=(found,)))
     refused = AuditFailed("2 rows are wrong")
-    refused.findings = (replace(found, wrong=2, sentence="2 rows repeat a value", severity="warn"),)
+    refused.check_results = (replace(found, wrong=2, sentence="2 rows repeat a value", severity="warn"),)
     failed = FakeLoad(lambda keys: (_ for _ in ()).throw(refused))
     (good,), (bad,) = (run(load, "dim.customers").get_asset_check_evaluations() for load in (passed, failed))
     assert (good.check_name, good.passed, good.description) == ("unique_id", True, "no value occurs twice")

@@ -12,7 +12,7 @@ def test_a_taken_port_is_said_in_one_sentence(capsys: pytest.CaptureFixture[str]
         other.listen()
         port = other.getsockname()[1]
         assert main(["--port", str(port)]) == 2
-    assert capsys.readouterr().err == f"ui: port {port} is in use: choose another, `make ui PORT=3001`\n"
+    assert capsys.readouterr().err == f"ui: port {port} is in use: choose another with --port\n"
     check_port(port)
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.table.table import Table
-from paimon_lake.finding import Finding
+from paimon_lake.check_result import CheckResult
 from paimon_lake.loads.rejected.rejects import open_rejects
 from paimon_lake.steps.audit import audit, audits_of
 from tests.support.lakes import SmallLake
@@ -27,7 +27,7 @@ def table(dry_lake: SmallLake) -> Table:
     return table
 
 
-def found(lake: SmallLake) -> dict[str, Finding]:
+def found(lake: SmallLake) -> dict[str, CheckResult]:
     return {finding.audit: finding for finding in audit(lake.settings, NAME)}
 
 

@@ -1,11 +1,14 @@
-"""The class archive: used when it is whole, ignored without a word otherwise."""
+"""The class archive: recorded once, used when it is whole, ignored without a word otherwise."""
 
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
+import pyspark
 import pytest
 
+from assets.demo import record_classes
 from paimon_lake import class_archive
 from paimon_lake.class_archive import archive_options
 from paimon_lake.declarations import load_settings
@@ -23,8 +26,8 @@ def folder(tmp_path, monkeypatch):
     (java / "bin" / "java").chmod(0o755)
     release(java, "21.0.2")
     monkeypatch.setenv("JAVA_HOME", str(java))
-    monkeypatch.setattr("sys.prefix", str(tmp_path / "my env"))
-    monkeypatch.setattr("pyspark.__version__", "4.3.0")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "my env"))
+    monkeypatch.setattr(pyspark, "__version__", "4.3.0")
     path = tmp_path / "my env" / "share" / "paimon-lake"
     path.mkdir(parents=True)
     return path
@@ -37,7 +40,7 @@ def release(java, version):
 def archive(folder, content=b"classes", versions="pyspark-4.3.0-java-21.0.2"):
     new = folder / "new"
     new.write_bytes(content)
-    return new.rename(folder / f"{versions}-{class_archive._digest(new)}.jsa")
+    return new.rename(folder / f"{versions}-{class_archive.digest_of(new)}.jsa")
 
 
 def test_a_local_session_uses_the_archive_and_the_settings_have_the_last_word(folder):
@@ -92,8 +95,8 @@ def test_a_new_archive_replaces_those_of_this_java_and_of_older_sparks(folder, m
     old = [archive(folder, b"old"), archive(folder, versions="pyspark-4.2.0-java-21.0.2"), folder / ".new-1.jsa"]
     old[2].write_bytes(b"of a process that was killed")
     other_java = archive(folder, versions="pyspark-4.3.0-java-17.0.1")
-    monkeypatch.setattr(class_archive, "_record", lambda path: path.write_bytes(b"new"))
-    path = class_archive.create_archive()
+    monkeypatch.setattr(record_classes, "_record", lambda path: path.write_bytes(b"new"))
+    path = record_classes.create_archive()
     assert set(folder.iterdir()) == {path, other_java}
     assert archive_options().startswith(f"'-XX:SharedArchiveFile={path}'")
 
@@ -101,10 +104,10 @@ def test_a_new_archive_replaces_those_of_this_java_and_of_older_sparks(folder, m
 def test_an_archive_that_cannot_be_created_is_only_a_note(folder, monkeypatch, capsys):
     def fail(path):
         path.write_bytes(b"a part")
-        raise class_archive.ArchiveFailed("Java wrote no archive")
+        raise record_classes.ArchiveFailed("Java wrote no archive")
 
-    monkeypatch.setattr(class_archive, "_record", fail)
-    assert class_archive.main() == 1
+    monkeypatch.setattr(record_classes, "_record", fail)
+    assert record_classes.main() == 1
     assert list(folder.iterdir()) == []
     said = capsys.readouterr()
     assert said.err == "note: no class archive was created, so Spark starts more slowly: Java wrote no archive\n"
@@ -112,18 +115,18 @@ def test_an_archive_that_cannot_be_created_is_only_a_note(folder, monkeypatch, c
 
 @pytest.mark.java
 def test_java_ignores_an_archive_of_other_classes_without_a_word(tmp_path):
-    java = str(class_archive._java() or pytest.skip("no Java"))
-    version, path = class_archive._java_version(), tmp_path / "a.jsa"
+    java = str(class_archive.find_java() or pytest.skip("no Java"))
+    version, path = class_archive.java_version(), tmp_path / "a.jsa"
     run(java, f"-XX:ArchiveClassesAtExit={path}", "-Xlog:cds*=off", "-cp", str(tmp_path / "other.jar"), "-version")
-    options = class_archive._options(path, version)
+    options = class_archive.java_options(path, version)
     plain = run(java, "-version")
     assert run(java, *options, "-cp", str(tmp_path / "other.jar"), "-version") == plain
     for flags in ([], ["-cp", "."], ["-XX:+UseZGC"], ["-XX:-UseCompressedOops"], ["-Xmx40g"]):
         assert run(java, *options, *flags, "-version")[:2] == run(java, *flags, "-version")[:2]
     path.write_bytes(b"rubbish" * 1000)
-    class_archive._check(path, version)
+    record_classes._check(path, version)
     Path(path).unlink()
-    class_archive._check(path, version)
+    record_classes._check(path, version)
 
 
 def run(*command):

@@ -1,1 +1,10 @@
-"""Factories: the assets, jobs, schedules and checks of the declared tables."""
+"""Factories: the assets, jobs, schedules and checks of the declared tables.
+
+Core functions:
+
+- ``table_asset``: the asset that loads a declared table
+- ``table_checks``: the checks of a table
+- ``load_jobs``: the jobs that load tables; ``load_schedules`` starts them
+- ``compaction_jobs``: the jobs that compact tables
+- ``nightly_job``: tags and then expires every table
+"""

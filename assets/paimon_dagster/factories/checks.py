@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 
 import dagster as dg
 
-from paimon_dagster.resources import LakeResource, SparkResource
+from paimon_dagster.resources import lake_of, resource_keys, spark_of
 from paimon_dagster.translator import PLAIN, PaimonTranslator
-from paimon_lake.checks import CheckContext, Finding, load_records, run_checks
+from paimon_lake.checks import CheckContext, CheckResult, load_records, run_checks
 from paimon_lake.declarations import Settings, SettingsError, TableSpec
 from paimon_lake.declarations.checks import Check, SqlCheck
 from paimon_lake.overview import existing
@@ -41,19 +41,22 @@ def _checks(settings: Settings, spec: TableSpec, translator: PaimonTranslator) -
     key = translator.asset_key(spec)
     specs = [dg.AssetCheckSpec(name, asset=key, description=text) for name, text in descriptions(spec).items()]
 
-    @dg.multi_asset_check(name=f"check__{spec.ident}", specs=specs, can_subset=True)
-    def check(
-        context: dg.AssetCheckExecutionContext, lake: LakeResource, spark: SparkResource
-    ) -> Iterator[dg.AssetCheckResult]:
-        settings = lake.settings
+    @dg.multi_asset_check(
+        name=translator.prefixed(f"check__{spec.ident}"),
+        specs=specs,
+        can_subset=True,
+        required_resource_keys=resource_keys(translator),
+    )
+    def check(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        settings, spark = lake_of(context, translator).settings, spark_of(context, translator)
         names = {asked.name for asked in context.selected_asset_check_keys if not _is_evaluated(context, asked)}
         declared = [check for check in spec.checks if check_name(check.label) in names]
         if open_lake(settings).table_exists(spec.name):
-            findings = [*audit(settings, spec.name, names), *declared_findings(settings, spec, declared, spark.session)]
+            results = [*audit(settings, spec.name, names), *declared_results(settings, spec, declared, spark.session)]
         else:
-            findings = [Finding(name, spec.name, 1, "the table is not in the lake yet") for name in sorted(names)]
-        for finding in findings:
-            yield check_result(finding, key)
+            results = [CheckResult(name, spec.name, 1, "the table is not in the lake yet") for name in sorted(names)]
+        for result in results:
+            yield asset_check_result(result, key)
 
     return check
 
@@ -76,7 +79,7 @@ def descriptions(spec: TableSpec) -> dict[str, str]:
     return texts
 
 
-def declared_findings(settings: Settings, spec: TableSpec, checks: Sequence[Check], spark: Spark) -> list[Finding]:
+def declared_results(settings: Settings, spec: TableSpec, checks: Sequence[Check], spark: Spark) -> list[CheckResult]:
     """Evaluate declared checks of a table on all of its rows."""
     if not checks:
         return []
@@ -87,28 +90,28 @@ def declared_findings(settings: Settings, spec: TableSpec, checks: Sequence[Chec
     return run_checks(checks, spec, table, context=context, spark=spark)
 
 
-def check_result(finding: Finding, key: dg.AssetKey) -> dg.AssetCheckResult:
-    """Convert the finding of an audit or check to a check result of Dagster."""
+def asset_check_result(result: CheckResult, key: dg.AssetKey) -> dg.AssetCheckResult:
+    """Convert the result of an audit or check to a check result of Dagster."""
     return dg.AssetCheckResult(
         asset_key=key,
-        check_name=check_name(finding.audit),
-        passed=finding.passed,
-        severity=dg.AssetCheckSeverity.WARN if finding.severity == "warn" else dg.AssetCheckSeverity.ERROR,
-        description=finding.sentence,
-        metadata={"paimon/wrong": finding.wrong},
+        check_name=check_name(result.audit),
+        passed=result.passed,
+        severity=dg.AssetCheckSeverity.WARN if result.severity == "warn" else dg.AssetCheckSeverity.ERROR,
+        description=result.sentence,
+        metadata={"paimon/wrong": result.wrong},
     )
 
 
-def check_evaluation(finding: Finding, key: dg.AssetKey) -> dg.AssetCheckEvaluation:
-    """Convert the finding of a check that ran inside a load to an event, which a step can log."""
-    result = check_result(finding, key)
+def check_evaluation(result: CheckResult, key: dg.AssetKey) -> dg.AssetCheckEvaluation:
+    """Convert the result of a check that ran inside a load to an event, which a step can log."""
+    checked = asset_check_result(result, key)
     return dg.AssetCheckEvaluation(
         asset_key=key,
-        check_name=check_name(finding.audit),
-        passed=finding.passed,
-        metadata={"paimon/wrong": dg.MetadataValue.int(finding.wrong)},
-        severity=result.severity,
-        description=finding.sentence,
+        check_name=check_name(result.audit),
+        passed=result.passed,
+        metadata={"paimon/wrong": dg.MetadataValue.int(result.wrong)},
+        severity=checked.severity,
+        description=result.sentence,
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import dagster as dg
 
 from paimon_dagster.metadata import observed, retries, run_properties
-from paimon_dagster.resources import LakeResource, SparkResource
+from paimon_dagster.resources import lake_of, resource_keys, spark_of
 from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.steps.maintenance import compact
@@ -19,9 +19,13 @@ class CompactConfig(dg.Config):
     dry_run: bool = False
 
 
-def compaction_job_name(spec: TableSpec) -> str:
+def compaction_job_name(spec: TableSpec, translator: PaimonTranslator = PLAIN) -> str:
     """Return the name of a table's compaction job, such as ``compact__ods_flights``."""
-    return f"compact__{spec.ident}"
+    return translator.prefixed(f"compact__{spec.ident}")
+
+
+def _op_name(spec: TableSpec, translator: PaimonTranslator) -> str:
+    return translator.prefixed(f"merge_runs__{spec.ident}")
 
 
 def compaction_jobs(settings: Settings, translator: PaimonTranslator = PLAIN) -> dict[str, dg.JobDefinition]:
@@ -32,10 +36,14 @@ def compaction_jobs(settings: Settings, translator: PaimonTranslator = PLAIN) ->
 def _compaction_job(settings: Settings, spec: TableSpec, translator: PaimonTranslator) -> dg.JobDefinition:
     key, pool = translator.asset_key(spec), translator.pool(spec, "compact")
 
-    @dg.op(name=f"merge_runs__{spec.ident}", pool=pool, retry_policy=retries(settings))
-    def compact_table(
-        context: dg.OpExecutionContext, config: CompactConfig, lake: LakeResource, spark: SparkResource
-    ) -> None:
+    @dg.op(
+        name=_op_name(spec, translator),
+        pool=pool,
+        retry_policy=retries(settings),
+        required_resource_keys=resource_keys(translator),
+    )
+    def compact_table(context: dg.OpExecutionContext, config: CompactConfig) -> None:
+        lake, spark = lake_of(context, translator), spark_of(context, translator)
         properties = run_properties(context)
         wanted: dict[str, Any] = {"full": config.full, "partitions": config.partitions, "dry_run": config.dry_run}
         observed(
@@ -43,9 +51,10 @@ def _compaction_job(settings: Settings, spec: TableSpec, translator: PaimonTrans
         )
 
     @dg.job(
-        name=compaction_job_name(spec),
+        name=compaction_job_name(spec, translator),
         description=f"Merge the sorted runs of {spec.name}. Started by hand or by the compaction sensor.",
         tags={"paimon/table": spec.name, "paimon/role": "compact"},
+        executor_def=dg.in_process_executor,
     )
     def job() -> None:
         compact_table()
@@ -53,6 +62,8 @@ def _compaction_job(settings: Settings, spec: TableSpec, translator: PaimonTrans
     return job
 
 
-def compaction_config(spec: TableSpec, *, full: bool, partitions: list[str] | None = None) -> dg.RunConfig:
+def compaction_config(
+    spec: TableSpec, *, full: bool, partitions: list[str] | None = None, translator: PaimonTranslator = PLAIN
+) -> dg.RunConfig:
     """Return the run config of a table's compaction job."""
-    return dg.RunConfig(ops={f"merge_runs__{spec.ident}": CompactConfig(full=full, partitions=partitions)})
+    return dg.RunConfig(ops={_op_name(spec, translator): CompactConfig(full=full, partitions=partitions)})

@@ -24,19 +24,20 @@ RANGE_START = "dagster/asset_partition_range_start"
 RANGE_END = "dagster/asset_partition_range_end"
 
 
-def load_job_name(spec: TableSpec) -> str:
+def load_job_name(spec: TableSpec, translator: PaimonTranslator = PLAIN) -> str:
     """Return the name of a table's load job, such as ``load__shop_orders``."""
-    return f"load__{spec.ident}"
+    return translator.prefixed(f"load__{spec.ident}")
 
 
 def load_jobs(settings: Settings, translator: PaimonTranslator = PLAIN) -> Jobs:
     """Return a load job by table for every schedule; for tables that wait for inputs, where they have partitions."""
     return {
         name: dg.define_asset_job(
-            load_job_name(spec),
+            load_job_name(spec, translator),
             dg.AssetSelection.assets(translator.asset_key(spec)),
             description=f"Load {name}. Started by hand, by its schedule, or by a sensor.",
             tags={"paimon/table": name, "paimon/role": "load"},
+            executor_def=dg.in_process_executor,
         )
         for name, spec in settings.tables.items()
         if spec.source is not None
@@ -57,39 +58,42 @@ def load_schedules(settings: Settings, jobs: Jobs, translator: PaimonTranslator 
 def _schedule(
     settings: Settings, spec: TableSpec, job: UnresolvedAssetJobDefinition, translator: PaimonTranslator
 ) -> dg.ScheduleDefinition:
-    said, running = spec.schedule, settings.dagster.automation_on
-    assert said is not None
+    schedule, running = spec.schedule, settings.dagster.automation_on
+    assert schedule is not None
     key, partitions = translator.asset_key(spec), translator.partitions_def(spec)
 
     def requests(context: dg.ScheduleEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
         at = context.scheduled_execution_time
         tick = f"{spec.name}@{at.isoformat()}"
         if partitions is None:
-            return load_requests(spec, None, lambda keys: tick)
+            return load_requests(spec, None, lambda keys: tick, translator)
         with dg.partition_loading_context(effective_dt=at, dynamic_partitions_store=context.instance):
             keys = due_partitions(partitions, context.instance.get_materialized_partitions(key))
         if not keys:
             return dg.SkipReason(f"{spec.name} has no partition yet")
-        return load_requests(spec, keys, lambda keys: f"{tick}@{keys[0]}")
+        return load_requests(spec, keys, lambda keys: f"{tick}@{keys[0]}", translator)
 
     try:
         return dg.schedule(
             name=f"{job.name}_schedule",
             job=job,
-            cron_schedule=said.cron,
-            execution_timezone=said.timezone,
+            cron_schedule=schedule.cron,
+            execution_timezone=schedule.timezone,
             default_status=dg.DefaultScheduleStatus.RUNNING if running else dg.DefaultScheduleStatus.STOPPED,
         )(requests)
     except dg.DagsterInvalidDefinitionError as error:
-        raise SettingsError(f"{spec.name}: schedule {said.cron!r} in {said.timezone!r} is refused: {error}") from None
+        raise SettingsError(
+            f"{spec.name}: schedule {schedule.cron!r} in {schedule.timezone!r} is refused: {error}"
+        ) from None
 
 
 def due_partitions(partitions: dg.PartitionsDefinition[str], done: set[str]) -> list[str]:
-    """Return the partitions that a scheduled load takes, of those that exist.
+    """Return the existing partitions that a scheduled load takes.
 
-    By time, these are the ones after the newest materialized one, so that missed ticks are made up for, or the newest
-    one again, for files that arrived late. Nothing materialized yet: the newest only; the others are left to a
-    backfill. Static and dynamic partitions: all.
+    Of partitions by time, it takes the partitions after the newest materialized one, so that missed ticks are made up
+    for. If there is none, it takes the newest partition again, for files that arrived late. When nothing was
+    materialized yet, it takes the newest partition only; older partitions are left to a backfill. Of static and dynamic
+    partitions it takes all.
     """
     keys = list(partitions.get_partition_keys())
     if not isinstance(partitions, dg.TimeWindowPartitionsDefinition):
@@ -99,13 +103,16 @@ def due_partitions(partitions: dg.PartitionsDefinition[str], done: set[str]) -> 
 
 
 def load_requests(
-    spec: TableSpec, keys: Sequence[str] | None, run_key: Callable[[Sequence[str]], str]
+    spec: TableSpec,
+    keys: Sequence[str] | None,
+    run_key: Callable[[Sequence[str]], str],
+    translator: PaimonTranslator = PLAIN,
 ) -> list[dg.RunRequest]:
     """Return the runs that load partitions of a table (None: the whole table), several per run where it declares so.
 
     Only partitions by time that follow each other share a run; ``run_key`` gets the partitions of one run.
     """
-    job, tags = load_job_name(spec), {"paimon/table": spec.name}
+    job, tags = load_job_name(spec, translator), {"paimon/table": spec.name}
     if keys is None:
         return [dg.RunRequest(run_key=run_key(()), job_name=job, tags=tags)]
     requests = []
@@ -122,8 +129,10 @@ def _ranges(spec: TableSpec, keys: Sequence[str]) -> list[list[str]]:
     ranges: list[list[str]] = []
     end = None
     for key in sorted(keys):
-        said = spec.partitions
-        begin, after = window(said, key, spec.name) if said is not None and said.by_time else (None, None)
+        partitions = spec.partitions
+        begin, after = (
+            window(partitions, key, spec.name) if partitions is not None and partitions.by_time else (None, None)
+        )
         if ranges and begin is not None and begin == end and len(ranges[-1]) < spec.backfill_per_run:
             ranges[-1].append(key)
         else:

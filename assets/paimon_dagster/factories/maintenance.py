@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import dagster as dg
 
 from paimon_dagster.metadata import attempt, observed, retries
-from paimon_dagster.resources import LakeResource, SparkResource
+from paimon_dagster.resources import lake_key, lake_of, resource_keys, spark_of
 from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.overview import nothing_declared
@@ -45,12 +45,13 @@ def nightly_job(settings: Settings, translator: PaimonTranslator = PLAIN) -> dg.
     """Return the job that tags and then expires every table, so that the tag protects its snapshot."""
     tables = settings.tables.values()
     steps = [(_tag_op(settings, spec, translator), _expire_op(settings, spec, translator)) for spec in tables]
-    empty = _say_what_next(NIGHTLY, settings)
+    empty = _say_what_next(translator.prefixed(NIGHTLY), settings)
 
     @dg.job(
-        name=NIGHTLY,
+        name=translator.prefixed(NIGHTLY),
         description="Tag the latest snapshot of every table, then expire what retention does not keep.",
         tags={"paimon/role": "maintain"},
+        executor_def=dg.in_process_executor,
     )
     def job() -> None:
         for tag_table, expire_table in steps:
@@ -61,21 +62,25 @@ def nightly_job(settings: Settings, translator: PaimonTranslator = PLAIN) -> dg.
     return job
 
 
-def nightly_config(settings: Settings, tag_name: str, *, dry_run: bool = False) -> dg.RunConfig:
+def nightly_config(
+    settings: Settings, tag_name: str, *, dry_run: bool = False, translator: PaimonTranslator = PLAIN
+) -> dg.RunConfig:
     """Return the run config of the nightly job, with one tag name for all tables."""
     ops = {}
     for spec in settings.tables.values():
-        ops[f"tag__{spec.ident}"] = NightlyConfig(tag=tag_name, dry_run=dry_run)
-        ops[f"expire__{spec.ident}"] = NightlyConfig(dry_run=dry_run)
+        ops[translator.prefixed(f"tag__{spec.ident}")] = NightlyConfig(tag=tag_name, dry_run=dry_run)
+        ops[translator.prefixed(f"expire__{spec.ident}")] = NightlyConfig(dry_run=dry_run)
     return dg.RunConfig(ops=ops)
 
 
-def nightly_schedule(settings: Settings, job: dg.JobDefinition) -> dg.ScheduleDefinition:
+def nightly_schedule(
+    settings: Settings, job: dg.JobDefinition, translator: PaimonTranslator = PLAIN
+) -> dg.ScheduleDefinition:
     """Return the nightly schedule; the tag name is the scheduled day, so late or repeated ticks use the same tag."""
     running = settings.dagster.automation_on
 
     @dg.schedule(
-        name=f"{NIGHTLY}_schedule",
+        name=f"{job.name}_schedule",
         description="Tags and expires all tables; the tag has the name of the scheduled day.",
         job=job,
         cron_schedule=settings.dagster.nightly_cron,
@@ -84,7 +89,7 @@ def nightly_schedule(settings: Settings, job: dg.JobDefinition) -> dg.ScheduleDe
     )
     def schedule(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
         at = context.scheduled_execution_time
-        config = nightly_config(settings, tag_name(f"{at:%Y-%m-%d}"))
+        config = nightly_config(settings, tag_name(f"{at:%Y-%m-%d}"), translator=translator)
         return dg.RunRequest(run_key=f"{NIGHTLY}-{at:%Y-%m-%dT%H:%M}", run_config=config)
 
     return schedule
@@ -93,12 +98,13 @@ def nightly_schedule(settings: Settings, job: dg.JobDefinition) -> dg.ScheduleDe
 def sweep_job(settings: Settings, translator: PaimonTranslator = PLAIN) -> dg.JobDefinition:
     """Return the job that moves the unreferenced files of every table to quarantine and deletes old quarantines."""
     steps = [_sweep_op(settings, spec, translator) for spec in settings.tables.values()]
-    empty = _say_what_next(SWEEP, settings)
+    empty = _say_what_next(translator.prefixed(SWEEP), settings)
 
     @dg.job(
-        name=SWEEP,
+        name=translator.prefixed(SWEEP),
         description="Move the unreferenced files of every table to quarantine, and delete old quarantines.",
         tags={"paimon/role": "maintain"},
+        executor_def=dg.in_process_executor,
     )
     def job() -> None:
         for sweep_table in steps:
@@ -109,13 +115,18 @@ def sweep_job(settings: Settings, translator: PaimonTranslator = PLAIN) -> dg.Jo
     return job
 
 
-def audit_job(settings: Settings) -> "dg.JobDefinition | UnresolvedAssetJobDefinition":
-    """Return the job that runs all checks."""
+def audit_job(
+    settings: Settings, translator: PaimonTranslator = PLAIN
+) -> "dg.JobDefinition | UnresolvedAssetJobDefinition":
+    """Return the job that runs all checks of the tables, not those of other assets in the code location."""
+    name = translator.prefixed(AUDIT)
     if settings.tables:
-        return dg.define_asset_job(AUDIT, dg.AssetSelection.all_asset_checks(), description=_AUDIT)
-    empty = _say_what_next(AUDIT, settings)
+        keys = [translator.asset_key(spec) for spec in settings.tables.values()]
+        checks = dg.AssetSelection.checks_for_assets(*keys)
+        return dg.define_asset_job(name, checks, description=_AUDIT, executor_def=dg.in_process_executor)
+    empty = _say_what_next(name, settings)
 
-    @dg.job(name=AUDIT)
+    @dg.job(name=name)
     def job() -> None:
         empty()
 
@@ -137,7 +148,7 @@ def sweep_schedule(settings: Settings, job: dg.JobDefinition) -> dg.ScheduleDefi
     running = settings.dagster.automation_on
 
     @dg.schedule(
-        name=f"{SWEEP}_schedule",
+        name=f"{job.name}_schedule",
         description="Moves unreferenced files of all tables to quarantine.",
         job=job,
         cron_schedule=settings.dagster.weekly_cron,
@@ -164,17 +175,19 @@ def _tag_op(settings: Settings, spec: TableSpec, translator: PaimonTranslator) -
     key = translator.asset_key(spec)
 
     @dg.op(
-        name=f"tag__{spec.ident}",
+        name=translator.prefixed(f"tag__{spec.ident}"),
         pool=translator.pool(spec, "maintain"),
         out=dg.Out(dg.Nothing),
         retry_policy=retries(settings),
+        required_resource_keys={lake_key(translator)},
     )
-    def tag_table(context: dg.OpExecutionContext, config: NightlyConfig, lake: LakeResource) -> None:
+    def tag_table(context: dg.OpExecutionContext, config: NightlyConfig) -> None:
+        settings = lake_of(context, translator).settings
         if not spec.nightly_tag:
             context.log.info(f"{spec.name} declares nightly_tag: false")
-        elif _exists(context, lake, spec):
-            name = config.tag or tag_name(day_of(lake.settings, datetime.now(UTC)))
-            observed(context, key, lambda: tag(lake.settings, spec.name, name))
+        elif _exists(context, settings, spec):
+            name = config.tag or tag_name(day_of(settings, datetime.now(UTC)))
+            observed(context, key, lambda: tag(settings, spec.name, name))
 
     return tag_table
 
@@ -183,17 +196,17 @@ def _expire_op(settings: Settings, spec: TableSpec, translator: PaimonTranslator
     key = translator.asset_key(spec)
 
     @dg.op(
-        name=f"expire__{spec.ident}",
+        name=translator.prefixed(f"expire__{spec.ident}"),
         pool=translator.pool(spec, "maintain"),
         ins={"start": dg.In(dg.Nothing)},
         retry_policy=retries(settings),
+        required_resource_keys=resource_keys(translator),
     )
-    def expire_table(
-        context: dg.OpExecutionContext, config: NightlyConfig, lake: LakeResource, spark: SparkResource
-    ) -> None:
-        if _exists(context, lake, spec):
-            observed(context, key, lambda: expire(spark.session, lake.settings, spec.name, dry_run=config.dry_run))
-            _told(context, lambda: expire_rejects(spark.session, lake.settings, spec.name, dry_run=config.dry_run))
+    def expire_table(context: dg.OpExecutionContext, config: NightlyConfig) -> None:
+        settings, spark = lake_of(context, translator).settings, spark_of(context, translator)
+        if _exists(context, settings, spec):
+            observed(context, key, lambda: expire(spark.session, settings, spec.name, dry_run=config.dry_run))
+            _told(context, lambda: expire_rejects(spark.session, settings, spec.name, dry_run=config.dry_run))
 
     return expire_table
 
@@ -201,13 +214,17 @@ def _expire_op(settings: Settings, spec: TableSpec, translator: PaimonTranslator
 def _sweep_op(settings: Settings, spec: TableSpec, translator: PaimonTranslator) -> dg.OpDefinition:
     key = translator.asset_key(spec)
 
-    @dg.op(name=f"sweep__{spec.ident}", pool=translator.pool(spec, "maintain"), retry_policy=retries(settings))
-    def sweep_table(
-        context: dg.OpExecutionContext, config: SweepConfig, lake: LakeResource, spark: SparkResource
-    ) -> None:
-        if _exists(context, lake, spec):
-            observed(context, key, lambda: sweep(spark.session, lake.settings, spec.name, dry_run=config.dry_run))
-            _told(context, lambda: sweep_rejects(spark.session, lake.settings, spec.name, dry_run=config.dry_run))
+    @dg.op(
+        name=translator.prefixed(f"sweep__{spec.ident}"),
+        pool=translator.pool(spec, "maintain"),
+        retry_policy=retries(settings),
+        required_resource_keys=resource_keys(translator),
+    )
+    def sweep_table(context: dg.OpExecutionContext, config: SweepConfig) -> None:
+        settings, spark = lake_of(context, translator).settings, spark_of(context, translator)
+        if _exists(context, settings, spec):
+            observed(context, key, lambda: sweep(spark.session, settings, spec.name, dry_run=config.dry_run))
+            _told(context, lambda: sweep_rejects(spark.session, settings, spec.name, dry_run=config.dry_run))
 
     return sweep_table
 
@@ -218,8 +235,8 @@ def _told(context: dg.OpExecutionContext, steps: Callable[[], list[StepResult]])
         context.log.info(result.sentence())
 
 
-def _exists(context: dg.OpExecutionContext, lake: LakeResource, spec: TableSpec) -> bool:
-    if open_lake(lake.settings).table_exists(spec.name):
+def _exists(context: dg.OpExecutionContext, settings: Settings, spec: TableSpec) -> bool:
+    if open_lake(settings).table_exists(spec.name):
         return True
     context.log.info(f"{spec.name} is not in the lake yet: nothing to do")
     return False

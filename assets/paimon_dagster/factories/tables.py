@@ -10,12 +10,12 @@ from paimon_dagster.column_lineage import lineage_metadata
 from paimon_dagster.factories.checks import check_evaluation
 from paimon_dagster.metadata import materialized, retries, run_properties
 from paimon_dagster.partitions import mapping, partitions_of_run
-from paimon_dagster.resources import LakeResource, SparkResource
+from paimon_dagster.resources import lake_of, resource_keys, spark_of
 from paimon_dagster.translator import PLAIN, PaimonTranslator
+from paimon_lake.check_result import CheckResult
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.agreement import inputs_of
 from paimon_lake.declarations.sources import DatabaseSource, FilesSource
-from paimon_lake.finding import Finding
 from paimon_lake.protocol import AuditFailed, PipelineError, StepResult
 from paimon_lake.session import Spark
 
@@ -32,29 +32,31 @@ class LoadConfig(dg.Config):
 def table_asset(settings: Settings, spec: TableSpec, translator: PaimonTranslator = PLAIN) -> dg.AssetsDefinition:
     """Return the asset of a declared table with a source; raises SettingsError for inputs that cannot be mapped."""
     deps, key = dependencies(settings, spec, translator), translator.asset_key(spec)
-    said = translator.asset_spec(settings, spec).replace_attributes(deps=deps)
+    asset_spec = translator.asset_spec(settings, spec).replace_attributes(deps=deps)
 
     @dg.multi_asset(
-        name="__".join(said.key.path),
-        specs=[said],
+        name=translator.prefixed("__".join(asset_spec.key.path)),
+        specs=[asset_spec],
         pool=translator.pool(spec, "write"),
         retry_policy=retries(settings),
-        backfill_policy=dg.BackfillPolicy.multi_run(spec.backfill_per_run) if said.partitions_def else None,
+        backfill_policy=dg.BackfillPolicy.multi_run(spec.backfill_per_run) if asset_spec.partitions_def else None,
+        required_resource_keys=resource_keys(translator),
     )
     def load(
-        context: dg.AssetExecutionContext, config: LoadConfig, lake: LakeResource, spark: SparkResource
+        context: dg.AssetExecutionContext, config: LoadConfig
     ) -> Iterator[dg.AssetCheckEvaluation | dg.MaterializeResult[Any]]:
+        lake, spark = lake_of(context, translator), spark_of(context, translator)
         keys = partitions_of_run(context)
-        findings: list[Finding] = []
+        check_results: list[CheckResult] = []
 
         def step() -> StepResult:
-            return _load(context, lake.settings, spark.session, spec, keys, config.reload, findings)
+            return _load(context, lake.settings, spark.session, spec, keys, config.reload, check_results)
 
         try:
             done = materialized(context, step, lambda r: lineage_metadata(context, lake.settings, spec, translator, r))
         finally:
             # Yielded, because what a step only logs is lost when it fails.
-            yield from [check_evaluation(finding, key) for finding in findings]
+            yield from [check_evaluation(result, key) for result in check_results]
         yield done
 
     return load
@@ -67,7 +69,7 @@ def _load(
     spec: TableSpec,
     keys: Sequence[str] | None,
     reload: bool,
-    findings: list[Finding],
+    check_results: list[CheckResult],
 ) -> StepResult:
     """Load the table and add the results of the checks that ran inside the load, also when one of them stopped it."""
     from paimon_lake.loads.load import load_table
@@ -76,9 +78,9 @@ def _load(
     try:
         result = load_table(spark, settings, spec.name, keys, run_key=key, reload=reload, properties=properties)
     except AuditFailed as error:
-        findings += error.findings
+        check_results += error.check_results
         raise
-    findings += result.findings
+    check_results += result.check_results
     return result
 
 
@@ -133,5 +135,5 @@ def _place(settings: Settings, source: DatabaseSource) -> str:
 
     try:
         return open_database(source.url, table=source.table, query=source.query, folder=settings.folder).place
-    except PipelineError:  # a load says what is wrong; parts of the URL could be those of a password
+    except PipelineError:  # a load says what is wrong; parts of the URL could be parts of a password
         return source.url.partition("://")[0]

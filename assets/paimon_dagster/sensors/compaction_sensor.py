@@ -16,7 +16,8 @@ from dagster import DagsterRunStatus
 
 from paimon_core.errors import PaimonError
 from paimon_dagster.factories.compaction import compaction_config, compaction_job_name
-from paimon_dagster.resources import LakeResource
+from paimon_dagster.resources import lake_key, lake_of
+from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.overview import existing
 from paimon_lake.tables import fullest_bucket, is_awaited, open_table
@@ -54,28 +55,31 @@ def decide(spec: TableSpec, runs: int, *, pressed: bool, in_flight: bool, awaite
     return Decision(True, full, f"{state}, {'full' if full else 'minor'} compaction")
 
 
-def compaction_sensor(settings: Settings, jobs: Mapping[str, dg.JobDefinition]) -> dg.SensorDefinition:
+def compaction_sensor(
+    settings: Settings, jobs: Mapping[str, dg.JobDefinition], translator: PaimonTranslator = PLAIN
+) -> dg.SensorDefinition:
     """Return the sensor, one for all tables."""
     running = settings.dagster.automation_on
 
     @dg.sensor(
-        name="compaction",
+        name=translator.prefixed("compaction"),
         description="Requests a compaction of each table with too many sorted runs, or whose readers wait for one.",
         jobs=list(jobs.values()),
         minimum_interval_seconds=settings.dagster.sensor_interval_seconds,
         default_status=dg.DefaultSensorStatus.RUNNING if running else dg.DefaultSensorStatus.STOPPED,
+        required_resource_keys={lake_key(translator)},
     )
-    def compaction(context: dg.SensorEvaluationContext, lake: LakeResource) -> dg.SensorResult:
+    def compaction(context: dg.SensorEvaluationContext) -> dg.SensorResult:
         before = set(json.loads(context.cursor or "[]"))
         pressed, requests, reasons = set(), [], []
-        settings_now = lake.settings
+        settings_now = lake_of(context, translator).settings
         for name in (name for name in existing(settings_now) if name in jobs):
             spec = settings_now.table(name)
-            busy = in_flight(context.instance, compaction_job_name(spec))
+            busy = in_flight(context.instance, compaction_job_name(spec, translator))
             try:
                 table = open_table(settings_now, name)
                 snapshot, runs, awaited = table.latest_snapshot(), fullest_bucket(table), is_awaited(table)
-            except PaimonError as error:  # the other tables are compacted all the same
+            except PaimonError as error:  # other tables are still compacted
                 reasons.append(f"{name}: {error}")
                 pressed |= before & {name}
                 continue
@@ -88,8 +92,8 @@ def compaction_sensor(settings: Settings, jobs: Mapping[str, dg.JobDefinition]) 
                     dg.RunRequest(
                         # After a rollback, another snapshot has the same number.
                         run_key=f"{name}@{snapshot.id}@{snapshot.uuid or snapshot.time_millis}",
-                        job_name=compaction_job_name(spec),
-                        run_config=compaction_config(spec, full=decision.full),
+                        job_name=compaction_job_name(spec, translator),
+                        run_config=compaction_config(spec, full=decision.full, translator=translator),
                         tags={"paimon/table": name, "paimon/snapshot": str(snapshot.id)},
                     )
                 )

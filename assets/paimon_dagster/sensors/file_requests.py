@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from paimon_dagster.factories.loads import load_requests
+from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.sources import FilesSource
 from paimon_lake.loads.ledger.ledger import Ledger
@@ -24,13 +25,13 @@ MOST_REQUESTS = 100
 
 
 @dataclass(frozen=True)
-class Look:
+class TickResult:
     """What one tick found for one table."""
 
-    told: str = ""
-    """What is told about the table; empty when there is nothing to say."""
+    message: str = ""
+    """What the sensor logs about the table; empty when there is nothing to say."""
     state: str | None = None
-    """A digest of what was looked at: while it stays the same, nothing is to do. None: look again at the next tick."""
+    """A digest of the files and the snapshot: while it stays the same, nothing is to do. None: check again."""
     requests: tuple[dg.RunRequest, ...] = ()
     added: tuple[str, ...] = ()
     """The dynamic partitions to add."""
@@ -48,17 +49,17 @@ def listed(settings: Settings, spec: TableSpec) -> list[SourceFile]:
     return source_files(settings, spec.source, None)
 
 
-def planned(spec: TableSpec, found: Sequence[SourceFile], ledger: Ledger) -> FilePlan:
+def planned(spec: TableSpec, files: Sequence[SourceFile], ledger: Ledger) -> FilePlan:
     """Return which of the files a load would read now.
 
-    A load that must fail for changed files is planned like one that loads them, so that its run says so.
+    A load that must fail for changed files is planned as if it loaded them, so that its run reports the error.
     """
     from paimon_lake.loads.files.file_plan import plan_files
 
     source = spec.source
     assert isinstance(source, FilesSource)
     changed = "load" if source.changed == "fail" else source.changed
-    return plan_files(spec, source.model_copy(update={"changed": changed}), found, ledger.files)
+    return plan_files(spec, source.model_copy(update={"changed": changed}), files, ledger.files)
 
 
 def decide(
@@ -69,22 +70,24 @@ def decide(
     state: str,
     room: int = MOST_REQUESTS,
     rollbacks: int = 0,
-) -> Look:
+    translator: PaimonTranslator = PLAIN,
+) -> TickResult:
     """Return the runs that load what the ledger does not have, by the rules of the load itself.
 
-    Files of a partition that does not exist yet, such as the current day, wait: the next tick looks again.
+    Files of a partition that does not exist yet, such as the current day, wait: the next tick checks again.
     """
     from paimon_lake.loads.files.file_plan import split_files
 
     kept, outside, _ = split_files(spec, found)
     plan = planned(spec, kept, ledger)
-    told = [_told(spec, plan)] if plan.late or plan.changed else []
+    messages = [_file_message(spec, plan)] if plan.late or plan.changed else []
     if outside:
         paths = some([file.path for file in outside])
-        told.append(f"files outside of the declared partitions, which are not loaded, {len(outside)}: {paths}")
+        messages.append(f"files outside of the declared partitions, which are not loaded, {len(outside)}: {paths}")
     if partitions is None:
-        requests = load_requests(spec, None, lambda keys: _run_key(spec, plan.files, rollbacks)) if plan.files else []
-        return _look(requests, told, state, room)
+        run_key = _run_key(spec, plan.files, rollbacks)
+        requests = load_requests(spec, None, lambda keys: run_key, translator) if plan.files else []
+        return _tick_result(requests, messages, state, room)
     by_key: dict[str, list[SourceFile]] = {}
     for file in plan.files:
         by_key.setdefault(file.partition or "", []).append(file)
@@ -93,31 +96,36 @@ def decide(
     waiting = sorted(set(by_key) - known - set(added))
     if waiting:
         more = f" and {len(waiting) - 5} more" if len(waiting) > 5 else ""
-        told.append(f"files wait for a partition that does not exist yet: {', '.join(waiting[:5])}{more}")
+        messages.append(f"files wait for a partition that does not exist yet: {', '.join(waiting[:5])}{more}")
     requests = load_requests(
         spec,
         sorted({*known, *added}),
         lambda keys: _run_key(spec, [file for key in keys for file in by_key[key]], rollbacks),
+        translator,
     )
-    return _look(requests, told, None if waiting else state, room, tuple(added))
+    return _tick_result(requests, messages, None if waiting else state, room, tuple(added))
 
 
-def _look(
-    requests: Sequence[dg.RunRequest], told: Sequence[str], state: str | None, room: int, added: tuple[str, ...] = ()
-) -> Look:
-    """Return a look with as many runs as there is room for; what it tells stays until files or snapshot change."""
+def _tick_result(
+    requests: Sequence[dg.RunRequest],
+    messages: Sequence[str],
+    state: str | None,
+    room: int,
+    added: tuple[str, ...] = (),
+) -> TickResult:
+    """Return a result with as many runs as there is room for; its message stays until files or snapshot change."""
     kept = tuple(requests[:room])
     runs = f"{len(kept)} run{'s' * (len(kept) != 1)} requested; one that fails is repeated by hand"
-    told = [*([runs] if kept else []), *told]
-    return Look("; ".join(told), state if len(kept) == len(requests) else None, kept, added)
+    messages = [*([runs] if kept else []), *messages]
+    return TickResult("; ".join(messages), state if len(kept) == len(requests) else None, kept, added)
 
 
-def _told(spec: TableSpec, plan: FilePlan) -> str:
+def _file_message(spec: TableSpec, plan: FilePlan) -> str:
     from paimon_lake.loads.files.file_plan import advice
 
-    said, names = plan.details, {"late_files": "late files", "changed_files": "changed files"}
-    told = [f"{text}: {said[name]}" for name, text in names.items() if name in said]
-    return "; ".join([*told, *([advice(spec)] if plan.changed else [])])
+    details, names = plan.details, {"late_files": "late files", "changed_files": "changed files"}
+    messages = [f"{text}: {details[name]}" for name, text in names.items() if name in details]
+    return "; ".join([*messages, *([advice(spec)] if plan.changed else [])])
 
 
 def _run_key(spec: TableSpec, files: Sequence[SourceFile], rollbacks: int) -> str:

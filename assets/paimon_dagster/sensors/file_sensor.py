@@ -2,7 +2,7 @@
 
 A tick lists the files of every table, which costs no more than the directories that its path can match. The ledger of a
 table is read only when its listing or its snapshot differs from the tick before; the cursor has a digest of both. While
-a load of the table is queued or running, nothing is requested, and the next tick looks again.
+a load of the table is queued or running, nothing is requested, and the next tick checks again.
 """
 
 import json
@@ -13,9 +13,9 @@ import dagster as dg
 
 from paimon_core.errors import PaimonError
 from paimon_dagster.factories.loads import load_job_name
-from paimon_dagster.resources import LakeResource
+from paimon_dagster.resources import lake_key, lake_of
 from paimon_dagster.sensors.compaction_sensor import in_flight
-from paimon_dagster.sensors.file_requests import MOST_REQUESTS, Look, decide, digest_of, listed
+from paimon_dagster.sensors.file_requests import MOST_REQUESTS, TickResult, decide, digest_of, listed
 from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.declarations import Settings, SettingsError, TableSpec
 from paimon_lake.declarations.sources import FilesSource
@@ -37,34 +37,40 @@ def files_sensor(settings: Settings, jobs: "Jobs", translator: PaimonTranslator 
         return None
 
     @dg.sensor(
-        name="files",
-        description="Requests a load of each table with new files, and tells which files are late or changed.",
+        name=translator.prefixed("files"),
+        description="Requests a load of each table with new files, and logs which files are late or changed.",
         jobs=[jobs[name] for name in names],
         minimum_interval_seconds=settings.dagster.sensor_interval_seconds,
         default_status=dg.DefaultSensorStatus.RUNNING
         if settings.dagster.automation_on
         else dg.DefaultSensorStatus.STOPPED,
+        required_resource_keys={lake_key(translator)},
     )
-    def files(context: dg.SensorEvaluationContext, lake: LakeResource) -> dg.SensorResult:
+    def files(context: dg.SensorEvaluationContext) -> dg.SensorResult:
+        settings = lake_of(context, translator).settings
         before = _seen(context)
-        looks = dict[str, Look]()
+        results = dict[str, TickResult]()
         for name in names:
-            room = MOST_REQUESTS - sum(len(look.requests) for look in looks.values())
-            looks[name] = _looked_at(context, lake.settings, name, before.get(name, Look()), translator, room)
-        requests = [request for look in looks.values() for request in look.requests]
-        told = [f"{name}: {look.told}" for name, look in looks.items() if look.told]
-        for line in told:
+            room = MOST_REQUESTS - sum(len(result.requests) for result in results.values())
+            results[name] = _tick(context, settings, name, before.get(name, TickResult()), translator, room)
+        requests = [request for result in results.values() for request in result.requests]
+        messages = [f"{name}: {result.message}" for name, result in results.items() if result.message]
+        for line in messages:
             context.log.info(line)
+        partitions = {name: translator.partitions_def(settings.table(name)) for name in names}
         adds = [
-            dg.DynamicPartitionsDefinition(name=lake.settings.table(name).ident).build_add_request(list(look.added))
-            for name, look in looks.items()
-            if look.added
+            found.build_add_request(list(results[name].added))
+            for name, found in partitions.items()
+            if isinstance(found, dg.DynamicPartitionsDefinition) and results[name].added
         ]
         return dg.SensorResult(
             run_requests=requests,
-            skip_reason=None if requests else "; ".join(told) or "no new files",
+            skip_reason=None if requests else "; ".join(messages) or "no new files",
             cursor=json.dumps(
-                {name: [look.told, look.state, look.loads, look.rollbacks] for name, look in looks.items()}
+                {
+                    name: [result.message, result.state, result.loads, result.rollbacks]
+                    for name, result in results.items()
+                }
             ),
             dynamic_partitions_requests=adds,
         )
@@ -84,15 +90,15 @@ def _waits_for_files(spec: TableSpec) -> bool:
     return True
 
 
-def _looked_at(
+def _tick(
     context: dg.SensorEvaluationContext,
     settings: Settings,
     name: str,
-    before: Look,
+    before: TickResult,
     translator: PaimonTranslator,
     room: int,
-) -> Look:
-    """Return what is to do for one table; an error of its files or metadata is told and stops no other table."""
+) -> TickResult:
+    """Return what is to do for one table; an error of its files or metadata is its message and stops no other table."""
     spec, catalog = settings.table(name), open_lake(settings)
     unknown = replace(before, state=None, requests=(), added=())
     try:
@@ -102,25 +108,25 @@ def _looked_at(
         state = f"{digest_of(found)}@{snapshot.id if snapshot is not None else 0}"
         if before.state == state:
             return before
-        if in_flight(context.instance, load_job_name(spec)):
-            return replace(unknown, told="a load is queued or running")
+        if in_flight(context.instance, load_job_name(spec, translator)):
+            return replace(unknown, message="a load is queued or running")
         ledger = read_ledger(table) if table is not None else Ledger()
         rollbacks = before.rollbacks + (ledger.number < before.loads)
         if ledger.lost:
-            told = f"{ledger.lost.sentence()}: load the whole table first"
-            return replace(unknown, told=told, state=state, loads=ledger.number, rollbacks=rollbacks)
+            message = f"{ledger.lost.sentence()}: load the whole table first"
+            return replace(unknown, message=message, state=state, loads=ledger.number, rollbacks=rollbacks)
         partitions = translator.partitions_def(spec)
         with dg.partition_loading_context(dynamic_partitions_store=context.instance):
-            look = decide(spec, found, ledger, partitions, state, room, rollbacks)
-        return replace(look, loads=ledger.number, rollbacks=rollbacks)
+            result = decide(spec, found, ledger, partitions, state, room, rollbacks, translator)
+        return replace(result, loads=ledger.number, rollbacks=rollbacks)
     except (PipelineError, PaimonError) as error:
-        return replace(unknown, told=str(error))
+        return replace(unknown, message=str(error))
 
 
-def _seen(context: dg.SensorEvaluationContext) -> dict[str, Look]:
+def _seen(context: dg.SensorEvaluationContext) -> dict[str, TickResult]:
     """Return what the tick before found, as far as the cursor keeps it."""
     kept: dict[str, Any] = json.loads(context.cursor or "{}")
     return {
-        name: Look(told, state, loads=loads, rollbacks=rollbacks)
-        for name, (told, state, loads, rollbacks) in kept.items()
+        name: TickResult(message, state, loads=loads, rollbacks=rollbacks)
+        for name, (message, state, loads, rollbacks) in kept.items()
     }

@@ -1,7 +1,7 @@
 """Sensor of stale partitions: requests a load of the partitions whose inputs changed after they were loaded.
 
 The sensor of inputs sees which partitions of an input a run loaded. This one sees which partitions its rows belong to:
-a file of one day may correct orders of another. It is for the same tables, those that declare ``schedule.on: inputs``.
+a file of one day may correct orders of another. It is for the same tables, which declare ``schedule.on: inputs``.
 A partition is requested when two ticks in a row find it stale, because the sensor of inputs may request it as well.
 """
 
@@ -14,7 +14,7 @@ import dagster as dg
 
 from paimon_core.errors import PaimonError
 from paimon_dagster.factories.loads import load_job_name, load_requests
-from paimon_dagster.resources import LakeResource
+from paimon_dagster.resources import lake_key, lake_of
 from paimon_dagster.sensors.compaction_sensor import in_flight
 from paimon_dagster.sensors.file_requests import MOST_REQUESTS
 from paimon_dagster.translator import PLAIN, PaimonTranslator
@@ -36,28 +36,30 @@ def stale_sensor(settings: Settings, jobs: "Jobs", translator: PaimonTranslator 
     running = settings.dagster.automation_on
 
     @dg.sensor(
-        name="stale_partitions",
+        name=translator.prefixed("stale_partitions"),
         description="Requests a load of the partitions whose inputs changed after they were loaded.",
         jobs=[jobs[name] for name in names],
         minimum_interval_seconds=settings.dagster.sensor_interval_seconds,
         default_status=dg.DefaultSensorStatus.RUNNING if running else dg.DefaultSensorStatus.STOPPED,
+        required_resource_keys={lake_key(translator)},
     )
-    def stale_partitions(context: dg.SensorEvaluationContext, lake: LakeResource) -> dg.SensorResult:
+    def stale_partitions(context: dg.SensorEvaluationContext) -> dg.SensorResult:
+        settings = lake_of(context, translator).settings
         before: dict[str, list[str]] = json.loads(context.cursor or "{}")
         seen: dict[str, list[str]] = {}
         requests: list[dg.RunRequest] = []
         told = []
         for name in names:
-            spec = lake.settings.table(name)
+            spec = settings.table(name)
             try:
-                if in_flight(context.instance, load_job_name(spec)):
+                if in_flight(context.instance, load_job_name(spec, translator)):
                     told.append(f"{name}: a load is queued or running")
                     continue
-                stale = stale_now(lake.settings, name)
+                stale = stale_now(settings, name)
                 with dg.partition_loading_context(dynamic_partitions_store=context.instance):
                     known = _known(translator.partitions_def(spec), stale.keys() & set(before.get(name, [])))
-                requests += _requests(lake.settings, spec, stale, known)[: MOST_REQUESTS - len(requests)]
-            except (PaimonError, PipelineError) as error:  # the other tables are looked at all the same
+                requests += _requests(settings, spec, stale, known, translator)[: MOST_REQUESTS - len(requests)]
+            except (PaimonError, PipelineError) as error:  # other tables are still checked
                 told.append(f"{name}: {error}")
                 continue
             seen[name] = sorted(stale)
@@ -78,11 +80,13 @@ def _waits_for_inputs(spec: TableSpec) -> bool:
 
 
 def _known(partitions: dg.PartitionsDefinition[str] | None, keys: Collection[str]) -> list[str]:
-    """Return the keys that Dagster knows: others, and what only a load of the whole table loads, are told."""
+    """Return the keys that Dagster knows; the sensor logs other keys, and what only a load of the whole table loads."""
     return sorted(key for key in keys if partitions is not None and partitions.has_partition_key(key))
 
 
-def _requests(settings: Settings, spec: TableSpec, stale: Mapping[str, str], keys: list[str]) -> list[dg.RunRequest]:
+def _requests(
+    settings: Settings, spec: TableSpec, stale: Mapping[str, str], keys: list[str], translator: PaimonTranslator
+) -> list[dg.RunRequest]:
     """Return runs for stale partitions; the same state of the table is requested once."""
     if not keys:
         return []
@@ -93,4 +97,4 @@ def _requests(settings: Settings, spec: TableSpec, stale: Mapping[str, str], key
         state = json.dumps([part, [stale[key] for key in part], at])
         return f"{spec.name}@stale@{hashlib.sha256(state.encode()).hexdigest()[:24]}"
 
-    return load_requests(spec, keys, run_key)
+    return load_requests(spec, keys, run_key, translator)

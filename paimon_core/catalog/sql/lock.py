@@ -44,7 +44,7 @@ class SqlLock:
 
     @contextlib.contextmanager
     def held(self, *names: Identifier) -> Iterator[None]:
-        """Hold the locks of these tables, always taken in the same order; raises StorageError when one is not free."""
+        """Hold the locks of the tables, always taken in the same order; raises StorageError when one is not free."""
         with contextlib.ExitStack() as stack:
             for name in sorted(set(names), key=lambda n: (n.database, n.table)):
                 stack.enter_context(self._one(f"{self.key}.{name.database}.{name.table}"))

@@ -189,7 +189,7 @@ class SqlCatalog(Catalog):
         raise AlreadyExists(f"table {identifier} {what}", table=str(identifier))
 
     def _first_schema(self, context: TableContext) -> TableSchema:
-        """Create schema-0, or use that of an interrupted call with the same arguments; raises AlreadyExists."""
+        """Create schema-0, or use the one of an interrupted call with the same arguments; raises AlreadyExists."""
         found = self._first_files(context)
         if not found and context.schemas.publish(context.schema):
             return context.schema

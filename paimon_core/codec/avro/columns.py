@@ -1,8 +1,8 @@
 """Avro columns: decodes all records of many Avro blocks at once, each field as a column, with numpy.
 
 An Avro record has no length, so a reader finds the end of a record only by decoding it. Here the caller names places at
-which records may start, a superset of the real ones. The records at all of these places are decoded together: one step
-decodes one field of every record. The records that count are those that follow each other from the start of a block to
+which records may start, a superset of the real starts. The records at all named places are decoded together: one step
+decodes one field of every record. Only the records count that follow each other from the start of a block to
 its end. They are what a sequential reader finds; all others are dropped.
 
 Bytes are not copied: a text or an array is a span of the buffer. Whatever is not decoded here raises NotInColumns, and
@@ -63,7 +63,8 @@ class Field:
 class Column:
     """The values of one field: numbers, or for texts and arrays the starts and lengths of spans.
 
-    The span of a text contains its bytes; that of an array all of its encoding: counts, items and the final zero.
+    The span of a text contains its bytes; the span of an array contains its whole encoding: counts, items and the final
+    zero.
     """
 
     values: Numbers

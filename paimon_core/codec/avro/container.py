@@ -169,8 +169,8 @@ def _most_values(packed: int) -> int:
 def read_avro(data: bytes, path: str, holding: Collection[bytes] | None = None) -> list[dict[str, Any]]:
     """Return the records of a container file; ``path`` is used in error messages.
 
-    ``holding``: only the blocks that contain one of these texts are decoded. Raises CorruptTable for a file that does
-    not decode, UnsupportedFeature for an unsupported codec.
+    ``holding``: only blocks that contain at least one of the texts are decoded. Raises CorruptTable for a file that
+    does not decode, UnsupportedFeature for an unsupported codec.
     """
     with decoding(path):
         reader = AvroReader(io.BytesIO(data), len(data))
@@ -264,7 +264,7 @@ class AvroBlock:
         return found
 
     def check_values(self, schema: Any) -> None:
-        """Raise ValueError for a long block with more values than the limits; ``schema`` is that of the records."""
+        """Raise ValueError for a long block with more values than the limits; ``schema`` describes the records."""
         if len(self.data) > AVRO_UNCOUNTED_BYTES:
             count_values(schema, self.data, self.count, _most_values(self.packed_bytes))
 

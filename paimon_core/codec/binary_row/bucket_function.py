@@ -27,7 +27,7 @@ _31 = np.uint32(31)
 
 
 def function_problem(function: str, types: Sequence[DataType]) -> str | None:
-    """Return why a bucket key of these types has no bucket under ``function``; None when it has one."""
+    """Return why ``function`` cannot hash a bucket key of the given types; None when it can."""
     if function == "mod" and (len(types) != 1 or types[0].root not in _MOD):
         return "needs a bucket key of one INT or BIGINT column"
     for kind in types if function == "hive" else ():

@@ -1,1 +1,10 @@
-"""Parquet: footers and page headers of untrusted files, checked before Arrow reads them (format 7.7)."""
+"""Parquet: footers and page headers of untrusted files, checked before Arrow reads them (format 7.7).
+
+Core types and functions:
+
+- ``RowGroup``: the checked places of a row group; ``Chunk`` is one column of it
+- ``Pages``: the decoded sizes of the pages of a column chunk
+- ``check_footer``: checks a footer by rules
+- ``parse_struct``: parses the thrift form of a footer
+- ``sealed``: a footer with its checksum
+"""

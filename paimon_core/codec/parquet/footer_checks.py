@@ -24,7 +24,8 @@ _CODECS, _ENCODINGS = 7, 9
 _UTF8, _UNSIGNED = 0, range(11, 15)
 _MAGIC_BYTES = 4
 
-# Field types by field id of format/parquet.thrift: a thrift type, [the type of a list's items] or a struct's fields.
+# Types of fields, by their ids in format/parquet.thrift. A number is a thrift type. A list with one item is a list:
+# its item is the type of the items. A dict is a struct: its items are the types of the struct's fields.
 _STATISTICS = {1: BINARY, 2: BINARY, 3: I64, 4: I64, 5: BINARY, 6: BINARY}
 _SIZES = {1: I64, 2: [I64], 3: [I64]}
 _METADATA = {

@@ -1,1 +1,8 @@
-"""Avro data files, their schemas and decimals (format 7.10)."""
+"""Avro data files, their schemas and decimals (format 7.10).
+
+Core types and functions:
+
+- ``AvroInput``: reads a file
+- ``AvroOutput``: writes a file
+- ``avro_schema``: the Avro schema of columns
+"""

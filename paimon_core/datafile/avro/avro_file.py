@@ -2,7 +2,7 @@
 
 They are ten to twenty times slower than Parquet files: an Avro file stores rows, fastavro decodes each row to a dict,
 and Arrow converts the dicts to columns, and back for writing. This module has no loop over rows, but fastavro and Arrow
-have. Memory is that of the dicts for ``_STEP_BYTES`` bytes of rows.
+have. Memory holds the dicts of ``_STEP_BYTES`` bytes of rows.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class AvroOutput:
 
     @property
     def written_bytes(self) -> int:
-        """The bytes of the written blocks, and those of the unfinished block before compression."""
+        """The bytes of the written blocks plus the bytes of the unfinished block before compression."""
         return int(self._sink.tell()) + self._writer.held_bytes
 
     def write(self, rows: pa.Table) -> None:
@@ -113,7 +113,6 @@ class AvroInput:
         batch_rows: int,
         batch_bytes: int,
         use_threads: bool,
-        verify_checksums: bool,
     ) -> Iterator[tuple[int, Arrays]]:
         """Yield all rows, in batches of one step at most, whatever ``batch_bytes`` is.
 

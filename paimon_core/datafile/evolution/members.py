@@ -22,7 +22,7 @@ def with_members_of(stored: DataType, wanted: DataType) -> DataType:
 
 
 def shares_members(stored: DataType, wanted: DataType) -> bool:
-    """Whether a file with ``stored`` tells which values of ``wanted`` are null: each ROW has one of the fields."""
+    """Whether a file with ``stored`` shows which values of ``wanted`` are null: each ROW has one of the fields."""
     if stored.root is not TypeRoot.ROW or wanted.root is not TypeRoot.ROW:
         return True
     types = {c.id: c.type for c in stored.children}
@@ -31,7 +31,7 @@ def shares_members(stored: DataType, wanted: DataType) -> bool:
 
 
 def chosen(rows: pa.Table, fields: Sequence[DataField]) -> pa.Table:
-    """Return the rows, whose columns are those of ``fields`` in order, with only the fields of each ROW."""
+    """Return the rows, whose columns are ``fields`` in order; a ROW keeps only the members that its field has."""
     for at, field in enumerate(fields):
         if field.type.root is TypeRoot.ROW and rows.schema.types[at] != field.type.to_arrow():
             arrays = [_only_members(chunk, field.type) for chunk in rows.column(at).chunks]

@@ -21,7 +21,7 @@ _VALUE_BYTES = 8
 
 
 def row_bytes(source: pa.NativeFile) -> dict[str, float]:
-    """Return the mean bytes of a value of each column: those of the stripe where they are largest.
+    """Return the mean bytes of a value of each column, in the stripe where the mean is largest.
 
     Empty when the file does not state them. Raises ValueError for metadata that does not decode.
     """
@@ -44,7 +44,7 @@ def row_bytes(source: pa.NativeFile) -> dict[str, float]:
 
 
 def _members(types: Sequence[Mapping[int, list[Any]]]) -> dict[str, range]:
-    """Return the numbers of the types of each column: its own and, for a nested column, those after it."""
+    """Return the numbers of the types of each column: its own and, for a nested column, its members' numbers."""
     starts = [*types[0].get(2, []), len(types)]
     names = [name.decode() for name in types[0].get(3, [])]
     return {name: range(start, end) for name, start, end in zip(names, starts[:-1], starts[1:], strict=True)}

@@ -64,7 +64,7 @@ class DecodedSizes:
         return DecodedSizes(leaves, rows, *(found[:, :, at] for at in range(4)))
 
     def with_dictionaries(self, groups: Sequence[int], pages: Sequence[Mapping[int, Pages]]) -> DecodedSizes:
-        """Return the sizes with those of texts that the footer does not state: each is the mean of its dictionary."""
+        """Return the sizes with sizes of texts that the footer does not state: each is the mean of the dictionary."""
         found = [
             (group, leaf, chunk.dictionary[1])
             for group, leaves in zip(groups, pages, strict=True)
@@ -87,7 +87,7 @@ class DecodedSizes:
         return [rows_for(budget, row_bytes, most) for row_bytes in width]
 
     def repeating(self, texts: Iterable[str], groups: Sequence[int]) -> list[str]:
-        """Return those of the columns ``texts``, which are not nested, whose long texts are stored once for many rows.
+        """Return the columns among ``texts``, which are not nested, whose long texts are stored once for many rows.
 
         As dictionaries they take the memory of the different texts.
         """

@@ -22,7 +22,7 @@ _LOGICAL_LIST: Struct = {3: (STRUCT, {})}
 _REPETITION, _CHILDREN, _CONVERTED, _LOGICAL = 3, 5, 6, 10
 _LOGICAL_MAP = 2
 _PAIRS = ("key_value", "map")
-"""The names of the repeated group of a map in Parquet; that of a list is named ``list`` or ``element``."""
+"""The names of the repeated group of a map in Parquet; a list's group is named ``list`` or ``element``."""
 
 
 def open_metadata(footer: bytes) -> tuple[pq.FileMetaData, bool]:

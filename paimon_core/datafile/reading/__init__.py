@@ -1,1 +1,9 @@
-"""Reading of one data file: row groups, chosen rows, filters, decoding (format 7)."""
+"""Reading of one data file: row groups, chosen rows, filters, decoding (format 7).
+
+Core types and functions:
+
+- ``ChosenRows``: the rows of a file to return
+- ``Decoding``: an open file and the settings of its read
+- ``ReadCounts``: counts what a read opens and decodes
+- ``read_batches``: reads the rows of a file as batches of the current schema
+"""

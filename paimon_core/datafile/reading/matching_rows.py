@@ -8,7 +8,6 @@ the page index of Parquet, so that pages before a selected row are decoded too, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import accumulate
 
 import numpy as np
@@ -53,7 +52,7 @@ def groups_that_may_match(held: FileInput, sources: Sequence[Source], where: Bou
 def matching_batches(
     decoding: Decoding, sources: Sequence[Source], schema: pa.Schema, chosen: ChosenRows, where: BoundPredicate
 ) -> Iterator[tuple[int, pa.RecordBatch | None]]:
-    """Yield the number of rows tested, and batches of those of the ``chosen`` rows that ``where`` selects."""
+    """Yield (rows tested, batch): the batch has the ``chosen`` rows for which ``where`` is true."""
     tested = [at for at, s in enumerate(sources) if s.wanted.name in where.columns]
     rest = [at for at in range(len(sources)) if at not in tested]
     if not rest or not chosen.group_rows or not any(sources[at].column for at in tested):
@@ -97,7 +96,8 @@ class _Cursor:
         """The numbers of the held rows."""
 
     def pieces(self, hits: Positions) -> Iterator[tuple[int, int, list[pa.Array]]]:
-        """Yield the columns of ranges of rows that contain the rows ``hits``, which are above those of the last call.
+        """Yield the columns of ranges of rows that contain the rows ``hits``, which are above all rows of the last
+        call.
 
         Each piece has the number of its first row and that after its last. Row groups without a hit are not decoded.
         """
@@ -115,9 +115,8 @@ class _Cursor:
             self._group = group
             # Small batches, so that little is decoded behind rows that are near each other, as in a sorted file.
             is_near = 2 * (end - start) < self._starts[group + 1] - self._starts[group]
-            rows = min(_NEAR_ROWS, self._decoding.batch_rows) if is_near else self._decoding.batch_rows
-            decoding = replace(self._decoding, batch_rows=rows)
-            self._batches = decoding.arrays(self._sources, [self._groups[group]])
+            most = min(_NEAR_ROWS, self._decoding.request.batch_rows) if is_near else None
+            self._batches = self._decoding.arrays(self._sources, [self._groups[group]], most)
             self._from = self._to = int(self._starts[group])
         while start < end:
             while self._to <= start:

@@ -176,7 +176,7 @@ class ValueStats:
         """The names of the columns with statistics; None when all columns have them."""
 
     def encode(self, bounds: Sequence[Bounds]) -> ColumnStats:
-        """Return the statistics of one file; ``bounds`` are those of all its value columns."""
+        """Return the statistics of one file; ``bounds`` has the bounds of all its value columns."""
         return self._stats.encode([bounds[at] for at in self._places])
 
 

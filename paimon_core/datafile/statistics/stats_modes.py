@@ -1,7 +1,8 @@
 """Statistics modes: decides which statistics a file's columns have: none, counts, truncate(n) or full (format 4.5).
 
-The rules are those of Java, so that a manifest has the same statistics whichever library wrote the file. A column's own
-mode goes before the number of first columns with statistics, and this number goes before the mode of the table.
+The rules are the same as in Java, so that a manifest has the same statistics whichever library wrote the file. A
+column's own mode goes before the number of first columns with statistics, and this number goes before the mode of the
+table.
 """
 
 from __future__ import annotations

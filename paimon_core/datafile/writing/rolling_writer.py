@@ -126,7 +126,8 @@ class RollingWriter:
     def _next_row_group(self) -> int:
         """Return the number of rows that fill a row group or the file.
 
-        It is estimated from the bytes of the rows that are already in files or, without any, of those in memory.
+        It is estimated from the bytes of the rows that are already in files or, without any file, of the rows in
+        memory.
         """
         in_memory = max(1.0, self._pending_bytes / self._pending_rows)
         left = self._target_bytes - (self._open.written_bytes if self._open else 0)

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from paimon_core.fsck.check_context import CheckRun
 from paimon_core.fsck.finding_collector import Location
-from paimon_core.fsck.live_files import LiveFiles, Place
+from paimon_core.fsck.live_files import CheckedFiles, Place
 from paimon_core.lsm.key_order import KeyOrder, key_order
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.manifests.entries import ManifestEntry
@@ -21,7 +21,7 @@ class Buckets:
         fields = run.context.schema.key_fields if run.context.is_keyed else ()
         self._order: KeyOrder | None = key_order([f.type for f in fields]) if fields else None
 
-    def check(self, files: LiveFiles, added: Iterable[ManifestEntry], location: Location) -> None:
+    def check(self, files: CheckedFiles, added: Iterable[ManifestEntry], location: Location) -> None:
         """Check the buckets to which a snapshot added these files; deleting files cannot break these rules."""
         found = list(added)
         self._check_totals(files, found, location)
@@ -44,7 +44,7 @@ class Buckets:
                     [e.file for e in live.values() if e.file.level == level], (partition, bucket), location
                 )
 
-    def _check_totals(self, files: LiveFiles, added: Iterable[ManifestEntry], location: Location) -> None:
+    def _check_totals(self, files: CheckedFiles, added: Iterable[ManifestEntry], location: Location) -> None:
         """Check the numbers of buckets. One older file per bucket is enough: all were checked when they were added."""
         totals: dict[bytes, set[int]] = {}
         for entry in added:

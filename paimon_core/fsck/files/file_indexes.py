@@ -1,4 +1,4 @@
-"""File index checks: the indexes of a data file are those of its rows (I19, deep checks)."""
+"""File index checks: the indexes of a data file agree with its rows (I19, deep checks)."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class StatsCheck:
         return StatsCheck(columns + (list(_columns(schema.file_key_fields, file.key_stats)) if keyed else []))
 
     def problems(self, batch: pa.RecordBatch) -> Iterator[Problem]:
-        """Yield the first value of these rows that exceeds a bound, for each bound."""
+        """Yield for each bound the first value in the batch that exceeds it."""
         for column in self.columns:
             values = batch[column.name]
             column.seen_nulls += values.null_count

@@ -1,5 +1,5 @@
-"""Hash index checks: each key of a table with dynamic buckets is in one bucket, that of its hash (I15, format 11.1).
-With cross-partition upsert there are no hash indexes, and each key is in one partition (format 11.2).
+"""Hash index checks: each key of a table with dynamic buckets is in one bucket, the bucket of its hash (I15, format
+11.1). With cross-partition upsert there are no hash indexes, and each key is in one partition (format 11.2).
 
 An index may have more hashes than its bucket has keys, because the hashes of deleted keys stay.
 """
@@ -16,7 +16,7 @@ from paimon_core.datafile.reading.reader import read_batches
 from paimon_core.errors import PaimonError
 from paimon_core.fsck.check_context import CheckRun
 from paimon_core.fsck.finding_collector import Location
-from paimon_core.fsck.live_files import LiveFiles
+from paimon_core.fsck.live_files import CheckedFiles
 from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.manifests.index_manifest import HASH, IndexFile
 from paimon_core.metadata.snapshot import Snapshot
@@ -28,8 +28,8 @@ from paimon_core.table_indexes.partition_buckets import BucketLimits, PartitionB
 Places = dict[bytes, dict[int, IndexFile]]
 
 
-def check_hash_indexes(run: CheckRun, files: LiveFiles, snapshot: Snapshot, location: Location) -> None:
-    """Check that each bucket with files has one hash index; a deep check compares it with the keys of these files.
+def check_hash_indexes(run: CheckRun, files: CheckedFiles, snapshot: Snapshot, location: Location) -> None:
+    """Check that each bucket with files has one hash index; a deep check compares it with the keys of the files.
 
     Uses 8 bytes for each key of a partition, and the memory of one batch of keys.
     """

@@ -10,7 +10,7 @@ from paimon_core.errors import PaimonError, UnsupportedFeature
 from paimon_core.fsck.check_context import CheckRun
 from paimon_core.fsck.files.row_fingerprints import vectors_at
 from paimon_core.fsck.finding_collector import Location
-from paimon_core.fsck.live_files import LiveFiles, Place
+from paimon_core.fsck.live_files import CheckedFiles, Place
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.read.bucket_reader import BucketReader
@@ -18,7 +18,7 @@ from paimon_core.schema import ROW_ID, ROW_ID_FIELD
 from paimon_core.table_indexes.live_vectors import Vectors
 
 
-def check_row_ids(run: CheckRun, files: LiveFiles, snapshot: Snapshot, location: Location) -> None:
+def check_row_ids(run: CheckRun, files: CheckedFiles, snapshot: Snapshot, location: Location) -> None:
     """Check the ids that the entries of the files state; a deep check also reads the ids in files.
 
     Uses 8 bytes for each row of the files that contain ids or have deleted rows.

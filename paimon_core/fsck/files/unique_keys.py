@@ -9,7 +9,7 @@ from paimon_core.errors import PaimonError, UnsupportedFeature
 from paimon_core.fsck.check_context import CheckRun
 from paimon_core.fsck.files.row_fingerprints import vectors_at
 from paimon_core.fsck.finding_collector import Location
-from paimon_core.fsck.live_files import LiveFiles, Place
+from paimon_core.fsck.live_files import CheckedFiles, Place
 from paimon_core.lsm.key_order import key_order
 from paimon_core.lsm.order_codes import order_codes
 from paimon_core.lsm.sorted_run import SortedRun, by_key
@@ -19,7 +19,7 @@ from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.table_indexes.live_vectors import Vectors, vectors_of
 
 
-def check_unique_keys(run: CheckRun, files: LiveFiles, snapshot: Snapshot, location: Location) -> None:
+def check_unique_keys(run: CheckRun, files: CheckedFiles, snapshot: Snapshot, location: Location) -> None:
     """Check each bucket of a table with a primary key and deletion vectors; its levels are read key by key."""
     context = run.context
     if not context.is_keyed or not context.options["deletion-vectors.enabled"]:

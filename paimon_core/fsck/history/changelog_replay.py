@@ -1,6 +1,6 @@
 """Replay: checks that one settled state plus the changelog since then gives the next settled state (I20, format 10).
 
-A snapshot is settled when its changelog and those of earlier snapshots contain all changes of its rows.
+A snapshot is settled when its changelog and the earlier changelogs contain all changes of its rows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from paimon_core.fsck.files.row_fingerprints import Fingerprint, fingerprint, st
 from paimon_core.fsck.finding import Level
 from paimon_core.fsck.finding_collector import Location
 from paimon_core.fsck.history.snapshot_chain import Step
-from paimon_core.fsck.live_files import LiveFiles, Place
+from paimon_core.fsck.live_files import CheckedFiles, Place
 from paimon_core.lsm.levels import num_levels
 from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
@@ -93,7 +93,7 @@ class Replay:
         else:
             self._compare()
 
-    def _settled(self, files: LiveFiles) -> bool:
+    def _settled(self, files: CheckedFiles) -> bool:
         """Whether the changelog contains all changes of this state."""
         options = self.run.context.options
         if options["changelog-producer"] == "lookup":
@@ -132,7 +132,7 @@ class Replay:
         if self.known is None or self.last is None:
             return
         snapshot, location, delta = self.last
-        files, is_read = LiveFiles(), False
+        files, is_read = CheckedFiles(), False
         with self.run.collector.guarding("I20", location):
             for entry in self.run.context.manifests.entries_of(snapshot):
                 files.buckets[entry.partition, entry.bucket][entry.identity] = entry

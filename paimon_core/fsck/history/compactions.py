@@ -10,7 +10,7 @@ from paimon_core.fsck.files.row_fingerprints import state_of, vectors_at
 from paimon_core.fsck.finding import Level
 from paimon_core.fsck.finding_collector import Location
 from paimon_core.fsck.history.snapshot_chain import Step
-from paimon_core.fsck.live_files import LiveFiles
+from paimon_core.fsck.live_files import CheckedFiles
 from paimon_core.lsm.lookup import holds_states
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
@@ -92,7 +92,7 @@ def _incomparable(run: CheckRun, step: Step) -> str | None:
     return None
 
 
-def check_readable(run: CheckRun, files: LiveFiles, snapshot: Snapshot, location: Location) -> None:
+def check_readable(run: CheckRun, files: CheckedFiles, snapshot: Snapshot, location: Location) -> None:
     """Read all rows of a snapshot, merged, as readers do."""
     try:
         vectors = vectors_at(run.context, snapshot)

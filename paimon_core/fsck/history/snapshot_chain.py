@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from paimon_core.fsck.check_context import CheckRun
 from paimon_core.fsck.finding import Level
 from paimon_core.fsck.finding_collector import Location
-from paimon_core.fsck.live_files import LiveFiles
+from paimon_core.fsck.live_files import CheckedFiles
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
@@ -23,7 +23,7 @@ class Step:
     delta: list[ManifestEntry]
     changelog: list[ManifestEntry] | None
     """The entries of its changelog files; None when they cannot be read or have expired."""
-    files: LiveFiles
+    files: CheckedFiles
     before: Snapshot | None
 
 
@@ -50,7 +50,7 @@ def snapshots_of(run: CheckRun) -> Iterator[Snapshot]:
 
 def steps_of(run: CheckRun) -> Iterator[Step]:
     """Yield the snapshots of the branch as steps; ``Step.files`` is valid until the next step only."""
-    files: LiveFiles | None = None
+    files: CheckedFiles | None = None
     before: Snapshot | None = None
     for snapshot in snapshots_of(run):
         location = location_of(run.context, snapshot.id)
@@ -65,7 +65,7 @@ def steps_of(run: CheckRun) -> Iterator[Step]:
 
 
 def _step(
-    run: CheckRun, snapshot: Snapshot, before: Snapshot | None, files: LiveFiles | None, location: Location
+    run: CheckRun, snapshot: Snapshot, before: Snapshot | None, files: CheckedFiles | None, location: Location
 ) -> Step | None:
     base = run.manifests_of(snapshot.base_manifest_list, snapshot.base_manifest_list_size, location)
     delta = run.manifests_of(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size, location)
@@ -79,7 +79,7 @@ def _step(
         return None
     known = files is not None
     if files is None or not files.follow(run, base, location):
-        files, known = LiveFiles(), False
+        files, known = CheckedFiles(), False
         if not files.load(run, base, location):
             return None
     entries = [e for found in changes for e in found or ()]

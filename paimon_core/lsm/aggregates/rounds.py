@@ -19,7 +19,7 @@ Combine = Callable[[Numbers, Numbers], tuple[Numbers, Valid | None]]
 
 
 def rounds(groups: Groups) -> Iterator[tuple[Positions, Positions]]:
-    """Yield for each place 0, 1, ... the numbers of the groups that have a row there, and these rows."""
+    """Yield for each place 0, 1, ... (groups, rows): the groups that have a row at this place, and the row of each."""
     longest_first = np.argsort(-groups.lengths, kind="stable")
     lengths = groups.lengths[longest_first]
     for place in range(int(lengths[0]) if len(lengths) else 0):

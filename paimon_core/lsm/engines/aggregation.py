@@ -78,7 +78,7 @@ class Aggregation:
         return groups.keep((kinds & 1 == 0) | (((groups.lengths > 1) | self.merges_single_rows) & ~removed))
 
     def fold(self, rows: pa.Table, groups: Groups, columns: Sequence[str]) -> pa.Table:
-        """Fold each column by its function; key columns and sequence numbers are those of the last row."""
+        """Fold each column by its function; key columns and sequence numbers come from the last row."""
         whole = groups.compact()
         since, deletes, retracts = whole, None, None
         if VALUE_KIND in rows.column_names:

@@ -26,7 +26,7 @@ class MergeEngine(Protocol):
         """Return the table's columns that the fold of ``columns`` reads, including ``columns``, each once."""
 
     def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:
-        """Return the groups that have a result; with ``drop_deletes`` only those whose result is of kind +I or +U."""
+        """Return the groups that have a result; with ``drop_deletes`` only groups whose result is of kind +I or +U."""
 
     def fold(self, rows: pa.Table, groups: Groups, columns: Sequence[str]) -> pa.Table:
         """Return ``columns`` of the results, one row per group in the order of the groups, which must be ``survivors``.
@@ -37,7 +37,7 @@ class MergeEngine(Protocol):
         """
 
     def check_retract(self, kinds: Collection[int]) -> None:
-        """Raises InvalidRequest naming the option to set when the table does not accept rows of these ``kinds``.
+        """Raise InvalidRequest when the table does not accept rows of ``kinds``; the error names the option to set.
 
         ``kinds`` are the retracts among the kinds of the rows to write: -U, -D or both.
         """

@@ -1,8 +1,8 @@
 """Sequence groups: which rows of a key are newer than all rows before them, for each sequence group (format 9.4).
 
 A row counts for a group unless all of its ordering columns are null. A row is newer when its ordering columns are at
-least those of the key's state, the largest seen so far; columns are compared one after the other, ascending, null
-smallest. A row that counts and is not newer is late.
+least the ordering columns of the key's state, the largest so far; columns are compared one after the other, ascending,
+null smallest. A row that counts and is not newer is late.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def arrivals(rows: pa.Table, ordering: Sequence[str], segments: Groups) -> Arriv
 
 
 def _below_maximum(codes: Codes, segments: Groups) -> Flags:
-    """Return true for the rows whose code is below that of an earlier row in their segment."""
+    """Return true for each row that has a smaller code than an earlier row of its segment."""
     below = np.zeros(len(codes), np.bool_)
     in_order = codes[segments.order]
     decreases = np.zeros(len(in_order), np.bool_)

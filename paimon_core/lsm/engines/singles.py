@@ -14,7 +14,7 @@ from paimon_core.lsm.key_groups import Groups
 
 
 def with_singles(column: pa.ChunkedArray, groups: Groups, many: Flags, folded: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return one value per group: that of the only row if ``many`` is false, else the next of ``folded``."""
+    """Return one value per group: the value of its only row if ``many`` is false, else the next of ``folded``."""
     if many.all():
         return folded
     if not many.any():

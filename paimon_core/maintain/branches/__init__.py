@@ -1,1 +1,9 @@
-"""Creates, renames, deletes and fast-forwards branches (format 15.2)."""
+"""Creates, renames, deletes and fast-forwards branches (format 15.2).
+
+Core functions:
+
+- ``create_branch``: creates a branch
+- ``delete_branch``: deletes a branch; ``plan_branch_deletion`` shows what that removes
+- ``fast_forward``: adds the snapshots of a branch to another
+- ``rename_branch``: renames a branch
+"""

@@ -2,4 +2,12 @@
 
 `retention` selects the snapshots that may expire; `snapshots` deletes them with their files. `maintain.references`
 determines which files are protected, and `maintain.rollback` what happens when a rollback runs at the same time.
+
+Core types and functions:
+
+- ``Retention``: how many snapshots, and how old ones, are kept
+- ``Bound``: the first snapshot that something protects
+- ``ExpireReport``: what an expiry of snapshots deleted
+- ``expire``: expires snapshots
+- ``expire_changelogs``: expires lasting changelogs
 """

@@ -47,7 +47,7 @@ class ChangelogReport:
 def changelog_retention(context: TableContext, snapshots: Retention, now_millis: int) -> Retention | None:
     """Return how long changelogs are kept when an option lets them outlive the snapshots, else None.
 
-    A bound without a changelog option is that of the snapshots.
+    A bound without a changelog option has the value of the snapshots' option.
     """
     options = context.options
     age = options["changelog.time-retained"]
@@ -80,7 +80,8 @@ def expire_changelogs(context: TableContext, retention: Retention) -> ChangelogR
 def preview_changelog_expiry(
     context: TableContext, retention: Retention, expiring: Collection[int], removed: Collection[str]
 ) -> ChangelogReport:
-    """Return what ``expire_changelogs`` would do after these snapshots have expired and these files were removed.
+    """Return what ``expire_changelogs`` would do after the given snapshots have expired and the given files were
+    removed.
 
     The expired snapshots are lasting changelogs then. Changes nothing; raises the same errors as ``expire_changelogs``.
     """
@@ -180,9 +181,9 @@ def _removable(context: TableContext, chosen: ExpirySelection, expiring: Collect
 
 
 def _states(context: TableContext, expiring: Collection[int]) -> list[Snapshot]:
-    """Return the first and the latest snapshot, without those that count as expired.
+    """Return the first and the latest snapshot, without snapshots that count as expired.
 
-    An older file that a snapshot between them uses is used by one of these two.
+    An older file that a snapshot between the two uses is also used by one of the two.
     """
     ids = [i for i in context.snapshots.ids() if i not in expiring]
     return [context.snapshots.read(i) for i in dict.fromkeys((ids[0], ids[-1]))] if ids else []

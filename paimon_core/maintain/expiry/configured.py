@@ -66,7 +66,8 @@ def expire_due(context: TableContext, now_millis: int, committed: list[Snapshot]
 
     The last snapshot that dropped partitions is appended to ``committed``.
 
-    When one of these fails, the others still run. The first error is raised at the end, with the later ones as notes.
+    When one of the steps fails, the others still run. The first error is raised at the end, with the later ones as
+    notes.
     """
     errors: list[PaimonError] = []
     report = ExpireReport(context.name)

@@ -28,7 +28,7 @@ class ConsumerReport:
 def plan_consumer_expiry(context: TableContext, *, now_millis: int, lifetime_millis: int | None = None) -> Plan:
     """Find the consumers that recorded no progress for their lifetime (default: option consumer.expiration-time).
 
-    The age is that of the file, also when its content cannot be parsed. Raises InvalidRequest when no lifetime is
+    The age is the age of the file, also when its content cannot be parsed. Raises InvalidRequest when no lifetime is
     given.
     """
     lifetime = context.options[LIFETIME] if lifetime_millis is None else lifetime_millis

@@ -50,7 +50,7 @@ class PartitionReport:
     size_bytes: int = 0
     protected: tuple[Protected, ...] = ()
     snapshot: Snapshot | None = None
-    """The last of these commits."""
+    """The last commit that deletes partitions."""
 
 
 def plan_partition_expiry(
@@ -231,7 +231,7 @@ def _by_update(
 
 
 def _deletes(context: TableContext, partitions: Iterable[bytes], planned: set[str]) -> list[CommitMessage]:
-    """Return commit messages that delete those of the planned files that are live."""
+    """Return commit messages that delete the planned files that are live."""
     wanted = frozenset(partitions)
     if context.snapshots.latest() is None:
         raise SnapshotNotFound(f"table {context.name} has no snapshot any more", table=context.name)

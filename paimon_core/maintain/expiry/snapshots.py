@@ -16,7 +16,7 @@ The guarantees that follow from it:
 - Tags and branches are listed again after the snapshot files were deleted. A tag created in between is either found
   then, and its files are kept, or its creator finds that the snapshot has expired and deletes the tag.
 
-Files of other branches are protected as those of tags are. A concurrent rollback takes precedence
+Files of other branches are protected as files of tags are. A concurrent rollback takes precedence
 (``rollback_guard``): the expiry stops and deletes no files.
 """
 

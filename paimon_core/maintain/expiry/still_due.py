@@ -45,6 +45,6 @@ def plan_outdated_when_missing(context: TableContext) -> Iterator[None]:
 
 
 def only_planned(plan: Plan, files: Iterable[PlannedFile]) -> tuple[PlannedFile, ...]:
-    """Return those of the files that the plan contains too."""
+    """Return the files that the plan contains too."""
     planned = {f.path for f in plan.files}
     return tuple(f for f in files if f.path in planned)

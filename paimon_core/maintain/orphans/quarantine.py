@@ -61,7 +61,7 @@ def isolate(
     now_millis: int,
     executor: WorkExecutor | None = None,
 ) -> list[str]:
-    """Move files (absolute paths) into the quarantine of a plan; return the relative paths of those that existed.
+    """Move files (absolute paths) into the quarantine of a plan; return the relative paths of the files that existed.
 
     Raises PlanOutdated when the plan has a quarantine already; StorageError, after which the files that were moved can
     be restored with ``undo``.

@@ -37,7 +37,7 @@ class Removal:
 
     @staticmethod
     def of(data: Iterable[PlannedFile], metadata: Iterable[PlannedFile]) -> Removal:
-        """Return the removal of these files, with the data files first."""
+        """Return the removal of the files, with the data files first."""
         first, then = list(data), list(metadata)
         both = [*first, *then]
         return Removal(tuple(f.path for f in both), len(first), len(then), sum(f.size for f in both))
@@ -139,7 +139,7 @@ class RemovableFiles:
     # -- remove used files from the candidates
 
     def keep(self, snapshots: Iterable[Snapshot]) -> int:
-        """Keep all files that the states of these snapshots use; return the number of data files kept.
+        """Keep all files that the states of the snapshots use; return the number of data files kept.
 
         Changelogs are not included, see ``keep_changes``. Raises CorruptTable when a file of a snapshot is missing or
         cannot be read.
@@ -154,7 +154,7 @@ class RemovableFiles:
         return kept
 
     def keep_changes(self, snapshots: Iterable[Snapshot], *, by_delta: bool) -> int:
-        """Keep the files with the changes of these snapshots (format 10.3, 16.2); return the number of data files kept.
+        """Keep the files with the changes of the snapshots (format 10.3, 16.2); return the number of data files kept.
 
         ``by_delta``: of an APPEND snapshot without changelog, the appended files are its changes (format 10.4). A
         missing list or manifest is ignored, because the changelog of a branch that was created from a tag may have

@@ -25,7 +25,7 @@ MOST = 1000
 
 @dataclass(frozen=True)
 class Origin:
-    """A snapshot that added lost files: its kind, and the number of these files and of their rows."""
+    """A snapshot that added lost files: its kind, and the numbers of lost files and of their rows."""
 
     kind: str
     files: int
@@ -83,7 +83,7 @@ class Loss:
 
 
 def loss_of(context: TableContext, missing: Iterable[tuple[str, ManifestEntry]]) -> Loss:
-    """Return what the removal of these live files, given as (path, entry), takes from the table.
+    """Return what the removal of the ``missing`` live files, given as (path, entry), takes from the table.
 
     Reads the deltas of the newest snapshots, as many as ``recent_changes`` does, until each file was found.
     """

@@ -1,6 +1,6 @@
 """Missing files: removes the entries of data files that do not exist, so that the rest of the table can be read.
 
-The rows of these files are lost for good, so use it last: restore files from quarantine, and exclude a temporary
+The rows of the files are lost for good, so use it last: restore files from quarantine, and exclude a temporary
 failure of the storage. The entries are deleted by one OVERWRITE commit, as in Java (format 16.7), whose property
 ``paimon-core.lost`` says what was lost. Older snapshots still reference the files, and reading those snapshots still
 fails.
@@ -45,7 +45,7 @@ class MissingReport:
     added_by_snapshots: tuple[int, ...] = ()
     """The snapshots that had added these rows, as far as they are known."""
     files_of_unknown_snapshots: int = 0
-    """The number of these files whose rows came from snapshots that are not known."""
+    """The number of missing files whose rows came from snapshots that are not known."""
 
 
 def plan_missing_removal(context: TableContext) -> Plan:

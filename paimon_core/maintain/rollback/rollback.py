@@ -125,7 +125,7 @@ def _restores(context: TableContext, to: Snapshot) -> bool:
 
 
 def _guard(context: TableContext, to: Snapshot) -> str:
-    """Create the guard tag on the target, or replace that of an interrupted rollback, and return its name."""
+    """Create the guard tag on the target, or replace the one of an interrupted rollback, and return its name."""
     name = f"{GUARD}{to.id}"
     found = [t for t in context.tags.list() if t.name == name and t.snapshot == to]
     if any(map(_proves_files, found)):

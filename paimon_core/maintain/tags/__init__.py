@@ -1,5 +1,12 @@
 """Creates, renames, deletes and expires tags, by request and automatically (format 15.1, 16.4).
 
-`automatic` decides when an automatic tag is due, and names the tags of batch writes; those of periods are named by
-`metadata.times.automatic_tag_names`. `name_rules` checks the names that users choose.
+`automatic` decides when an automatic tag is due, and names the tags of batch writes;
+`metadata.times.automatic_tag_names` names the tags of periods. `name_rules` checks the names that users choose.
+
+Core types and functions:
+
+- ``TagReport``: what an expiry of tags deleted
+- ``create_tag``: creates a tag
+- ``delete_tag``: deletes a tag; ``plan_tag_deletion`` shows what that removes
+- ``create_due_tags``: creates the automatic tags that are due
 """

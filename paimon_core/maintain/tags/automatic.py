@@ -1,9 +1,10 @@
 """Automatic tags: creates a tag at the end of each period, or after each batch write (format 15.1).
 
-By period: the snapshots after that of the last automatic tag are checked in order. The first one whose time is after
+By period: the snapshots after the last automatically tagged one are checked in order. The first one whose time is after
 the end of the next period (plus the delay) gets the tag of the period that ended before it; with option
 ``tag.automatic-completion``, the tag of the next period without one. Apart from the tags no state is kept between
-calls, so any process can continue, also after a crash. The rules are those of Java, so that both create the same tags.
+calls, so any process can continue, also after a crash. The rules are the same as in Java, so that both create the same
+tags.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _NO_WATERMARK = -(2**63)
 
 
 def create_due_tags(context: TableContext, snapshot: Snapshot | None = None) -> list[Tag]:
-    """Create the tags that are due and return them; ``snapshot`` is that of a batch write, by default the latest.
+    """Create the tags that are due and return them; ``snapshot`` was committed by a batch write; default: the latest.
 
     Raises InvalidRequest when the delay is not shorter than the period.
     """
@@ -126,6 +127,6 @@ def _local_time(context: TableContext, snapshot: Snapshot) -> int | None:
 
 
 def _wall_millis(epoch_millis: int, zone: datetime.tzinfo | None) -> int:
-    """Return the local time in milliseconds in a time zone (None: that of this process)."""
+    """Return the local time in milliseconds in a time zone (None: the time zone of this process)."""
     instant = EPOCH.replace(tzinfo=datetime.UTC) + epoch_millis * MILLISECOND
     return (instant.astimezone(zone).replace(tzinfo=None) - EPOCH) // MILLISECOND

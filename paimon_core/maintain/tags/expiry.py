@@ -71,7 +71,7 @@ def plan_tag_expiry(context: TableContext, *, now_millis: int, older_than_millis
 
 
 def apply_tag_expiry(context: TableContext, plan: Plan) -> TagReport:
-    """Delete the planned tags, and those of the planned files that are still unused.
+    """Delete the planned tags. Then delete the planned files that nothing references.
 
     A tag that now references another snapshot, or whose retention was extended, is kept. Raises PlanOutdated when the
     table has changed.

@@ -147,7 +147,7 @@ def plan_tag_deletion(context: TableContext, name: str) -> Plan:
 
 
 def apply_tag_deletion(context: TableContext, plan: Plan) -> Removal:
-    """Delete the planned tag, and those of the planned files that are still unused; raises PlanOutdated."""
+    """Delete the planned tag, then the planned files that nothing references; raises PlanOutdated."""
     plan.check(context, OPERATION)
     tag = _read_to_delete(context, plan.argument("tag", str))
     return drop_tag(context, tag, frozenset(f.path for f in plan.files))

@@ -1,4 +1,9 @@
 """Manifests: their records, their files, and their entries as columns (format 4).
 
-Core types: ``ManifestFile``, ``ManifestEntry``, ``EntryColumns``, ``IndexEntry``.
+Core types:
+
+- ``ManifestFile``: a manifest in a manifest list, with its ranges
+- ``ManifestEntry``: a data file that is added or deleted
+- ``EntryColumns``: many entries as columns
+- ``IndexEntry``: an index file that is added or deleted
 """

@@ -85,7 +85,7 @@ class EntryColumns:
         return self if mask.all() else self.take(np.flatnonzero(mask))
 
     def take(self, at: Indices | slice) -> EntryColumns:
-        """Return the entries at some positions, with the same data; those of a slice share the columns too."""
+        """Return the entries at some positions, over the same data; a slice shares the columns too."""
         return replace(
             self,
             numbers={name: column[at] for name, column in self.numbers.items()},
@@ -172,7 +172,7 @@ class EntryColumns:
         return [known[text] for text in found]
 
     def codes(self, name: str) -> tuple[Numbers, list[Any]]:
-        """Return for each entry the position of its bytes among the distinct ones, and these, by first occurrence."""
+        """Return (codes, values): the distinct values by first occurrence, and the index of each entry's value."""
         if int(self.spans[name].lengths.max(initial=-1)) < 0:  # all are null
             return np.zeros(len(self), np.int64), [None] * min(len(self), 1)
         known: dict[Any, int] = {}
@@ -182,7 +182,7 @@ class EntryColumns:
         return np.repeat(np.array(found, np.int64), runs), list(known)
 
     def _changes(self, name: str) -> Indices:
-        """Return positions from which on the bytes of a column may differ from those of the entry before."""
+        """Return the positions of entries whose bytes in a column may differ from the entry before."""
         starts, lengths = self.spans[name]
         most = int(lengths.max())
         if most > _COMPARED or int(lengths.min()) != most:
@@ -195,7 +195,7 @@ class EntryColumns:
         return np.flatnonzero(change)
 
     def partition_codes(self) -> tuple[Numbers, list[bytes]]:
-        """Return for each entry the position of its partition among the distinct ones, and these."""
+        """Return (codes, partitions): the distinct partitions, and for each entry the index of its partition."""
         return self.codes("partition")
 
     def of_partitions(self, chosen: Callable[[bytes], bool]) -> EntryColumns:
@@ -305,7 +305,7 @@ class EntryColumns:
 
 
 Entries = EntryColumns | tuple[ManifestEntry, ...]
-"""The entries of one manifest: columns, or values where these are few."""
+"""The entries of one manifest: columns, or values when there are few entries."""
 
 
 def values_of(entries: Entries) -> Sequence[ManifestEntry]:
@@ -347,6 +347,6 @@ def live(columns: EntryColumns) -> Mask:
 
 
 def _identity(columns: EntryColumns, at: Indices) -> list[str]:
-    """Return the columns of the identity; those that are equal for all of these entries are left out."""
+    """Return the columns of the identity, without columns that are equal for all entries at ``at``."""
     seldom = ("extra_files", "embedded_index", "external_path")
     return ["file_name", "partition", "bucket", "level", *(n for n in seldom if len(set(columns.bytes_at(n, at))) > 1)]

@@ -100,9 +100,9 @@ class _Blocks:
 def decode_manifests(files: Sequence[tuple[bytes, str]], holding: Collection[bytes] | None = None) -> list[Entries]:
     """Return the entries of each manifest, given their bytes and paths; paths are used in error messages.
 
-    They are columns, except those of manifests that are together small (``FEW_BYTES``), which are values.
+    They are columns; entries of manifests that are small together (``FEW_BYTES``) are values.
 
-    ``holding``: entries that contain none of these texts may be left out. Raises the errors of ``decode_entries``.
+    ``holding``: entries that contain none of the texts may be left out. Raises the errors of ``decode_entries``.
     """
     if sum(max(len(data) - HEADER_BYTES, 0) for data, _ in files) <= FEW_BYTES:
         return [tuple(decode_entries(data, path, holding)) for data, path in files]
@@ -223,7 +223,7 @@ def _spans(column: Column, size: int) -> Spans:
 
 
 def _check_fields(records: Records) -> None:
-    """Raise NotInColumns unless all fields have the declared types, and those that may not be missing are present.
+    """Raise NotInColumns unless all fields have the declared types, and all required fields are present.
 
     Raises CorruptTable for a field with a damaged name.
     """

@@ -31,7 +31,7 @@ class VectorRange:
     offset: int
     """The offset of the record in bytes."""
     length: int
-    """The recorded length in bytes: that of the payload (32 bits) or of the whole record (64 bits) (format 12.1)."""
+    """The recorded length in bytes: of the payload (32 bits) or of the whole record (64 bits) (format 12.1)."""
     cardinality: int | None = None
     """The number of deleted rows; None: not recorded."""
 

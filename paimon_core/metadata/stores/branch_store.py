@@ -38,7 +38,7 @@ class BranchStore:
     def times(self) -> dict[str, int]:
         """Return by branch when its directory was last changed, in epoch milliseconds.
 
-        A store that keeps no times of directories gives that of the branch's oldest schema file, or 0.
+        A store that keeps no times of directories returns the time of the branch's oldest schema file, or 0.
         """
         out = {}
         for e in self.storage.list(self.paths.branch_directory):

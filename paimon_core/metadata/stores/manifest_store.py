@@ -1,7 +1,7 @@
 """ManifestStore: writes and reads the manifests and manifest lists of one table (format 3.3, 4).
 
-Manifests never change, so those read last are cached as columns (``ManifestCache``). Every file gets a unique name,
-whatever thread or process writes it.
+Manifests never change, so the manifests that were read last are cached as columns (``ManifestCache``). Every file gets
+a unique name, whatever thread or process writes it.
 """
 
 from __future__ import annotations
@@ -113,9 +113,9 @@ class ManifestStore:
         return EntryColumns.concat(self.read_each(manifests, texts))
 
     def read_each(self, manifests: Sequence[ManifestFile], texts: Collection[bytes] | None = None) -> list[Entries]:
-        """Read the entries of each manifest, as columns where these are many; several files are read at the same time.
+        """Read the entries of each manifest, as columns when there are many; several files are read at the same time.
 
-        ``texts``: entries whose serialized partition contains none of these texts may be left out. Of a large manifest
+        ``texts``: entries whose serialized partition contains none of the texts may be left out. Of a large manifest
         that is not cached, only the blocks that contain such a text are decoded then; when it has been read
         a few times (``ManifestCache.reads_part``), it is read whole and cached. Raises the errors of ``read_manifest``.
         """
@@ -183,7 +183,7 @@ class ManifestStore:
         ]
 
     def entries_of(self, snapshot: Snapshot, among: Collection[bytes] | None = None) -> list[ManifestEntry]:
-        """Return the ADD entry of every live file of a snapshot (format 3.3), or of those in the partitions ``among``.
+        """Return the ADD entry of every live file of a snapshot (format 3.3); with ``among``, only in these partitions.
 
         Manifests that cannot contain these partitions are not read. Raises SnapshotNotFound when the snapshot expires
         during the read, CorruptTable when a file is missing or bad.
@@ -211,7 +211,7 @@ class ManifestStore:
         return name
 
     def may_hold(self, manifest: ManifestFile, partitions: Collection[bytes]) -> bool:
-        """Whether a manifest may contain an entry of one of these partitions, by its recorded ranges (format 4.2)."""
+        """Whether a manifest may contain an entry of one of the ``partitions``, by its recorded ranges (format 4.2)."""
         stats = manifest.partition_stats
         if not partitions:
             return False

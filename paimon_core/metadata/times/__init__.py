@@ -1,1 +1,8 @@
-"""Times: the clock, times of partitions and columns, names of automatic tags, travel to a time (format 15.4, 16.3)."""
+"""Times: time formats of Java, times of partitions and columns, names of automatic tags (format 15.4, 16.3).
+
+Core types:
+
+- ``JavaTimeFormat``: a pattern of Java's DateTimeFormatter
+- ``PartitionTime``: the time that the values of a partition stand for
+- ``Periods``: the periods of automatic tags, and their names
+"""

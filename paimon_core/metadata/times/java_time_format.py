@@ -75,7 +75,7 @@ class _Number:
     most: int
     sign: str = "none"
     following: int = 0
-    """Digits of the adjacent fixed-width numbers after it; -1: it is one of these numbers itself."""
+    """Digits of the adjacent fixed-width numbers after it; -1: it has a fixed width and follows another number."""
     base: int | None = None
     """A number that is added to the value: the century of a year of two digits."""
 
@@ -153,7 +153,7 @@ _Part = _Number | _Fraction | _Literal | _Optional
 
 
 @dataclass(frozen=True, slots=True)
-class TimeFormat:
+class JavaTimeFormat:
     """A parsed pattern; ``lenient`` selects how values are checked."""
 
     parts: tuple[_Part, ...]
@@ -186,12 +186,12 @@ _CLOCK = (
     _Number("second", 1, 2, "negative"),
     _Optional((_Fraction(1, 9, "."),)),
 )
-DEFAULT = TimeFormat((*_DATE, _Optional(_CLOCK)), lenient=True)
+DEFAULT = JavaTimeFormat((*_DATE, _Optional(_CLOCK)), lenient=True)
 """``2024-1-31``, optionally followed by a space, a time ``23:59:59`` and a fraction of up to 9 digits."""
 
 
 @cache
-def time_format(pattern: str) -> TimeFormat:
+def time_format(pattern: str) -> JavaTimeFormat:
     """Return the format of a pattern.
 
     Raises InvalidOption for an invalid pattern, UnsupportedFeature for a letter that is not supported: texts (months by
@@ -213,7 +213,7 @@ def time_format(pattern: str) -> TimeFormat:
     while len(stack) > 1:  # Java closes optional parts that are left open
         inner = stack.pop()
         stack[-1] += [_Optional(_joined_numbers(inner))] if inner else []
-    return TimeFormat(_joined_numbers(stack[0]))
+    return JavaTimeFormat(_joined_numbers(stack[0]))
 
 
 def _tokens(pattern: str) -> Iterator[str]:

@@ -1,1 +1,7 @@
-"""Every option of Paimon 1.4 to 2.1: those that are obeyed in one module per subject, the others in a data file."""
+"""Every option of Paimon 1.4 to 2.1.
+
+Core types and functions:
+
+- ``Option``: one option; each module lists the options of its subject that this library obeys as ``OPTIONS``
+- ``by_subject``: reads the other options from ``other_engines.tsv``
+"""

@@ -1,4 +1,9 @@
 """Object stores: Amazon S3, Google Cloud Storage and Azure behind one interface.
 
-Core types: ``ObjectStore``, the requests of one bucket; ``ObjectStorage``, the ``Storage`` of a warehouse.
+Core types:
+
+- ``ObjectStore``: the requests of one bucket
+- ``ObjectStorage``: the ``Storage`` of a warehouse in an object store
+- ``Failure``: a failed request: what it means, and its HTTP status
+- ``Upload``: a file that is uploaded in parts
 """

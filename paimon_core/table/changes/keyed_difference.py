@@ -1,7 +1,7 @@
 """Keyed difference: how the row of each key differs between two versions of one place, merged window by window.
 
-Files that both versions have are read only where a file of one version alone has keys in the same range, and each of
-them once: the rows of a window are merged once as the earlier and once as the later version. Memory is that of a merge
+A file that both versions have is read only where a file of one version alone has keys in the same range, and is read
+once: the rows of a window are merged once as the earlier and once as the later version. Memory holds what a merge holds
 (``lsm.key_windows``).
 """
 
@@ -119,7 +119,7 @@ def _tagged(number: int, batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _with_changed_keys(pieces: list[tuple[int, pa.Table]], key: Sequence[str]) -> list[tuple[int, pa.Table]]:
-    """Return the rows of a window without those of common files whose key no other file has: they are unchanged."""
+    """Return the rows of a window without unchanged rows: rows of common files whose key no other file has."""
     if all(owner != _COMMON for owner, _ in pieces):
         return pieces
     if all(owner == _COMMON for owner, _ in pieces):

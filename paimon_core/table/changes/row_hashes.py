@@ -44,7 +44,7 @@ def row_hashes(rows: pa.Table | pa.RecordBatch, fields: Sequence[DataField]) -> 
 
 
 def wide_row_hashes(rows: pa.Table | pa.RecordBatch, fields: Sequence[DataField]) -> Hashes:
-    """Return hashes of 128 bits, uint64[2, rows]: their equality stands for that of rows (decision 0045).
+    """Return hashes of 128 bits, uint64[2, rows]: rows with equal hashes count as equal (decision 0045).
 
     Each NaN counts as the same, -0.0 is not 0.0, and the entries of a map have no order.
     """
@@ -173,7 +173,7 @@ def _mixed(words: Hashes) -> Hashes:
 
 
 def _key(number: int, place: int | _Ints) -> Hashes:
-    """Return the key of a place; those of places far apart are derived."""
+    """Return the key of a place; keys of places far apart are derived."""
     at = np.asarray(place, np.int64)
     keys: Hashes = _KEYS[number][at & ((1 << _KEY_BITS) - 1)]
     far = (at >> _KEY_BITS).view(np.uint64)
@@ -185,7 +185,7 @@ def _keys(width: int, place: int) -> Hashes:
 
 
 def _places(lengths: _Ints) -> _Ints:
-    """Return 0, 1, ... for each run of these lengths."""
+    """Return the numbers 0, 1, ... of the items of each run of ``lengths``."""
     starts = np.cumsum(lengths) - lengths
     return np.arange(int(lengths.sum())) - np.repeat(starts, lengths)
 

@@ -1,4 +1,9 @@
 """References to snapshots: tags, branches and leases.
 
-Core types: ``Tags``, ``Branches``, ``Leases``, ``Lease``.
+Core types:
+
+- ``Tags``: creates, deletes and lists tags
+- ``Branches``: creates, deletes and lists branches
+- ``Lease``: protects a snapshot for as long as it is read
+- ``LeaseTag``: the tag of a lease
 """

@@ -23,7 +23,7 @@ class Branches:
     context: TableContext
 
     def create(self, name: str, *, tag: str | None = None) -> None:
-        """Create a branch with the schemas of this branch, and without rows or with those of ``tag``.
+        """Create a branch with the schemas of this branch, and with the rows of ``tag`` or none.
 
         Raises AlreadyExists, TagNotFound, and InvalidRequest for an invalid name.
         """

@@ -1,6 +1,6 @@
 """Merge clauses: what ``Table.merge`` does with rows that match the source, and with rows that do not.
 
-Each clause may have conditions: ``where`` is on the columns of the table, ``source_where`` on those of the source. Of
+Each clause may have conditions: ``where`` is on columns of the table, ``source_where`` on columns of the source. Of
 the clauses of one list, the first whose conditions are true for a row applies.
 """
 
@@ -67,7 +67,7 @@ class Clauses:
 
     @property
     def changes(self) -> tuple[Update | Delete, ...]:
-        """The clauses that change rows of the table; those of rows without a row of the source come last."""
+        """The clauses that change rows of the table; clauses for rows without a row of the source come last."""
         return self.matched + self.not_matched_by_source
 
     @property

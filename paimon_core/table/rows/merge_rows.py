@@ -15,8 +15,9 @@ import pyarrow as pa
 
 from paimon_core.arrow import gather
 from paimon_core.arrow.byte_budget import BATCH_BYTES, Sizes, ranges, row_sizes
+from paimon_core.datafile.reading.file_request import FileRequest
 from paimon_core.errors import InvalidRequest
-from paimon_core.metadata.abort import abort
+from paimon_core.metadata.abort import aborted_on_error
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
@@ -25,6 +26,7 @@ from paimon_core.plan.index_filter import IndexFilter
 from paimon_core.plan.plan_scan import ScanPlan
 from paimon_core.predicate import Column, Predicate
 from paimon_core.read.live_keys import live_keys
+from paimon_core.read.request import ReadRequest
 from paimon_core.read.split_reader import read_split
 from paimon_core.table.rows.merge_clauses import Clauses, Delete, Update, Values, as_functions, set_of
 from paimon_core.table.rows.merge_source import Flags, MergeSource, Numbers, selected
@@ -45,7 +47,7 @@ _PAIRS = 1 << 22
 
 
 @dataclass(frozen=True)
-class Changes:
+class MergeChanges:
     """The rows that change, in order: their places, their rows of the source (-1: none) and their clauses."""
 
     at: Numbers
@@ -53,16 +55,16 @@ class Changes:
     clause: Numbers
 
     @staticmethod
-    def joined(parts: Sequence[Changes]) -> Changes:
+    def joined(parts: Sequence[MergeChanges]) -> MergeChanges:
         """Return all changes of some parts."""
         none = np.zeros(0, np.int64)
         columns = [[p.at for p in parts], [p.source for p in parts], [p.clause for p in parts]]
-        return Changes(*(np.concatenate([none, *column]) for column in columns))
+        return MergeChanges(*(np.concatenate([none, *column]) for column in columns))
 
-    def of(self, clause: int) -> Changes:
+    def of(self, clause: int) -> MergeChanges:
         """Return the changes of one clause."""
         here = self.clause == clause
-        return Changes(self.at[here], self.source[here], self.clause[here])
+        return MergeChanges(self.at[here], self.source[here], self.clause[here])
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class Merge:
         fields = self.context.schema.select(sorted(self.columns))
         self.changes(pa.schema([f.arrow for f in fields]).empty_table())
 
-    def changes(self, rows: pa.Table) -> Changes:
+    def changes(self, rows: pa.Table) -> MergeChanges:
         """Return which rows of the table change; raises InvalidRequest when several rows of the source change one."""
         numbers = self.source.numbers(rows)
         self._matched[numbers[numbers >= 0]] = True
@@ -102,9 +104,9 @@ class Merge:
         parts = [self._matched_changes(rows, numbers, flags, some) for some in slices]
         if self.clauses.not_matched_by_source:
             parts.append(self._unmatched_changes(numbers, flags))
-        return Changes.joined(parts)
+        return MergeChanges.joined(parts)
 
-    def _matched_changes(self, rows: pa.Table, numbers: Numbers, flags: Sequence[Flags], some: Numbers) -> Changes:
+    def _matched_changes(self, rows: pa.Table, numbers: Numbers, flags: Sequence[Flags], some: Numbers) -> MergeChanges:
         """Return the changes of some of the rows, which have keys of the source."""
         places, source = self.source.pairs(numbers[some])
         at = some[places]
@@ -123,16 +125,16 @@ class Merge:
             )
         once = np.ones(len(at), np.bool_)
         once[again] = False
-        return Changes(at[once], source[once], clause[once])
+        return MergeChanges(at[once], source[once], clause[once])
 
-    def _unmatched_changes(self, numbers: Numbers, flags: Sequence[Flags]) -> Changes:
+    def _unmatched_changes(self, numbers: Numbers, flags: Sequence[Flags]) -> MergeChanges:
         first = len(self.clauses.matched)
         at = np.flatnonzero(numbers < 0)
         clause = np.full(len(at), -1, np.int64)
         for number in reversed(range(first, len(flags))):
             clause[flags[number][at]] = number
         at, clause = at[clause >= 0], clause[clause >= 0]
-        return Changes(at, np.full(len(at), -1, np.int64), clause)
+        return MergeChanges(at, np.full(len(at), -1, np.int64), clause)
 
     def updates(self) -> list[tuple[int, Values]]:
         """Return the numbers of the clauses that update, and the values that they set."""
@@ -234,25 +236,22 @@ def _merged_rows(merge: Merge, buckets: Sequence[ChangedBucket], where: Predicat
     inserts = TableWriter(context) if context.tracks_rows else updates
     with updates, inserts:
 
-        def delete(place: tuple[ChangedBucket, Mapping[str, Changes]]) -> None:
+        def delete(place: tuple[ChangedBucket, Mapping[str, MergeChanges]]) -> None:
             bucket, changed = place
             if changed:
                 messages.append(without(context.tracked(), bucket, {name: c.at for name, c in changed.items()}))
 
-        try:
+        with aborted_on_error(messages, context):
             for bucket, changed in places:
                 _write_updated(merge, bucket, changed, updates)
             merge.write_inserts(inserts)
             run_parallel(delete, places)
             messages += updates.flush()
             messages += inserts.flush() if inserts is not updates else []
-        except BaseException:
-            abort(messages, context)
-            raise
     return messages
 
 
-def _found(merge: Merge, bucket: ChangedBucket, index: IndexFilter | None) -> dict[str, Changes]:
+def _found(merge: Merge, bucket: ChangedBucket, index: IndexFilter | None) -> dict[str, MergeChanges]:
     """Return the changes of each file of a bucket that has any; their places are positions in the file."""
     fields = merge.context.schema.select(sorted(merge.columns))
     found = {}
@@ -261,18 +260,21 @@ def _found(merge: Merge, bucket: ChangedBucket, index: IndexFilter | None) -> di
         if some is not None and not some.any():
             continue
         parts = []
-        for rows in gather(bucket.reader.file(file, fields, rows=some, position=POSITION), BATCH_BYTES):
+        request = FileRequest(rows=some, position=POSITION)
+        for rows in gather(bucket.reader.file(file, fields, request), BATCH_BYTES):
             changes = merge.changes(rows)
             positions = rows[POSITION].to_numpy()[changes.at]
-            parts.append(Changes(positions, changes.source, changes.clause))
-        changes = Changes.joined(parts)
+            parts.append(MergeChanges(positions, changes.source, changes.clause))
+        changes = MergeChanges.joined(parts)
         if len(changes.at):
             order = np.argsort(changes.at, kind="stable")
-            found[file.file_name] = Changes(changes.at[order], changes.source[order], changes.clause[order])
+            found[file.file_name] = MergeChanges(changes.at[order], changes.source[order], changes.clause[order])
     return found
 
 
-def _write_updated(merge: Merge, bucket: ChangedBucket, changed: Mapping[str, Changes], writer: TableWriter) -> None:
+def _write_updated(
+    merge: Merge, bucket: ChangedBucket, changed: Mapping[str, MergeChanges], writer: TableWriter
+) -> None:
     for file in bucket.files:
         for number, values in merge.updates():
             if file.file_name not in changed:
@@ -301,7 +303,7 @@ def _old_rows(
     wanted = np.zeros(file.row_count, np.bool_)
     wanted[positions] = True
     held = {f.name for f in fields}
-    for rows in gather(bucket.reader.file(file, fields, rows=wanted), BATCH_BYTES):
+    for rows in gather(bucket.reader.file(file, fields, FileRequest(rows=wanted)), BATCH_BYTES):
         columns = [rows[f.name] if f.name in held else pa.nulls(len(rows), f.arrow.type) for f in schema.fields]
         yield pa.table(columns, names=schema.names)
 
@@ -314,7 +316,7 @@ def merged_by_key(merge: Merge, plan: ScanPlan, where: Predicate | None) -> list
     context = merge.context
     with TableWriter(context, live_keys=live_keys) as writer:
         for split in plan.splits:
-            for rows in read_split(context, split, context.schema.names, where):
+            for rows in read_split(context, split, ReadRequest(context.schema.names, where)):
                 changes = merge.changes(rows)
                 for number, clause in enumerate(merge.clauses.changes):
                     if isinstance(clause, Delete) and len(at := changes.of(number).at):

@@ -48,7 +48,8 @@ class _KeyColumn:
 class MergeSource:
     """The rows of the source.
 
-    Columns of the table have the table's types, but texts may be dictionaries in columns that decide nothing.
+    Columns of the table have the table's types, but texts may be dictionaries in columns that no condition and no
+    comparison uses.
     """
 
     rows: pa.Table
@@ -211,7 +212,7 @@ def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _paired(number: pa.ChunkedArray, code: pa.ChunkedArray, values: int) -> pa.ChunkedArray:
-    """Return one number for each pair; no pair overflows, because both counts are at most that of the source's rows."""
+    """Return one number for each pair; no number overflows, because both counts are at most the rows of the source."""
     wide = pa.int64()
     return pc.add(pc.multiply(number.cast(wide), pa.scalar(values, wide)), code.cast(wide))
 

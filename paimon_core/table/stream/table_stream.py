@@ -35,6 +35,7 @@ from paimon_core.plan.stream_plan import (
 )
 from paimon_core.predicate import Predicate
 from paimon_core.read.changelog_reader import changes_schema, read_changed_file
+from paimon_core.read.request import ReadRequest
 from paimon_core.read.split_reader import read_split
 from paimon_core.schema import ROW_KINDS
 from paimon_core.table.changes.difference import as_changes, difference_of_place
@@ -80,7 +81,7 @@ class Batch:
         return changes_schema(self.context.schema, self.columns)
 
     def to_batches(self) -> pa.RecordBatchReader:
-        """Return the rows; those of one key in the order of their changes. Rows of a full batch are inserts.
+        """Return the rows; the rows of one key are in the order of their changes. Rows of a full batch are inserts.
 
         Raises SnapshotNotFound when the snapshot expires before its rows are read, CorruptTable.
         """
@@ -124,7 +125,7 @@ def _content(
     context: TableContext, split: Split, columns: Sequence[str], where: Predicate | None
 ) -> Iterator[pa.RecordBatch]:
     schema = changes_schema(context.schema, columns)
-    for table in read_split(reading_context(context), split, columns, where):
+    for table in read_split(reading_context(context), split, ReadRequest(columns, where)):
         kinds = pa.chunked_array([pa.repeat(pa.scalar(ROW_KINDS[0]), len(table))])
         yield from pa.Table.from_arrays([kinds, *table.columns], schema=schema).to_batches()
 
@@ -284,7 +285,7 @@ def is_delayed(context: TableContext, position: Position, snapshot: Snapshot) ->
 
 @dataclass(frozen=True)
 class Until:
-    """Where a stream ends: with the first snapshot beyond any of these bounds, which is not read."""
+    """Where a stream ends: before the first snapshot beyond one of the bounds."""
 
     snapshot: int | None = None
     """The last snapshot id that is read."""

@@ -42,7 +42,7 @@ def _attributes(objects: Sequence[Any], path: str) -> list[Any]:
 
 
 def arrow_table(fields: Sequence[DataField], makers: Makers) -> pa.Table:
-    """Return the table of these fields; computes no other column."""
+    """Return the table of ``fields``; computes no other column."""
     arrays = [_array(makers[f.name](), f.arrow.type) for f in fields]
     return pa.Table.from_arrays(arrays, schema=pa.schema([f.arrow for f in fields]))
 

@@ -70,7 +70,7 @@ def file_makers(source: Source) -> Makers:
 
 
 def file_paths(context: TableContext, entries: Iterable[ManifestEntry]) -> list[str]:
-    """Return the path of each file; that of a file outside of the table as it is recorded."""
+    """Return the path of each file; a path outside of the table is returned as it is recorded."""
     directories: dict[tuple[bytes, int], str] = {}
     paths = []
     for e in entries:

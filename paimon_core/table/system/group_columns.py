@@ -49,7 +49,7 @@ class _Groups:
         self.partitions = [partition for partition, _ in self.keys]
 
     def count(self, among: npt.NDArray[np.bool_] | None = None) -> pa.Array:
-        """Return the number of entries of each group, or of those ``among`` them."""
+        """Return the number of entries of each group; ``among`` marks the entries that count."""
         return pa.array(np.bincount(self.of if among is None else self.of[among], minlength=len(self.keys)))
 
     def total(self, values: _Numbers) -> pa.Array:

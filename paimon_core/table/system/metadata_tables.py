@@ -25,7 +25,7 @@ class MetadataTable:
     partitioned: bool = False
     """Whether each row belongs to a partition, whose typed values are then the last column."""
     of_snapshot: bool = True
-    """Whether the rows are those of one snapshot, rather than what the table has now."""
+    """Whether the rows describe one snapshot, rather than what the table has now."""
 
     def fields(self, context: TableContext) -> tuple[DataField, ...]:
         """Return all columns."""

@@ -1,8 +1,8 @@
 """Source: one table at one version, from which system tables read the metadata; and the files that a filter leaves.
 
-What belongs to a snapshot (files, manifests, partitions, buckets, indexes, statistics) is that of the pinned snapshot,
-or of the latest one. The other system tables list what the table has now. Every read raises TableNotFound when the
-table was dropped or re-created, and reads a newer snapshot when the latest one expires meanwhile.
+What belongs to a snapshot (files, manifests, partitions, buckets, indexes, statistics) is read from the pinned
+snapshot, or from the latest one. The other system tables list what the table has now. Every read raises TableNotFound
+when the table was dropped or re-created, and reads a newer snapshot when the latest one expires meanwhile.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class SystemScan:
     fields: tuple[DataField, ...]
     """The columns of the result."""
     rows: Rows
-    """Rows with at least these columns and those of the filter."""
+    """Rows with at least the requested columns and the columns of the filter."""
     where: BoundPredicate | None = None
     limit: int | None = None
 

@@ -31,7 +31,7 @@ def check_name(kind: str, table: str) -> str:
 
 
 def is_of_snapshot(kind: str) -> bool:
-    """Whether the rows of the system table are those of one snapshot."""
+    """Whether the rows of the system table describe one snapshot."""
     return kind in ROW_TABLES or METADATA_TABLES[kind].of_snapshot
 
 

@@ -1,4 +1,4 @@
-"""Texts of stored values in Java's two forms: those of a cast to STRING, and those of ``toString``.
+"""Texts of stored values in Java's two forms: of a cast to STRING, and of ``toString``.
 
 Whole columns are converted. Keys and statistics come from manifests that any writer may have written: a row that does
 not decode raises CorruptTable.

@@ -136,7 +136,7 @@ class Expiry:
             self._checked_context().consumers.reset(name, next_snapshot)
 
     def mark_done(self, *partitions: Mapping[str, Any]) -> tuple[str, ...]:
-        """Write a file that marks each of these partitions as complete (format 16.8); return the files' paths.
+        """Write into each partition a file that marks it as complete (format 16.8); return the files' paths.
 
         A partition is given by its columns and values. Raises InvalidRequest, NotFound for a partition without files,
         SchemaMismatch, and UnsupportedFeature for another action than ``partition.mark-done-action = success-file``.

@@ -104,7 +104,7 @@ class Maintenance(expiry.Expiry):
         return quarantine.plan_purge(self._checked_context(), as_millis("older_than", older_than), now)
 
     def plan_missing_removal(self) -> Plan:
-        """Plan to delete the entries of live files that are missing; the rows of those files are lost."""
+        """Plan to delete the entries of live files that are missing; the rows of the missing files are lost."""
         return missing_files.plan_missing_removal(self._checked_context())
 
     def plan_repair(self) -> Plan:

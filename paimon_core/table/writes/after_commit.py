@@ -31,7 +31,7 @@ succeeded before, so each step must be repeatable."""
 
 
 def failed_callbacks(table: _T, callbacks: Sequence[Callable[[_T, Snapshot], object]], snapshot: Snapshot) -> Failed:
-    """Run all callbacks of a handle, and return the errors of those that failed."""
+    """Run all callbacks of a handle, and return the errors of the failed ones."""
     failed: Failed = []
     for callback in callbacks:
         try:
@@ -43,7 +43,7 @@ def failed_callbacks(table: _T, callbacks: Sequence[Callable[[_T, Snapshot], obj
 
 
 def raise_first(name: str, failed: Failed) -> None:
-    """Raise AfterCommitFailed for the first error of a callback; ``name`` is that of the table."""
+    """Raise AfterCommitFailed for the first error of a callback; ``name`` is the name of the table."""
     for snapshot, error in failed:
         raise AfterCommitFailed(
             f"table {name}: snapshot {snapshot.id} of user {snapshot.commit_user} is committed, but a "

@@ -1,16 +1,24 @@
 """Checks of tables: the evaluation of the checks that a table's declaration names; only SQL needs Spark.
 
 Other packages import from here.
+
+Core types and functions:
+
+- ``CheckContext``: what a check may use: the load, the history, the time
+- ``LoadRecord``: the figures of one load, from its snapshot
+- ``Rows``: the rows that are checked
+- ``run_check``: runs one check
+- ``audit_and_publish``: checks a prepared commit before it is published
 """
 
+from paimon_lake.check_result import CheckResult, Severity
 from paimon_lake.checks.context import CheckContext, LoadRecord, load_records
 from paimon_lake.checks.problems import problems
 from paimon_lake.checks.run import run_check, run_checks
-from paimon_lake.finding import Finding, Severity
 
 __all__ = [
     "CheckContext",
-    "Finding",
+    "CheckResult",
     "LoadRecord",
     "Severity",
     "load_records",

@@ -129,8 +129,8 @@ def volume(check: VolumeCheck, context: CheckContext) -> Result:
     """Compare the rows that the last load wrote with the mean of the loads before it.
 
     A load of partitions is compared by its rows for each partition, and only with loads of partitions; a load of the
-    whole table with those of the whole table. Passes with fewer than three such loads (or than ``loads``), and when
-    these wrote no row.
+    whole table only with loads of the whole table. Passes with fewer than three such loads (or than ``loads``), and
+    when the earlier loads wrote no row.
     """
     if not context.history:
         return 0, "no load is recorded in the snapshots of the table"

@@ -2,7 +2,7 @@
 
 All but unique read only the rows that violate the rule: the rule's opposite is the filter of the scan, so that files
 whose statistics exclude a violation are not read, and memory is bounded by one batch and the examples. ``unique`` keeps
-the checked columns in memory: those of one partition when they contain the partition columns, otherwise of all rows.
+the checked columns in memory: of one partition when they contain the partition columns, otherwise of all rows.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from paimon_lake.protocol import PipelineError
 Result = tuple[int, str]
 """The number of problems and the sentence."""
 _DISTINCT = 10_000
-"""The number of different wrong values that are counted; the counts of those shown are exact."""
+"""The number of different wrong values that are counted; the counts of the shown values are exact."""
 _COUNT = "count_all"
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows that are checked: those of one snapshot, or of the partitions of a load."""
+    """The rows that are checked: all rows of one snapshot, or the partitions of a load."""
 
     table: TableView
     key: tuple[str, ...]
@@ -53,7 +53,7 @@ class Rows:
 
     @property
     def place(self) -> str:
-        """A text that says which rows are checked, when these are not all."""
+        """A text that says which rows are checked; "" for all rows."""
         return " in the loaded partitions" if self.where is not None else ""
 
     def field(self, column: str) -> DataField:
@@ -168,7 +168,7 @@ def unique(check: UniqueCheck, rows: Rows) -> Result:
 
 
 def counted(rows: pa.Table, names: Sequence[str]) -> pa.Table:
-    """Return the different values of these columns, in the order of their first rows, with their counts."""
+    """Return the distinct values of the columns ``names`` with their counts, in the order of their first rows."""
     return rows.group_by(list(names), use_threads=False).aggregate([([], _COUNT)])
 
 
@@ -202,7 +202,7 @@ def _no_counts(kind: pa.DataType) -> pa.Table:
 
 
 def _add_counts(known: pa.Table, values: pa.Array) -> pa.Table:
-    """Add how often each value occurs; when enough different values are known, only these are counted."""
+    """Add how often each value occurs; when enough different values are known, only known values are counted."""
     if known.num_rows >= _DISTINCT:
         values = values.filter(pc.is_in(values, known["value"].combine_chunks()))
     new = counted(pa.table({"value": values}), ["value"])
@@ -212,5 +212,5 @@ def _add_counts(known: pa.Table, values: pa.Array) -> pa.Table:
 
 
 def _most_frequent(counts: pa.Table) -> pa.Table:
-    """Return the rows with the greatest counts; those with equal counts keep their order."""
+    """Return the rows with the greatest counts; rows with equal counts keep their order."""
     return counts.take(pc.sort_indices(counts, sort_keys=[(_COUNT, "descending")])[:EXAMPLES])

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from paimon_core.errors import PaimonError, StorageError
+from paimon_core.errors import PaimonError, StorageError, for_table
 from paimon_core.metadata.read_again import read_again
 from paimon_core.query.scan_options import ALL_ROWS
 from paimon_core.table.view import TableView
+from paimon_lake.check_result import CheckResult
 from paimon_lake.checks.context import CheckContext
 from paimon_lake.checks.load_checks import freshness, row_count, volume
 from paimon_lake.checks.row_checks import Result, Rows, accepted_values, not_null, range_, unique
@@ -27,7 +28,6 @@ from paimon_lake.declarations.checks import (
     SqlCheck,
     UniqueCheck,
 )
-from paimon_lake.finding import Finding
 from paimon_lake.protocol import PipelineError
 
 if TYPE_CHECKING:
@@ -38,14 +38,14 @@ _REASON = 400
 
 def run_check(
     check: Check, spec: TableSpec, table: TableView, *, context: CheckContext, spark: Spark | None = None
-) -> Finding:
+) -> CheckResult:
     """Evaluate one check; a check that cannot be evaluated fails, with the reason in its sentence.
 
     ``table`` is read at one snapshot: the one it is pinned to (also the draft of a prepared commit), otherwise the
     latest. Commits during the check do not matter; when the latest snapshot expires meanwhile, a newer one is read.
 
-    ``context.where`` restricts not_null, accepted_values and range, and unique if its columns contain those of the
-    filter. The other types, and unique otherwise, are about the whole table.
+    ``context.where`` restricts not_null, accepted_values and range, and unique if its columns contain the columns of
+    the filter. The other types, and unique otherwise, are about the whole table.
     """
     return _checked((check,), spec, table, context, spark)[0]
 
@@ -58,11 +58,11 @@ def run_checks(
     context: CheckContext,
     spark: Spark | None = None,
     raises: bool = False,
-) -> list[Finding]:
+) -> list[CheckResult]:
     """Evaluate some checks, see ``run_check``; all of them read the same snapshot, unless it expires meanwhile.
 
-    ``raises``: raise StorageError instead of a failed check: what the storage could not tell is no answer about the
-    rows, and a load may be tried again.
+    ``raises``: raise StorageError instead of a failed check: a failure of the storage says nothing about the rows, and
+    a load may be tried again.
     """
     return _checked(tuple(checks), spec, table, context, spark, raises=raises)
 
@@ -75,7 +75,7 @@ def _checked(
     spark: Spark | None,
     *,
     raises: bool = False,
-) -> list[Finding]:
+) -> list[CheckResult]:
     rows: Rows | None = None
 
     def evaluate(check: Check) -> Result:
@@ -88,7 +88,7 @@ def _checked(
         rows = None
         return table.pinned is None
 
-    findings = []
+    results = []
     for check in checks:
         try:
             wrong, sentence = read_again(partial(evaluate, check), may_retry=at_a_newer_snapshot)
@@ -96,8 +96,10 @@ def _checked(
             if isinstance(error, StorageError) and raises:
                 raise
             wrong, sentence = 1, f"cannot be evaluated: {_reason(error)}"
-        findings.append(Finding(check.label, spec.name, wrong, sentence, check.severity))
-    return findings
+            if not isinstance(check, SqlCheck):  # a query may read other tables too
+                sentence = for_table(sentence, spec.name)
+        results.append(CheckResult(check.label, spec.name, wrong, sentence, check.severity))
+    return results
 
 
 def _rows(spec: TableSpec, table: TableView, context: CheckContext) -> Rows:

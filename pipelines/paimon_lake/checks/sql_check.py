@@ -1,4 +1,4 @@
-"""SQL checks: a query that must return no row, run by Spark, whose dialect is that of the lake."""
+"""SQL checks: a query in the dialect of Spark that must return no row."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def texts(column: pa.ChunkedArray) -> list[str]:
 
 
 def keys_of(rows: pa.Table, columns: Sequence[str]) -> list[str]:
-    """Return the values of these columns, one text a row: ``17``, or ``(UA, 2013-01-01)`` for several columns."""
+    """Return the values of ``columns``, one text a row: ``17``, or ``(UA, 2013-01-01)`` for several columns."""
     parts = [texts(rows[name]) for name in columns]
     if len(parts) == 1:
         return parts[0]

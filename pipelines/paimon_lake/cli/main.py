@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from paimon_core.errors import InvalidRequest, NotFound, PaimonError
 from paimon_lake.cli.lake_commands import SETTINGS_ONLY, add_lake_commands, lines_of, write_new
 from paimon_lake.declarations import Settings, SettingsError, load_settings
-from paimon_lake.overview import existing, lake_text, nothing_declared, views
+from paimon_lake.overview import existing, lake_text, nothing_declared, overviews
 from paimon_lake.protocol import AuditFailed, PipelineError, StepResult
 from paimon_lake.session import Spark, spark_reason, start_session
 from paimon_lake.steps.audit import audit
@@ -159,7 +159,7 @@ def _compact(spark: Spark, settings: Settings, asked: argparse.Namespace) -> lis
 def _show(settings: Settings) -> int:
     if not settings.tables:
         raise PipelineError(nothing_declared(settings))
-    found = views(settings)
+    found = overviews(settings)
     if not found:
         raise PipelineError(f"there is no table in {settings.warehouse} yet: `apply` creates those that are declared")
     print(lake_text(found))
@@ -172,7 +172,7 @@ def _audit(settings: Settings, asked: argparse.Namespace) -> int:
     if not settings.tables:
         raise PipelineError(nothing_declared(settings))
     names = [settings.table(asked.table).name] if asked.table else existing(settings)
-    findings = [finding for name in names for finding in audit(settings, name)]
-    for finding in findings:
-        print(f"{'ok   ' if finding.passed else 'WRONG'} {finding.table} {finding.audit}: {finding.sentence}")
-    return 0 if all(f.passed for f in findings) else 1
+    results = [result for name in names for result in audit(settings, name)]
+    for result in results:
+        print(f"{'ok   ' if result.passed else 'WRONG'} {result.table} {result.audit}: {result.sentence}")
+    return 0 if all(result.passed for result in results) else 1

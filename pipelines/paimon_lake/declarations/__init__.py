@@ -1,6 +1,14 @@
 """The declarations of a lake: a folder with settings of each environment and one YAML file per table.
 
 ``load_settings`` reads such a folder into frozen pydantic models. Other packages import from here.
+
+Core types:
+
+- ``Settings``: all declarations of a lake in one environment
+- ``TableSpec``: the declaration of one table
+- ``FilesSource``: a source of files; the other sources are in the same module, ``sources``
+- ``Partitions``: how loads are divided
+- ``SettingsError``: an error in a declaration, with file and line
 """
 
 from paimon_lake.declarations.errors import SettingsError

@@ -53,7 +53,7 @@ def _names(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
         if refused in tables:
             yield name, ("rejects", "table"), f"the table of rejected rows, {refused}, is declared as a table"
         if (other := rejects.setdefault(refused.casefold(), name)) != name:
-            yield name, ("rejects", "table"), f"the rejected rows go to {refused}, as those of {other} do"
+            yield name, ("rejects", "table"), f"the rejected rows go to {refused}, like the rejected rows of {other}"
 
 
 def _inputs(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
@@ -111,7 +111,7 @@ def _of_table(settings: Settings, spec: TableSpec) -> Iterator[tuple[tuple[str, 
     for name in inputs_of(spec):
         given = settings.tables[name].partitions if name in settings.tables else None
         if given is not None and spec.partitions is not None and (why := mismatch(given, spec.partitions)):
-            yield ("partitions",), f"the partitions do not fit those of the input {name}: {why}"
+            yield ("partitions",), f"the partitions do not fit the partitions of the input {name}: {why}"
 
 
 def _functions(source: Source | None) -> Iterator[tuple[str, str, tuple[str, ...]]]:
@@ -122,17 +122,17 @@ def _functions(source: Source | None) -> Iterator[tuple[str, str, tuple[str, ...
         yield "fetch", source.fetch, ("step",)
 
 
-def mismatch(given: Partitions, wanted: Partitions) -> str:
-    """Return why the partitions of a table cannot be made from those of an input; nothing when they can."""
-    if given.by_time and wanted.by_time:
-        if wanted.by not in _FINER.get(given.by, {given.by}):
-            return f"a {wanted.by} is not made of whole {given.by}s"
-        if given.timezone != wanted.timezone:
-            return f"their time zones are {wanted.timezone} and {given.timezone}"
+def mismatch(of_input: Partitions, wanted: Partitions) -> str:
+    """Return why the partitions of a table cannot be made from the partitions of an input; "" when they can."""
+    if of_input.by_time and wanted.by_time:
+        if wanted.by not in _FINER.get(of_input.by, {of_input.by}):
+            return f"a {wanted.by} is not made of whole {of_input.by}s"
+        if of_input.timezone != wanted.timezone:
+            return f"their time zones are {wanted.timezone} and {of_input.timezone}"
         return ""
-    if given.by != wanted.by:
-        return f"they are {wanted.by} and {given.by}"
-    missing = [value for value in wanted.values if value not in given.values]
+    if of_input.by != wanted.by:
+        return f"they are {wanted.by} and {of_input.by}"
+    missing = [value for value in wanted.values if value not in of_input.values]
     return f"the input has no partition {missing[0]!r:.40}" if missing else ""
 
 

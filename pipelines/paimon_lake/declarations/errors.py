@@ -59,7 +59,7 @@ def sentence(
 
     ``written`` are the values as the file has them, before variables are replaced: a message never repeats the value of
     a variable. ``spot`` gives the file and line of a key; line 0: none. Unknown keys come first, because a misspelt key
-    explains others that are missing; then the order is that of the file.
+    explains others that are missing; the other errors follow in the order of the file.
     """
     found = [_Found.of(one, model, written) for one in error.errors(include_url=False)]
     # Entries that are wrong do not count for pydantic: a list of them is "too short" as well.

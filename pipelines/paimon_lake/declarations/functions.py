@@ -35,8 +35,8 @@ def function_of(text: str, folder: Path, parameters: tuple[str, ...] = ("spark",
     function = getattr(module, name, None)
     if not callable(function):
         public = [one for one, value in vars(module).items() if inspect.isfunction(value)]
-        said = f"{file} has no function {name}" if function is None else f"{name} in {file} is not a function"
-        raise SettingsError(f"{said}{nearest(name, public)}")
+        problem = f"{file} has no function {name}" if function is None else f"{name} in {file} is not a function"
+        raise SettingsError(f"{problem}{nearest(name, public)}")
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

@@ -10,7 +10,7 @@ from paimon_lake.declarations.table import TableSpec
 
 
 def in_order(tables: Mapping[str, TableSpec]) -> list[list[str]]:
-    """Return the names in groups: each table is in the first group after those of its inputs; groups are sorted.
+    """Return the names in groups: each table is in the first group after the groups of its inputs; groups are sorted.
 
     The tables must not form a cycle, which reading the declarations refuses.
     """

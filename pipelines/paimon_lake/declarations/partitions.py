@@ -15,13 +15,13 @@ KEY_FORMATS = {"hour": "%Y-%m-%d-%H:%M", "day": "%Y-%m-%d", "week": "%Y-%m-%d", 
 """How the keys of partitions by time are written; a week is named by its first day, a Sunday."""
 BY_TIME = tuple(KEY_FORMATS)
 _LAST_YEAR = 2037
-"""The last year that is looked at for changes of clocks."""
+"""The last year in which changes of clocks are searched."""
 
 
 class Partitions(Model):
     """The partitions of a table's loads.
 
-    The keys are those of Dagster: ``2024-01-31-05:00`` for an hour, ``2024-01-31`` for a day and for the week that
+    The keys have Dagster's form: ``2024-01-31-05:00`` for an hour, ``2024-01-31`` for a day and for the week that
     begins on it, ``2024-01`` for a month.
     """
 
@@ -34,7 +34,7 @@ class Partitions(Model):
     timezone: TimeZone = "UTC"
     """The time zone in which days and hours begin; for hours, one whose clocks never change."""
     end_offset: int = 0
-    """How many partitions after the last complete one exist; 1 adds the current one."""
+    """Number of incomplete or future partitions that exist too; 1 adds the current one."""
     values: Names = ()
     """The keys of static partitions."""
     column: str = ""

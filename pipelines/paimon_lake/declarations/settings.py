@@ -102,9 +102,10 @@ class Settings(EnvironmentSettings):
         return is_url or kind_of(self.catalog) == REST
 
     def storage_for(self, path: str) -> Mapping[str, str]:
-        """Return the options of the object store for a path: those of the warehouse when it is on the same kind.
+        """Return the options of the object store for a path: the warehouse's options when both use the same kind of
+        store.
 
-        With ``rest``, where the warehouse is a name, they are those of every object store.
+        With ``rest``, where the warehouse is a name, the options apply to every object store.
         """
         scheme = path.partition("://")[0] if "://" in path else ""
         is_same = scheme == self.warehouse.partition("://")[0] or kind_of(self.catalog) == REST

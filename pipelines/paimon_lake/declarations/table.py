@@ -46,7 +46,7 @@ class TableSpec(Model):
 
     not_in_file: ClassVar[frozenset[str]] = frozenset(("name",))
     name: str
-    """The name, ``<database>.<table>``: that of the file."""
+    """The name, ``<database>.<table>``: the name of the file."""
     comment: str = ""
     """What the table contains."""
     columns: Annotated[
@@ -131,9 +131,9 @@ class TableSpec(Model):
     def write_mode(self) -> Mode:
         """The declared mode, or the one that follows from the table.
 
-        A column of kinds gives ``changes``. A query over whole inputs replaces all rows, one over partitions replaces
-        these. Otherwise a table with a primary key is upserted, and one without is appended to, or replaced by the
-        result of a database that has no watermark.
+        A column of kinds gives ``changes``. A query over whole inputs replaces all rows; a query over partitions
+        replaces the partitions. Otherwise a table with a primary key is upserted, and one without is appended to, or
+        replaced by the result of a database that has no watermark.
         """
         if self.mode is not None:
             return self.mode
@@ -207,7 +207,9 @@ class TableSpec(Model):
         if mode == "overwrite-partitions" and not self.partition_by:
             raise Mistake("overwrite-partitions needs partition_by", *key)
         if mode == "changes" and self.kinds is None:
-            raise Mistake("changes needs kinds, with the column that has the kind of each row", *key)
+            raise Mistake(
+                "changes needs kinds: name the column that says whether a row inserts, updates or deletes", *key
+            )
         if not isinstance(self.source, (SqlSource, PythonSource)):
             for column in self.order_by if self.columns else ():
                 if column not in self.columns:
@@ -224,20 +226,20 @@ class TableSpec(Model):
 
     def _check_what_is_replaced(self) -> None:
         """Refuse declarations whose loads would replace rows that they do not read again."""
-        mode, said = self.write_mode, self.partitions
+        mode, partitions = self.write_mode, self.partitions
         replaces = mode in ("overwrite", "overwrite-partitions")
         if isinstance(self.source, SqlSource) and self.source.read == "changes":
-            if said is not None:
+            if partitions is not None:
                 raise Mistake("changes are not divided by partitions: remove partitions", "source", "read")
             if replaces:
                 raise Mistake(f"changes with mode {mode} would replace all rows by the changed ones", "source", "read")
         whole = isinstance(self.source, SqlSource) and self.source.read == "whole"
-        if mode == "overwrite" and said is not None and not whole:
+        if mode == "overwrite" and partitions is not None and not whole:
             raise Mistake(
                 "a load of some partitions would replace all rows: set partition_by, or another mode",
                 "partitions",
             )
-        if mode == "overwrite-partitions" and said is not None and said.column not in self.partition_by:
+        if mode == "overwrite-partitions" and partitions is not None and partitions.column not in self.partition_by:
             raise Mistake(
                 "overwrite-partitions needs partitions.column, and partition_by with this column",
                 "partitions",

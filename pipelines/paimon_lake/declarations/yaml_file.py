@@ -172,7 +172,7 @@ class _Reader:
         return values
 
     def _pairs(self, node: yaml.MappingNode, key: Key, depth: int) -> dict[str, tuple[yaml.Node, yaml.Node]]:
-        """Return the keys of a mapping; its own have priority over those that ``<<`` merges, which come first."""
+        """Return the keys of a mapping; its own keys override keys that ``<<`` merges, which come first."""
         if depth > MAX_DEPTH:
             raise self._error(node, f"mappings are merged more than {MAX_DEPTH} levels deep")
         own: dict[str, tuple[yaml.Node, yaml.Node]] = {}
@@ -238,5 +238,5 @@ class _Reader:
         tag = node.tag.replace(_TAG, "!!")
         return self._error(node, f"the tag {tag[:80]} is not allowed: only plain values are read")
 
-    def _error(self, node: yaml.Node, said: str) -> SettingsError:
-        return SettingsError(f"{shown(self.path)}:{node.start_mark.line + 1}: {said}")
+    def _error(self, node: yaml.Node, message: str) -> SettingsError:
+        return SettingsError(f"{shown(self.path)}:{node.start_mark.line + 1}: {message}")

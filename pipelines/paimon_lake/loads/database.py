@@ -16,10 +16,9 @@ from dataclasses import dataclass, replace
 
 from paimon_lake.declarations.sources import DatabaseSource
 from paimon_lake.loads.ledger.load_snapshot import KEY, WATERMARK
-from paimon_lake.loads.replacement import replacement
 from paimon_lake.loads.row_shape import RowShape, shape_of
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad
-from paimon_lake.loads.write_tasks import ReadPart, Written, write_parts
+from paimon_lake.loads.write_tasks import ReadPart, WriteResult, write_parts
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.database import Connection, Database, open_database
 from paimon_lake.sources.database_rows import DatabaseRows, found_column, postgresql_type, rows_of_database
@@ -76,7 +75,7 @@ class DatabaseLoads:
         with database.connected() as connection:
             read = self._read(step, database, connection)
             if not source.watermark:
-                everything = replacement(step, None)
+                everything = step.replacement(None)
                 return PlannedLoad(lambda: self._write(step, read), entries, {}, everything, rejects_of=[database.name])
             column = found_column(database.name, connection.schema().names, source.watermark)
             low = self._loaded(step, column, database)
@@ -90,7 +89,7 @@ class DatabaseLoads:
         told["watermark"] = high.value
         entries[WATERMARK] = json.dumps({**high.to_json(), **self._origin(database)})
         again = [database.name] if step.reload else ()
-        return PlannedLoad(lambda: self._write(step, read), entries, told, replacement(step, None), rejects_of=again)
+        return PlannedLoad(lambda: self._write(step, read), entries, told, step.replacement(None), rejects_of=again)
 
     def _read(self, step: LoadStep, database: Database, connection: Connection) -> _Read:
         shape, found = shape_of(step.spec, self._source, step.table), connection.schema()
@@ -133,7 +132,7 @@ class DatabaseLoads:
             )
         return mark
 
-    def _write(self, step: LoadStep, read: _Read) -> Written:
+    def _write(self, step: LoadStep, read: _Read) -> WriteResult:
         session = step.spark()
         with contextlib.ExitStack() as opened:
             conditions, snapshot = [""], None
@@ -218,7 +217,7 @@ def _check_kind(low: Mark | None, kind: str, where: str) -> None:
 
 
 def _parts(connection: Connection, read: _Read, parts: int) -> list[str]:
-    """Return the condition of each part; the range of the split column is that of the rows of this load."""
+    """Return the condition of each part; the range of the split column covers the rows of this load."""
     database, column = read.database, quoted(read.split)
     if not database.is_postgresql:
         strange = f"typeof({column}) NOT IN ('integer', 'null')"
@@ -236,7 +235,7 @@ def _naming(step: LoadStep) -> Iterator[None]:
     try:
         yield
     except PipelineError as error:
-        said = str(error)
+        message = str(error)
     else:
         return
-    raise PipelineError(said if said.startswith(f"{step.spec.name}:") else f"{step.spec.name}: {said}")
+    raise PipelineError(message if message.startswith(f"{step.spec.name}:") else f"{step.spec.name}: {message}")

@@ -18,6 +18,7 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table.table import Table
 from paimon_core.table.view import TableView
 from paimon_core.write.staging import is_staged
+from paimon_lake.check_result import CheckResult
 from paimon_lake.checks.context import CheckContext, load_records
 from paimon_lake.checks.prepared_audit import Audit
 from paimon_lake.checks.run import run_checks
@@ -25,7 +26,6 @@ from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.checks import SqlCheck
 from paimon_lake.declarations.sources import DatabaseSource, FilesSource, PythonSource, SqlSource
 from paimon_lake.differences import column_differences
-from paimon_lake.finding import Finding
 from paimon_lake.loads.commit import LoadCommit, NumberTaken, commit_load
 from paimon_lake.loads.database import DatabaseLoads
 from paimon_lake.loads.done import mark_loaded
@@ -54,7 +54,7 @@ from paimon_lake.loads.rejected.rejects import (
     replaced_files,
 )
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad, TableSource
-from paimon_lake.loads.write_tasks import Written
+from paimon_lake.loads.write_tasks import WriteResult
 from paimon_lake.protocol import AuditFailed, PipelineError, StepResult, plain, some
 from paimon_lake.session import Spark
 from paimon_lake.sources.table_names import named_tables
@@ -104,7 +104,7 @@ def load_table(
             return replace(_nothing_loaded(table, plan, started), stale=stale_now(settings, name))
         began = step.ledger.number if began is None else began
         try:
-            snapshot, written, findings = _load(step, plan, properties)
+            snapshot, written, check_results = _load(step, plan, properties)
         except NumberTaken as taken:
             refused = taken.__cause__
             continue
@@ -113,7 +113,7 @@ def load_table(
         _mark(step, again=True)
         told, rows = {**plan.details, **_counts(written)}, written.rows_written
         result = result_of("load", table, before, started, commits=[snapshot.id], details=told, rows_written=rows)
-        result = replace(result, findings=findings, column_lineage=written.lineage)
+        result = replace(result, check_results=check_results, column_lineage=written.lineage)
         return replace(result, skipped=tuple(plan.left_out), stale=plan.stale)
     why = "" if refused is None else f": {refused}"
     raise CommitConflict(f"{name}: {_TRIES} tries lost against other writers of this table: load it again later{why}")
@@ -146,7 +146,7 @@ def _step(
     snapshots = table.inspect.snapshots()
     if any(changes_rejects(load.properties) for load in loads_in(snapshots, spec.name)):
         publish_rejects(table, rejects)
-    ledger = read_ledger(table, accept_gaps=reload and keys is None, found=snapshots)
+    ledger = read_ledger(table, accept_gaps=reload and keys is None, snapshots=snapshots)
     number = 1 + max(ledger.number, newest_number(rejects, spec.name))
     again = reload or (bool(ledger.lost) and spec.write_mode == "overwrite" and keys is None)
     meanwhile = Ledger() if began is None else loads_after(began, table, snapshots)
@@ -155,7 +155,7 @@ def _step(
     return step
 
 
-def _counts(written: Written) -> dict[str, str | int | float]:
+def _counts(written: WriteResult) -> dict[str, str | int | float]:
     counts: dict[str, str | int | float] = {
         "rows_read": written.rows_read,
         "rows_rejected": written.rows_rejected,
@@ -193,10 +193,10 @@ def source_of(spec: TableSpec) -> TableSource:
 
 def _load(
     step: LoadStep, plan: PlannedLoad, properties: Mapping[str, str] | None
-) -> tuple[Snapshot, Written, tuple[Finding, ...]]:
+) -> tuple[Snapshot, WriteResult, tuple[CheckResult, ...]]:
     spec = step.spec
     written = plan.write()
-    said = {
+    commit_properties = {
         STEP: f"load {spec.name}",
         ROWS_READ: str(written.rows_read),
         ROWS_WRITTEN: str(written.rows_written),
@@ -210,11 +210,13 @@ def _load(
         **entry(written.rejects, replaced_files(step.rejects, plan), step.rejects),
         **plain(properties),
     }
-    findings: list[Finding] = []
-    audit = _audit(step, plan.inputs, findings)
+    check_results: list[CheckResult] = []
+    audit = _audit(step, plan.inputs, check_results)
     try:
         check_share(step.table, spec, written)
-        snapshot = commit_load(step.table, written.messages, LoadCommit(step.number, said, plan.replace, audit))
+        snapshot = commit_load(
+            step.table, written.messages, LoadCommit(step.number, commit_properties, plan.replace, audit)
+        )
     except (AuditFailed, CommitConflict, NumberTaken, InvalidRequest) as error:
         abort(written.rejects, step.rejects.context)
         if isinstance(error, CommitConflict) and "committed" not in error.facts:
@@ -225,9 +227,9 @@ def _load(
             rule = "a load replaces the partitions of its files or of its run, and all of its rows must belong to them"
             raise PipelineError(f"{spec.name}: {error}; {rule}") from None
         if isinstance(error, AuditFailed):
-            error.findings = tuple(findings)
+            error.check_results = tuple(check_results)
         raise
-    return snapshot, written, tuple(findings)
+    return snapshot, written, tuple(check_results)
 
 
 def _partitions(step: LoadStep) -> dict[str, str]:
@@ -236,8 +238,9 @@ def _partitions(step: LoadStep) -> dict[str, str]:
     return {PARTITIONS: json.dumps(step.partitions), PARTITION_COUNT: str(len(step.partitions))}
 
 
-def _audit(step: LoadStep, inputs: Mapping[str, Table], findings: list[Finding]) -> Audit | None:
-    """Return the checks that must pass before the load is published, which add to ``findings``; None without such.
+def _audit(step: LoadStep, inputs: Mapping[str, TableView], check_results: list[CheckResult]) -> Audit | None:
+    """Return the checks that must pass before the load is published, which add to ``check_results``; None without such
+    checks.
 
     They see the inputs as the load has read them, so that a concurrent load of an input does not fail them.
     """
@@ -251,8 +254,8 @@ def _audit(step: LoadStep, inputs: Mapping[str, Table], findings: list[Finding])
         others = {name: inputs.get(name) or open_table(step.settings, name) for name in _named_in_checks(step)}
         context = CheckContext(where=where, now=datetime.now(UTC), history=load_records(table), tables=others)
         blocking = [check for check in step.spec.checks if check.block]
-        findings[:] = run_checks(blocking, step.spec, table, context=context, spark=step.spark, raises=True)
-        return [f"{f.audit}: {f.sentence}" for f in findings if not f.passed and f.severity == "error"]
+        check_results[:] = run_checks(blocking, step.spec, table, context=context, spark=step.spark, raises=True)
+        return [f"{f.audit}: {f.sentence}" for f in check_results if not f.passed and f.severity == "error"]
 
     return audit
 

@@ -8,12 +8,14 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from paimon_core.table.table import Table
+from paimon_core.table.view import TableView
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.sources import SqlSource
 from paimon_lake.loads.ledger.ledger import Ledger
+from paimon_lake.loads.partition_keys import rows_of
 from paimon_lake.loads.rejected.reject_rows import Stamp
 from paimon_lake.loads.replacement import Replace
-from paimon_lake.loads.write_tasks import Written
+from paimon_lake.loads.write_tasks import WriteResult
 from paimon_lake.session import Spark
 
 
@@ -47,7 +49,7 @@ class LoadStep:
 
     @property
     def replaces(self) -> bool:
-        """Whether the rows of the load replace others: by the mode, or by ``replaces_on_reload``."""
+        """Whether the rows of the load replace existing rows: by the mode, or by ``replaces_on_reload``."""
         mode = self.spec.write_mode
         return mode in ("overwrite", "overwrite-partitions") or (self.reload and self.replaces_on_reload)
 
@@ -63,17 +65,31 @@ class LoadStep:
         reads_changes = isinstance(self.spec.source, SqlSource) and self.spec.source.read == "changes"
         return bool(self.ledger.lost) and (reads_changes or self.table.options["merge-engine"] != "deduplicate")
 
+    def replacement(self, keys: Sequence[str] | None) -> Replace | None:
+        """Return what the rows of a load of the partitions ``keys`` replace: everything, the partitions, or nothing.
+
+        Without keys, a load of all partitions replaces everything. A table without declared partitions replaces the
+        partitions that occur in the rows.
+        """
+        if not self.replaces:
+            return None
+        if self.spec.write_mode != "overwrite-partitions" or (not keys and self.spec.partitions is not None):
+            return Replace(everything=True)
+        if not keys or self.spec.partitions is None:
+            return Replace()
+        return Replace(where=rows_of(self.spec, self.table, keys, self.spec.partitions))
+
 
 @dataclass(frozen=True)
 class PlannedLoad:
     """What one load will do; nothing is read before ``write`` is called."""
 
-    write: Callable[[], Written]
+    write: Callable[[], WriteResult]
     entries: Mapping[str, str] = field(default_factory=dict)
     """The properties of the snapshot that the ledger reads."""
     details: Mapping[str, str | int | float] = field(default_factory=dict)
     replace: Replace | None = None
-    inputs: Mapping[str, Table] = field(default_factory=dict)
+    inputs: Mapping[str, TableView] = field(default_factory=dict)
     """The inputs at the snapshots that are read, by name; checks that block the load see them so too."""
     rejects_of: Container[str] = ()
     """What the load reads, as the column ``file`` of rejects names it: older rejects of it are replaced."""

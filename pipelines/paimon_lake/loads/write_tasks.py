@@ -1,6 +1,6 @@
 """Write tasks: read rows in Spark tasks and write them to a table and to its table of rejects.
 
-Task n reads part n of the source and writes in lane n: of rows with the same key, that of the later part wins. Only
+Task n reads part n of the source and writes in lane n: of rows with the same key, the row of the later part wins. Only
 small values pass through Spark: the parts, and in return commit messages and counts. A task that is retried writes new
 files; only the messages that Spark returns are committed.
 
@@ -42,7 +42,7 @@ EXAMPLES = 3
 
 
 @dataclass(frozen=True)
-class Written:
+class WriteResult:
     """What the tasks of a load wrote, not committed yet; the counts are rows.
 
     Rows are counted as read where the source delivers them, and as written when the writer has received them: in a
@@ -81,7 +81,7 @@ def row_count(messages: Sequence[CommitMessage]) -> int:
 
 
 @dataclass(frozen=True)
-class _Answer:
+class _TaskResult:
     """What one task returns; ``error`` is a sentence for the user, and then the task has written nothing."""
 
     rows: bytes = b""
@@ -104,9 +104,9 @@ class _Answer:
         return data
 
     @staticmethod
-    def from_bytes(data: bytes) -> _Answer:
+    def from_bytes(data: bytes) -> _TaskResult:
         """Return the answer that ``to_bytes`` encoded."""
-        return _Answer(**pa.ipc.open_stream(data).read_all().to_pylist()[0])
+        return _TaskResult(**pa.ipc.open_stream(data).read_all().to_pylist()[0])
 
 
 def write_parts(
@@ -119,7 +119,7 @@ def write_parts(
     *,
     kinds: str | None,
     overwrites: bool,
-) -> Written:
+) -> WriteResult:
     """Read and write all parts, one task each; the rows become visible when the returned messages are committed.
 
     Raises PipelineError when ``read`` raises one in a task; what the other tasks wrote is deleted then.
@@ -142,7 +142,7 @@ def write_frame(
     *,
     kinds: str | None,
     overwrites: bool,
-) -> Written:
+) -> WriteResult:
     """Write the rows of a DataFrame, each of whose partitions has all rows of its buckets, as ``write_parts`` does."""
     write = _Writing.of(table, rejects, stamp, kinds, overwrites)
 
@@ -181,14 +181,14 @@ class _Writing:
             writer_name() if is_staged(context) else None,
         )
 
-    def __call__(self, lane: int, found: Iterator[Parsed]) -> _Answer:
+    def __call__(self, lane: int, found: Iterator[Parsed]) -> _TaskResult:
         """Write all rows in a lane."""
         try:
             return self._answer(lane, found)
         except (PipelineError, SchemaMismatch) as error:  # a value, because Spark would repeat the task and wrap it
-            return _Answer(error=str(error))
+            return _TaskResult(error=str(error))
 
-    def _answer(self, lane: int, found: Iterator[Parsed]) -> _Answer:
+    def _answer(self, lane: int, found: Iterator[Parsed]) -> _TaskResult:
         with (
             self._writer(lane) as writer,
             TableWriter(self.reject_target.open()) as reject_writer,
@@ -210,7 +210,7 @@ class _Writing:
             written = writer.finish() if isinstance(writer, StagingWriter) else Staged(tuple(writer.flush()))
             rejects = [m.to_bytes() for m in reject_writer.flush()]
             rows_written = writer.rows_received if self.is_keyed else row_count(written.messages)
-            return _Answer(written.to_bytes(), rejects, rows_read, rows_written, examples, list(ignored), reports)
+            return _TaskResult(written.to_bytes(), rejects, rows_read, rows_written, examples, list(ignored), reports)
 
     def _writer(self, lane: int) -> TableWriter:
         context = self.target.open()
@@ -220,8 +220,8 @@ class _Writing:
 
 
 def _placed(
-    found: tuple[Written, list[Staged]], spark: SparkSession, table: Table, rejects: Table, overwrites: bool
-) -> Written:
+    found: tuple[WriteResult, list[Staged]], spark: SparkSession, table: Table, rejects: Table, overwrites: bool
+) -> WriteResult:
     """Return what was written, after staged rows were written to their buckets."""
     written, staged = found
     if not is_staged(table.context):
@@ -234,11 +234,11 @@ def _placed(
     return replace(written, messages=tuple(messages))
 
 
-def _collected(encoded: Sequence[bytes], table: Table, rejects: Table) -> tuple[Written, list[Staged]]:
-    """Return the answers of all tasks as one; raises the PipelineError of a task, and deletes what the others wrote."""
-    answers = [_Answer.from_bytes(answer) for answer in encoded]
+def _collected(encoded: Sequence[bytes], table: Table, rejects: Table) -> tuple[WriteResult, list[Staged]]:
+    """Return the results of all tasks as one; raise the PipelineError of a task after deleting the files of all."""
+    answers = [_TaskResult.from_bytes(answer) for answer in encoded]
     found = [Staged.from_bytes(answer.rows) for answer in answers if answer.error is None]
-    written = Written(
+    written = WriteResult(
         tuple(message for one in found for message in one.messages),
         tuple(CommitMessage.from_bytes(m) for answer in answers for m in answer.rejects),
         sum(answer.rows_read for answer in answers),

@@ -126,7 +126,7 @@ class Connection:
         return str(self.rows("SELECT pg_export_snapshot()")[0][0])
 
     def schema(self) -> pa.Schema:
-        """Return the columns of the table or query; the types are those of the database only for PostgreSQL."""
+        """Return the columns of the table or query; only for PostgreSQL, the types are exactly the database's types."""
         with self._reader(f"SELECT * FROM {self.database.relation} AS source LIMIT 0") as reader:
             return reader.schema
 

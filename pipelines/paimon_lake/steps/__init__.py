@@ -1,1 +1,12 @@
-"""Steps: what maintains the tables of a lake: apply, audit, compact, tag, expire, sweep, check and roll back."""
+"""Steps: what maintains the tables of a lake: apply, audit, compact, tag, expire, sweep, check and roll back.
+
+Core functions:
+
+- ``apply``: creates and alters the declared tables
+- ``audit``: runs the audits of a table
+- ``compact``: compacts a table
+- ``expire``: expires snapshots and partitions
+- ``sweep``: removes orphans and purges quarantines
+- ``fsck``: checks a table and fails on errors
+- ``rollback``: rolls a table back
+"""

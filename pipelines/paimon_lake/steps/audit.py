@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 
-from paimon_core.errors import CorruptTable, StorageError
+from paimon_core.errors import REPAIR, CorruptTable, StorageError, advised, for_table
 from paimon_core.metadata.latest_snapshot import latest_entries
-from paimon_lake.checks import CheckContext, Finding, load_records, run_check, run_checks
+from paimon_lake.checks import CheckContext, CheckResult, load_records, run_check, run_checks
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.agreement import inputs_of
 from paimon_lake.declarations.checks import RowCountCheck, UniqueCheck
@@ -20,7 +20,7 @@ from paimon_lake.steps.row_account import account_of
 from paimon_lake.tables import open_table
 
 
-def audit_keys(settings: Settings, name: str) -> Finding:
+def audit_keys(settings: Settings, name: str) -> CheckResult:
     """Count the rows that repeat the key of another, as the check ``unique`` does.
 
     Where the key contains the partition columns, the keys of one partition at a time are in memory, otherwise all keys.
@@ -31,7 +31,7 @@ def audit_keys(settings: Settings, name: str) -> Finding:
     return dataclasses.replace(found, audit="keys")
 
 
-def audit_files(settings: Settings, name: str) -> Finding:
+def audit_files(settings: Settings, name: str) -> CheckResult:
     """Check that every data file of the latest snapshot exists with the size that the snapshot records."""
     context = open_table(settings, name).context
     entries = latest_entries(context)
@@ -40,27 +40,27 @@ def audit_files(settings: Settings, name: str) -> Finding:
     sizes = {i.path: i.size for directory in directories for i in context.storage.list(directory)}
     wrong = [file.file_name for path, file in files.items() if sizes.get(path) != file.file_size]
     size = sum(file.file_size for file in files.values())
-    missing = f"; missing or of another size: {', '.join(wrong[:3])}" if wrong else ""
-    return Finding("files", name, len(wrong), f"{len(files)} files, {size:,} bytes{missing}")
+    missing = f"; missing or of another size: {', '.join(wrong[:3])}; {for_table(REPAIR, name)}" if wrong else ""
+    return CheckResult("files", name, len(wrong), f"{len(files)} files, {size:,} bytes{missing}")
 
 
-def audit_fsck(settings: Settings, name: str) -> Finding:
+def audit_fsck(settings: Settings, name: str) -> CheckResult:
     """Check the invariants of the table and of its table of rejects, as far as that needs no reading of rows."""
     report = open_table(settings, name).maintenance.check()
-    errors = [finding.sentence() for finding in report.errors]
+    errors = [for_table(finding.sentence(), name) for finding in report.errors]
     if (with_them := with_rejects(settings, name)) is not None:
         rejects = settings.table(name).rejects_table
         found_in = open_table(with_them, rejects).maintenance.check().errors
-        errors += [f"{rejects}: {finding.sentence()}" for finding in found_in]
+        errors += [f"{rejects}: {for_table(finding.sentence(), rejects)}" for finding in found_in]
     found = "; ".join(errors[:3]) or "no error"
-    return Finding("fsck", name, len(errors), f"{sum(map(bool, report.checked.values()))} invariants: {found}")
+    return CheckResult("fsck", name, len(errors), f"{sum(map(bool, report.checked.values()))} invariants: {found}")
 
 
-def audit_loads(settings: Settings, name: str) -> Finding:
+def audit_loads(settings: Settings, name: str) -> CheckResult:
     """Check for every recorded load of a declared table that it wrote or rejected each row that it read.
 
-    And that the table still has these rows: the account of rows tells what was compared, and what could not be. Rejects
-    that were lost are told.
+    Also check that the table still has these rows. The account of rows says what was compared and what could not be,
+    and reports lost rejects.
     """
     table = open_table(settings, name)
     context = CheckContext(datetime.now(UTC), history=load_records(table))
@@ -73,14 +73,14 @@ def audit_loads(settings: Settings, name: str) -> Finding:
     return dataclasses.replace(found, audit="rows", wrong=found.wrong + len(account.problems), sentence=sentence)
 
 
-def audit_stale(settings: Settings, name: str) -> Finding:
+def audit_stale(settings: Settings, name: str) -> CheckResult:
     """Check that no input changed after the partitions of the table were loaded from it."""
     try:
         stale = stale_now(settings, name)
     except PipelineError as error:  # a damaged entry of a load
-        return Finding("stale", name, 1, f"is not known: {error}", severity="warn")
-    said = f"{stale_text(stale)}; load them again" if stale else "no input changed since the loads"
-    return Finding("stale", name, len(stale), said, severity="warn")
+        return CheckResult("stale", name, 1, f"is not known: {error}", severity="warn")
+    sentence = f"{stale_text(stale)}; load them again" if stale else "no input changed since the loads"
+    return CheckResult("stale", name, len(stale), sentence, severity="warn")
 
 
 def audits_of(spec: TableSpec) -> tuple[str, ...]:
@@ -89,10 +89,10 @@ def audits_of(spec: TableSpec) -> tuple[str, ...]:
     return (*rows, *keys, "files", "fsck", *(["stale"] if inputs_of(spec) else []))
 
 
-def audit(settings: Settings, name: str, kinds: Collection[str] | None = None) -> list[Finding]:
-    """Run audits of a table, or all of them; an audit that cannot read a file is a finding too."""
+def audit(settings: Settings, name: str, kinds: Collection[str] | None = None) -> list[CheckResult]:
+    """Run audits of a table, or all of them; an audit that cannot read a file is a failed result too."""
     spec = settings.table(name)
-    audits: dict[str, Callable[[], Finding]] = {
+    audits: dict[str, Callable[[], CheckResult]] = {
         "rows": lambda: audit_loads(settings, name),
         "keys": lambda: audit_keys(settings, name),
         "files": lambda: audit_files(settings, name),
@@ -104,5 +104,5 @@ def audit(settings: Settings, name: str, kinds: Collection[str] | None = None) -
         try:
             found.append(audits[kind]())
         except (CorruptTable, StorageError) as error:
-            found.append(Finding(kind, name, 1, f"cannot be read: {error}"))
+            found.append(CheckResult(kind, name, 1, f"cannot be read: {advised(error, name)}"))
     return found

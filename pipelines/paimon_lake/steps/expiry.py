@@ -71,20 +71,20 @@ def expire(
 
 
 def _plans(table: Table, settings: Settings, keep_loads_of: str) -> Iterable[tuple[str, Callable[[], Plan]]]:
-    keep, care, options = settings.table(table.name).retention, table.maintenance, table.options
+    keep, maintenance, options = settings.table(table.name).retention, table.maintenance, table.options
     if options["partition.expiration-time"] is not None:
-        yield "partitions", care.plan_partition_expiry
+        yield "partitions", maintenance.plan_partition_expiry
     if options["consumer.expiration-time"] is not None:
-        yield "consumers", care.plan_consumer_expiry
+        yield "consumers", maintenance.plan_consumer_expiry
     older_than = datetime.timedelta(hours=keep.keep_hours)
     yield (
         "snapshots",
-        lambda: care.plan_snapshot_expiry(
+        lambda: maintenance.plan_snapshot_expiry(
             keep_last=max(keep.keep_snapshots, _since_load(table, keep_loads_of)), older_than=older_than
         ),
     )
     if table.context.changelogs.ids():
-        yield "changelogs", care.plan_changelog_expiry
+        yield "changelogs", maintenance.plan_changelog_expiry
 
 
 def _plan_and_apply(create: Callable[[], Plan], apply: Callable[[Plan], Any], dry_run: bool) -> tuple[Plan, Any]:

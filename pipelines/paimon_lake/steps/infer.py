@@ -56,7 +56,7 @@ def infer(settings: Settings, name: str) -> dict[str, str]:
 
 
 def _common_type(one: str, other: str) -> str:
-    """Return the type of a column that has two types in two files, where an empty text is that of a column of nulls.
+    """Return the type of a column that has two types in two files, where an empty text stands for a column of nulls.
 
     Numbers become DOUBLE, dates and timestamps the longer timestamp, other types STRING.
     """

@@ -25,20 +25,20 @@ def sweep(spark: Spark, settings: Settings, name: str, *, dry_run: bool = False)
     started = time.monotonic()
     table = open_table(settings, name)
     before = state_of(table)
-    keep, care = settings.table(name).retention, table.maintenance
+    keep, maintenance = settings.table(name).retention, table.maintenance
     older_than = datetime.timedelta(hours=keep.orphans_older_than_hours)
     by_spark = before.files >= keep.spark_from_files
     plan = (
         plan_orphan_removal_spark(spark(), table, older_than=older_than)
         if by_spark
-        else care.plan_orphan_removal(older_than=older_than)
+        else maintenance.plan_orphan_removal(older_than=older_than)
     )
 
     def apply(plan: Plan) -> Any:
-        return apply_spark(spark(), table, plan) if by_spark else care.apply(plan)
+        return apply_spark(spark(), table, plan) if by_spark else maintenance.apply(plan)
 
     report = OrphanReport(table.name) if dry_run or plan.is_empty else apply(plan)
-    purge = care.plan_quarantine_purge(older_than=datetime.timedelta(days=keep.keep_quarantine_days))
+    purge = maintenance.plan_quarantine_purge(older_than=datetime.timedelta(days=keep.keep_quarantine_days))
     purged = () if dry_run or purge.is_empty else apply(purge)
     details: dict[str, str | int | float] = {
         "plan": f"{plan.sentence()}; {purge.sentence()}",

@@ -14,15 +14,16 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import col
+from paimon_core.query.planned_rows import PlannedRows
 from paimon_core.query.scan import Scan
 from paimon_core.table.table import Table
+from paimon_lake.check_result import CheckResult
 from paimon_lake.checks import row_checks
 from paimon_lake.checks.context import CheckContext
 from paimon_lake.checks.row_checks import counted
 from paimon_lake.checks.run import run_check, run_checks
 from paimon_lake.declarations import TableSpec
 from paimon_lake.declarations.checks import Check
-from paimon_lake.finding import Finding
 from tests.support.project import ROOT
 
 SOURCE = {"type": "files", "path": "orders/*.csv"}
@@ -164,9 +165,11 @@ def test_unique_reads_one_partition_at_a_time(warehouse: str, monkeypatch: pytes
 def test_files_without_a_violation_are_not_read(warehouse: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table = create(warehouse, orders(amount=[1, 2]))
     read = []
-    original = Scan._batches
+    original = PlannedRows.batches
     monkeypatch.setattr(
-        Scan, "_batches", lambda self, **how: (read.append(len(self.splits())), original(self, **how))[1]
+        PlannedRows,
+        "batches",
+        lambda self, scan, batching: (read.append(len(scan.plan.splits)), original(self, scan, batching))[1],
     )
     assert found(table, {"type": "range", "column": "amount", "min": 0, "max": 9})[0] == 0
     assert found(table, {"type": "not_null", "columns": ["amount"]})[0] == 0
@@ -192,7 +195,7 @@ def test_a_prepared_commit_is_checked_before_it_is_published(warehouse: str) -> 
         {"type": "unique", "severity": "warn"},
     )
     assert run_checks(blocking(spec), spec, prepared.table, context=NOW) == [
-        Finding("not_null_amount", "ods.orders", 1, "1 of 2 rows has an amount that is null; keys: 1")
+        CheckResult("not_null_amount", "ods.orders", 1, "1 of 2 rows has an amount that is null; keys: 1")
     ]
     assert run_checks(blocking(spec), spec, table, context=NOW)[0].passed
     assert [(f.audit, f.severity) for f in run_checks(blocking(spec, False), spec, prepared.table, context=NOW)] == [

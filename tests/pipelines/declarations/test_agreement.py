@@ -66,7 +66,7 @@ BAD = "source: {type: files, path: x.csv}\nrejects: {table: "
          "as one; 1 more"),
         ({"Shop.day": ""}, "shop.orders.yaml: the database shop differs from Shop only by case"),
         ({"shop.day": BAD + "shop.bad}", "shop.week": BAD + "shop.bad}"}, "shop.week.yaml:4: the rejected "
-         "rows go to shop.bad, as those of shop.day do"),
+         "rows go to shop.bad, like the rejected rows of shop.day"),
         ({"shop.day": BAD + "shop.orders}"}, "shop.day.yaml:4: the table of rejected rows, shop.orders, is declared "
          "as a table"),
         ({"shop.orders__rejects": ""}, "shop.orders.yaml: the table of rejected rows, shop.orders__rejects, is declared as a "
@@ -110,7 +110,7 @@ def test_a_long_chain_of_inputs_and_two_cycles(lake: Path) -> None:
 def test_partitions_of_an_input(lake: Path, given: str, wanted: str, more: str, why: str | None) -> None:
     declare(lake, "shop.orders", f"partitions: {{{given}}}")
     declare(lake, "shop.day", sql("shop.orders", more), f"partitions: {{{wanted}}}")
-    said = f"tables/shop.day.yaml:4: the partitions do not fit those of the input shop.orders: {why}"
+    said = f"tables/shop.day.yaml:4: the partitions do not fit the partitions of the input shop.orders: {why}"
     assert found(lake) == ([] if why is None else [said])
 
 

@@ -52,15 +52,30 @@ def test_the_environment_comes_from_a_variable(monkeypatch: pytest.MonkeyPatch) 
     assert load_settings().spark.master == "spark://elsewhere:7077"
 
 
-def test_a_configured_warehouse_counts_from_the_project_and_a_given_one_from_here(
+def test_a_configured_warehouse_counts_from_the_declarations_and_a_given_one_from_here(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PAIMON_LAKE", raising=False)
     assert load_settings("local", configs=CONFIGS).warehouse == str(ROOT / "lake")
-    assert load_settings("local", warehouse="lake").warehouse == str(tmp_path / "lake")
+    assert load_settings("local", warehouse="lake", configs=CONFIGS).warehouse == str(tmp_path / "lake")
     monkeypatch.setenv("PAIMON_LAKE", "/elsewhere")
-    assert load_settings("local").warehouse == "/elsewhere"
+    assert load_settings("local", configs=CONFIGS).warehouse == "/elsewhere"
+
+
+def test_the_folder_is_configs_of_the_working_directory_or_this_directory_itself(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, configs: Path
+) -> None:
+    monkeypatch.delenv("PAIMON_LAKE_CONFIGS", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert load_settings("local").folder == configs
+    monkeypatch.chdir(configs)
+    assert load_settings("local").folder == configs
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    monkeypatch.chdir(empty)
+    with pytest.raises(SettingsError, match="empty/configs is not a directory: name the folder of the lake with"):
+        load_settings("local")
 
 
 @pytest.mark.parametrize(

@@ -313,7 +313,7 @@ MISTAKES = [
     (
         "primary_key: id",
         "primary_key: id\nmode: changes",
-        ":7: mode: changes needs kinds, with the column that has the kind of each row",
+        ":7: mode: changes needs kinds: name the column that says whether a row inserts, updates or deletes",
     ),
     (
         "primary_key: id",

@@ -13,7 +13,7 @@ import pytest
 
 from paimon_core import col
 from paimon_core.maintain.repair.loss import LOSS
-from paimon_lake.finding import Finding
+from paimon_lake.check_result import CheckResult
 from paimon_lake.loads import load as loading
 from paimon_lake.loads.ledger.ledger import carry_on, read_ledger
 from paimon_lake.loads.ledger.load_snapshot import FILES
@@ -72,7 +72,7 @@ def expired(lake: SmallLake) -> None:
     lake.table(NAME).expire_snapshots(keep_last=1, keep_max=1, older_than=timedelta(0))
 
 
-def rows_audit(lake: SmallLake) -> Finding:
+def rows_audit(lake: SmallLake) -> CheckResult:
     (found,) = audit(lake.settings, NAME, ["rows"])
     return found
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from paimon_core.errors import NotFound, PaimonError
 from paimon_core.table.table import Table
-from paimon_lake.finding import Finding
+from paimon_lake.check_result import CheckResult
 from paimon_lake.loads.load import load_table
 from paimon_lake.protocol import PipelineError, StepResult
 from paimon_lake.session import start_session
@@ -181,7 +181,7 @@ class Judge:
                 problems.append(f"{name}__rejects has {found_rejects} rows, and the files have {count} such rows")
         return problems
 
-    def _is_known(self, finding: Finding) -> bool:
+    def _is_known(self, finding: CheckResult) -> bool:
         return finding.audit == "fsck" and finding.table in self._lost_files and "which is missing" in finding.sentence
 
     def _rows(self, name: str) -> Rows:

@@ -1,7 +1,7 @@
 import pyarrow as pa
 import pytest
 
-from paimon_core.lsm.changelog import Comparison
+from paimon_core.lsm.changelog import RowComparison
 from paimon_core.lsm.engines.deduplicate import Deduplicate
 from paimon_core.lsm.engines.first_row import FirstRow
 from paimon_core.lsm.key_groups import group, key_codes
@@ -24,11 +24,11 @@ def plain(table):
 
 
 def full(*values, compared=None):
-    return Comparison(Deduplicate(), COLUMNS, compared).by_last_level(*arranged(*values), 5)
+    return RowComparison(Deduplicate(), COLUMNS, compared).by_last_level(*arranged(*values), 5)
 
 
 def lookup(*values, compared=None, changelog=True):
-    return Comparison(Deduplicate(), COLUMNS, compared).by_state(*arranged(*values), changelog=changelog)
+    return RowComparison(Deduplicate(), COLUMNS, compared).by_state(*arranged(*values), changelog=changelog)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_rows_that_stay_the_same_may_give_no_pair():
 
 
 def test_keys_that_an_engine_drops_give_no_rows():
-    step = Comparison(Deduplicate(ignore_delete=True), COLUMNS)
+    step = RowComparison(Deduplicate(ignore_delete=True), COLUMNS)
     merged = step.by_state(
         *arranged((1, 0, DELETE, "a", 0), (1, 1, DELETE, "b", 0), (2, 2, INSERT, "c", 0)), changelog=True
     )
@@ -119,10 +119,10 @@ def test_the_first_row_of_a_new_key_is_its_changelog_row():
         (3, 7, INSERT, "second", 0),
     )
     known = pa.array([False, True, False]).to_numpy(zero_copy_only=False)
-    merged = Comparison(FirstRow(), COLUMNS).by_first(rows, groups, known, changelog=True)
+    merged = RowComparison(FirstRow(), COLUMNS).by_first(rows, groups, known, changelog=True)
     assert plain(merged.rows) == [(1, 0, INSERT, "old"), (3, 6, AFTER, "new")]
     assert plain(merged.changelog) == [(3, 6, AFTER, "new")]
-    assert Comparison(FirstRow(), COLUMNS).by_first(rows, groups, known, changelog=False).changelog is None
+    assert RowComparison(FirstRow(), COLUMNS).by_first(rows, groups, known, changelog=False).changelog is None
 
 
 def test_no_rows():

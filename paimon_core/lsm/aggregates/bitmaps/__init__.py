@@ -1,1 +1,7 @@
-"""Aggregate functions whose values are sketches or bitmaps, and their forms in bytes (format 9.6)."""
+"""Aggregate functions whose values are sketches or bitmaps, and their forms in bytes (format 9.6).
+
+Core types:
+
+- ``Container``: the positions with the same high 48 bits
+- ``Union``: merges sketches and bitmaps
+"""

@@ -1,7 +1,7 @@
 """collect: joins all arrays into one, optionally without duplicate elements (format 9.7).
 
 A retract removes, for each of its elements, one equal element, the earliest first; an element that is not in the array
-is ignored. Distinct elements are in the order in which they were first seen; Java's order is that of a hash table.
+is ignored. Distinct elements are in the order in which they were first seen; Java uses the order of a hash table.
 """
 
 from __future__ import annotations

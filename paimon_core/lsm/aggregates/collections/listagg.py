@@ -51,7 +51,7 @@ class ListAgg:
         return in_pieces(pc.if_else(pa.array(groups.lengths > 0), joined, nothing), column.type)
 
     def _distinct(self, texts: pa.Array, groups: Groups) -> pa.Array:
-        """Return a list of the remaining parts for each group: all of the first text, new ones of the other texts."""
+        """For each group, return the parts of its first text, then parts of later texts that did not occur before."""
         split = pc.split_pattern(texts, self.delimiter)
         parts = split.flatten()
         text_of = np.repeat(np.arange(len(texts)), np.diff(split.offsets.to_numpy()))

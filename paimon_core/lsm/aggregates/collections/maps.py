@@ -1,6 +1,6 @@
 """merge_map and merge_map_with_keytime: merge the entries of all maps into one map (format 9.7).
 
-Keys are in the order in which they were first put; Java's order is that of a hash table.
+Keys are in the order in which they were first put; Java uses the order of a hash table.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from paimon_core.schema import DataField
 from paimon_core.types import STRING_ROOTS, TypeRoot
 
 _FIRST_OF_THREE_BYTES = (0xEE, 0xEF)
-"""First UTF-8 bytes of the code points from U+E000 to U+FFFF, which UTF-16 orders above those of four bytes."""
+"""First UTF-8 bytes of the code points from U+E000 to U+FFFF, which UTF-16 orders above code points of four bytes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,8 @@ class NestedAppend:
 
 @dataclass(frozen=True, slots=True)
 class NestedUpsert:
-    """Keeps the last row of a key, or the last of those with the greatest ``sequence`` fields, null smallest.
+    """Keeps the last row of a key: the last one with the greatest ``sequence`` fields, if there are any; null is
+    smallest.
 
     New keys are added while there are fewer than ``limit``; a retract removes the keys of its rows.
     """

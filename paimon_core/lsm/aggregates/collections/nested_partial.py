@@ -22,7 +22,7 @@ from paimon_core.schema import DataField
 class NestedPartialUpdate:
     """Keeps the last non-null value of each field of a key; null elements do not count.
 
-    Rows are in the order in which their keys were first seen; Java's order is that of a hash table.
+    Rows are in the order in which their keys were first seen; Java uses the order of a hash table.
     """
 
     key: NestedKey

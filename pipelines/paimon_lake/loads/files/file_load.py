@@ -24,10 +24,9 @@ from paimon_lake.loads.ledger.load_properties import PARTITION_COUNT
 from paimon_lake.loads.ledger.load_snapshot import CARRIED, CONTENTS, FILES, STEP, TOTAL
 from paimon_lake.loads.ledger.loaded_files import MOST_FILES, LoadedFiles, path_digest
 from paimon_lake.loads.ledger.restore import files_again, left_lost
-from paimon_lake.loads.replacement import replacement
 from paimon_lake.loads.row_shape import shape_of
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad
-from paimon_lake.loads.write_tasks import Written, write_parts
+from paimon_lake.loads.write_tasks import WriteResult, write_parts
 from paimon_lake.protocol import PipelineError, some
 from paimon_lake.sources.files.listing import SourceFile
 from paimon_lake.sources.files.reading import read_split
@@ -84,7 +83,7 @@ class FileLoads:
             lambda: self._write(step, plan.files, entries, contents),
             {FILES: entries.to_text(), TOTAL: str(total), **counted},
             plan.details,
-            replacement(step, step.partitions or partitions),
+            step.replacement(step.partitions or partitions),
             rejects_of={file.path for file in plan.files},
             left_out=(
                 *_left_out(step.spec, plan),
@@ -110,7 +109,7 @@ class FileLoads:
 
     def _write(
         self, step: LoadStep, files: Sequence[SourceFile], entries: LoadedFiles, contents: Mapping[str, bytes]
-    ) -> Written:
+    ) -> WriteResult:
         source, session = self._source, step.spark()
         kind = file_kind(source)
         shape = shape_of(step.spec, source, step.table)
@@ -164,7 +163,7 @@ def _record_versions(step: LoadStep, files: LoadedFiles, total: int) -> int | No
 
 
 def _loaded_meanwhile(step: LoadStep, files: Sequence[SourceFile]) -> str:
-    """Return a sentence when other loads have read all of these files since this load began; "" otherwise."""
+    """Return a sentence when other loads have read all ``files`` since this load began; "" otherwise."""
     loaded = step.meanwhile.files
     if not files or any(loaded.state(file.ledger_name, file.version) != "loaded" for file in files):
         return ""
@@ -197,15 +196,15 @@ def _gone(step: LoadStep, listed: Sequence[SourceFile]) -> list[str]:
     if not step.reload or step.partitions is not None:
         return []
     gone = len(step.ledger.files.versions.keys() - {path_digest(file.ledger_name) for file in listed})
-    said = "of earlier loads not in the source any more: the table has no rows of them now"
-    return [f"{many(gone, 'file')} {said}"] if gone else []
+    sentence = "of earlier loads not in the source any more: the table has no rows of them now"
+    return [f"{many(gone, 'file')} {sentence}"] if gone else []
 
 
 def _stays(plan: FilePlan) -> list[str]:
     """Say that rows of older versions of files that are read are not removed: the table does not know their file."""
     changed = [file.path for file in plan.changed if file in set(plan.files)]
-    said = "rows that only their older versions have stay in the table"
-    return [f"{len(changed)} changed loaded ({some(changed)}): {said}"] if changed else []
+    sentence = "rows that only their older versions have stay in the table"
+    return [f"{len(changed)} changed loaded ({some(changed)}): {sentence}"] if changed else []
 
 
 def _parallelism(session: SparkSession) -> int:

@@ -13,33 +13,33 @@ _WORDS = {by: word for word, by in BY.items()}
 
 def path_problems(spec: TableSpec) -> Iterator[str]:
     """Yield what is wrong between the path of a source of files and the partitions; raises PipelineError for a path."""
-    source, said = spec.source, spec.partitions
+    source, partitions = spec.source, spec.partitions
     if not isinstance(source, FilesSource):
         return
     word = parse_pattern(source.path).word
-    wanted = _WORDS.get(said.by, "name") if said is not None else ""
-    if said is None:
+    wanted = _WORDS.get(partitions.by, "name") if partitions is not None else ""
+    if partitions is None:
         if word is not None and "partition" not in source.add.values():
             advice = f"declare them by {BY.get(word, 'dynamic')}, or write *"
             yield f"source.path has the place {{{word}}}, and the table has no partitions: {advice}"
     elif word is None:
-        yield f"source.path {source.path} has no place for the partitions by {said.by}, such as {{{wanted}}}"
-    elif said.by_time and word != wanted:
-        yield f"source.path has the place {{{word}}}, and the partitions are by {said.by}: write {{{wanted}}}"
-    elif not said.by_time and word in DEFAULTS:
-        yield f"source.path has the place {{{word}}}, a time, and the partitions are {said.by}: write {{name}}"
+        yield f"source.path {source.path} has no place for the partitions by {partitions.by}, such as {{{wanted}}}"
+    elif partitions.by_time and word != wanted:
+        yield f"source.path has the place {{{word}}}, and the partitions are by {partitions.by}: write {{{wanted}}}"
+    elif not partitions.by_time and word in DEFAULTS:
+        yield f"source.path has the place {{{word}}}, a time, and the partitions are {partitions.by}: write {{name}}"
     if word is None and source.late == "tell":
         yield "source.late needs a place in source.path: without one, no file is late"
 
 
 def order_notes(spec: TableSpec) -> Iterator[str]:
     """Yield what to know about a table whose rows depend on the order in which its partitions are loaded."""
-    said = spec.partitions
-    if not isinstance(spec.source, FilesSource) or said is None or not said.by_time:
+    partitions = spec.partitions
+    if not isinstance(spec.source, FilesSource) or partitions is None or not partitions.by_time:
         return
     ordered = spec.order_by or "sequence.field" in spec.options or spec.write_mode not in ("upsert", "changes")
-    if not ordered and said.column not in spec.primary_key:
+    if not ordered and partitions.column not in spec.primary_key:
         yield (
-            f"a {said.by} that is loaded after a later one, such as a late file, puts its rows in place of newer rows "
-            "with the same key: give the table a column that source.add fills with the partition, and order_by it"
+            f"a {partitions.by} that is loaded after a later one, such as a late file, puts its rows in place of newer "
+            "rows with the same key: give the table a column that source.add fills with the partition, and order_by it"
         )

@@ -17,7 +17,8 @@ from paimon_lake.sources.files.pattern import parse_pattern
 
 
 def source_files(settings: Settings, source: FilesSource, partitions: Sequence[str] | None) -> list[SourceFile]:
-    """List the files of a source, sorted by path: those of the partitions when the path has a place for them.
+    """List the files of a source, sorted by path: only the files of the partitions when the path has a placeholder for
+    them.
 
     Where ``source.path`` is relative, ledgers name the files by it, so that the folder can be moved.
     """

@@ -1,1 +1,9 @@
-"""Inputs of derived tables: their changes, and the partitions that are stale because of them."""
+"""Inputs of derived tables: their changes, and the partitions that are stale because of them.
+
+Core types and functions:
+
+- ``InputChanges``: how an input changed after a snapshot
+- ``InputLoad``: which snapshots of inputs a load read
+- ``LoadedPartitions``: the newest load of each partition
+- ``stale_now``: the stale partitions of a table
+"""

@@ -1,4 +1,4 @@
-"""Stale partitions: those of a table made from others whose inputs changed after they were loaded.
+"""Stale partitions of a table made from others: their inputs changed after they were loaded.
 
 An input of which a load reads only the rows of its partitions makes the partitions stale in which its rows changed; one
 that is read as a whole makes all of them stale. Where the changes are not known, because the snapshot that a load read
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from paimon_core.errors import CorruptTable, InvalidRequest, SchemaMismatch, SnapshotNotFound, UnsupportedFeature
-from paimon_core.table.table import Table
+from paimon_core.table.view import TableView
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.agreement import inputs_of
 from paimon_lake.declarations.sources import SqlSource
@@ -27,7 +27,7 @@ from paimon_lake.tables import open_lake
 def stale_now(settings: Settings, name: str) -> dict[str, str]:
     """Return the stale partitions of a table with the reason of each; {} for a table that was never loaded.
 
-    The key ``OTHERS`` stands for all other rows of the table. The answer is that of one moment: an input that changes
+    The key ``OTHERS`` stands for all other rows of the table. The answer describes one moment: an input that changes
     during the call may be seen before or after the change.
     """
     spec, catalog = settings.table(name), open_lake(settings)
@@ -43,7 +43,7 @@ def stale_now(settings: Settings, name: str) -> dict[str, str]:
 
 
 def stale_partitions(
-    settings: Settings, spec: TableSpec, loads: Sequence[InputLoad], inputs: Mapping[str, Table]
+    settings: Settings, spec: TableSpec, loads: Sequence[InputLoad], inputs: Mapping[str, TableView]
 ) -> dict[str, str]:
     """Return the stale partitions of a table with these loads, when its inputs are as given, pinned or latest."""
     if not by_partition(spec):
@@ -54,35 +54,35 @@ def stale_partitions(
     for key, number in state.owners.items():
         groups.setdefault(number, []).append(key)
     for name, table in inputs.items():
-        look = _Look(settings.table(name), spec, table, loads, {})
+        one = _InputState(settings.table(name), spec, table, loads, {})
         for number, keys in groups.items():
-            for key, why in look.stale(number, keys).items():
+            for key, why in one.stale(number, keys).items():
                 found.setdefault(key, why)
         if state.whole is not None:
-            for key, why in look.stale(state.whole, None).items():
+            for key, why in one.stale(state.whole, None).items():
                 if key not in state.owners:
                     found.setdefault(key, why)
     return found
 
 
 def by_partition(spec: TableSpec) -> bool:
-    """Whether a load of some partitions reads only the rows of these partitions, of inputs that have partitions."""
+    """Whether a load of some partitions reads only the same partitions of inputs that have partitions."""
     reads_all = isinstance(spec.source, SqlSource) and spec.source.read in ("whole", "changes")
     return spec.partitions is not None and not reads_all
 
 
 @dataclass(frozen=True)
-class _Look:
+class _InputState:
     """One input of a table, and what was found of its changes."""
 
     given: TableSpec
     spec: TableSpec
-    table: Table
+    table: TableView
     loads: Sequence[InputLoad]
     known: dict[int, InputChanges | str]
 
     def stale(self, number: int, keys: Sequence[str] | None) -> dict[str, str]:
-        """Return the stale ones among the partitions of a load; None: those of a load of the whole table."""
+        """Return the stale ones among the partitions ``keys`` of a load; None: a load of the whole table."""
         base = self._base(number)
         changes = self._changes(base)
         if isinstance(changes, str):
@@ -105,8 +105,8 @@ class _Look:
     @property
     def _column(self) -> str:
         """The column of the input that gives the partition of a row; empty when all of its rows are read."""
-        said = self.given.partitions
-        return said.column if said is not None and by_partition(self.spec) else ""
+        partitions = self.given.partitions
+        return partitions.column if partitions is not None and by_partition(self.spec) else ""
 
     def _base(self, number: int) -> int:
         """Return the load since which changes of the partitions of a load count.

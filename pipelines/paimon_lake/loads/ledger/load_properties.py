@@ -4,10 +4,10 @@ Loads write them and checks read them; checks are below loads, so the names are 
 """
 
 PARTITIONS, PARTITION_COUNT = "pipeline.partitions", "pipeline.partition-count"
-"""The keys of the partitions that a load was asked for, as a JSON list, and the number of those that it read."""
+"""The keys of the partitions that a load was asked for, as a JSON list, and the number of partitions that it read."""
 ROWS_READ, ROWS_WRITTEN, ROWS_REJECTED = "pipeline.rows-read", "pipeline.rows-written", "pipeline.rows-rejected"
 ROWS_MERGED = "pipeline.rows-merged"
-"""What these words mean is defined in docs/glossary.md; ``Written`` computes them."""
+"""What these words mean is defined in docs/glossary.md; ``WriteResult`` computes them."""
 
 
 def load_user(table: str) -> str:

@@ -1,8 +1,8 @@
 """Lost: what loads wrote into a table, and removals of missing data files took from it.
 
-The snapshot of such a removal says which snapshots had added the rows. Where these are loads of files, the source files
-of these loads are lost. Where they are not known, because a compaction had merged the rows of many loads or because the
-snapshots have expired, the rows of any load may be lost (``rest``).
+The snapshot of such a removal says which snapshots had added the rows. Where these snapshots are loads of files, the
+source files of the loads are lost. Where they are not known, because a compaction had merged the rows of many loads or
+because the snapshots have expired, the rows of any load may be lost (``rest``).
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Lost:
     loads: tuple[int, ...] = ()
     """The snapshots of the loads that had written them, as far as they are known."""
     files: Digests = frozenset()
-    """The source files of these loads that were not loaded again."""
+    """The source files of the lost loads that were not loaded again."""
     order: tuple[Digests, ...] = ()
-    """The files of each load from the first of these loads on, oldest first: their order decides which row wins."""
+    """The files of each load from the first lost load on, oldest first: their order decides which row wins."""
     rest: bool = False
     """Whether rows of any load may be lost."""
     seen: int = field(default=0, compare=False)
@@ -69,7 +69,7 @@ class Lost:
         )
 
     def with_load(self, files: Collection[bytes], restores: int) -> Lost:
-        """Return what is left of this loss after a load of these files.
+        """Return what is left of this loss after a load of ``files``.
 
         ``restores`` is the newest removal that the load made up for by reading everything again, or 0.
         """

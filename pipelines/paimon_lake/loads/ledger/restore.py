@@ -1,7 +1,7 @@
 """Restore: which loads may run, and what they read, while rows of earlier loads are lost.
 
 A load of the whole table reads the lost source files again where that gives the same rows as before: into a table whose
-rows replace those with the same key, together with all files that were loaded after them, and into replaced partitions.
+rows replace rows with the same key, together with all files that were loaded after them, and into replaced partitions.
 A load of the whole table with ``reload`` makes up for everything. Every other load is refused.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from paimon_core.table.table import Table
+from paimon_core.table.view import TableView
 from paimon_lake.checks.text import many
 from paimon_lake.declarations.sources import FilesSource
 from paimon_lake.loads.files.source_files import source_files
@@ -31,7 +31,7 @@ def check_lost(step: LoadStep) -> None:
     if not lost or makes_up_for_all(step):
         return
     if lost.rest or not isinstance(spec.source, FilesSource):
-        raise _refused(step, "which loads had written all of these rows is not known")
+        raise _refused(step, "it is not known which loads had written the rows")
     if spec.write_mode == "overwrite-partitions":
         return
     if spec.write_mode == "append" or step.table.options["merge-engine"] != "deduplicate":
@@ -40,20 +40,20 @@ def check_lost(step: LoadStep) -> None:
         raise _refused(step, "these files must be loaded again before a load of some partitions", reload=False)
 
 
-def files_again(step: LoadStep, found: Sequence[SourceFile], planned: Sequence[SourceFile]) -> list[SourceFile]:
-    """Return the files to load again because rows are lost; ``planned``: those that the load reads in any case.
+def files_again(step: LoadStep, listed: Sequence[SourceFile], planned: Sequence[SourceFile]) -> list[SourceFile]:
+    """Return the files to load again because rows are lost; ``planned``: files that the load reads in any case.
 
     Raises PipelineError when files are not in the source any more, or when the order of the paths, in which rows win,
-    is not that of the loads.
+    differs from the order of the loads.
     """
     lost, mode = step.ledger.lost, step.spec.write_mode
     if not lost or makes_up_for_all(step):
         return []
     rank = {digest: number for number, files in enumerate(lost.order) for digest in files}
-    files = {path_digest(file.ledger_name): file for file in found}
+    files = {path_digest(file.ledger_name): file for file in listed}
     if mode == "overwrite-partitions":
         if step.partitions is None and (gone := len(lost.files - files.keys())):
-            raise _refused(step, f"{gone} of these files are not in the source any more")
+            raise _refused(step, f"{gone} of the lost files are not in the source any more")
         return [file for digest, file in files.items() if digest in lost.files]
     if gone := len(rank.keys() - files.keys()):
         raise _refused(step, f"{gone} of the files that were loaded since then are not in the source any more")
@@ -80,7 +80,7 @@ def _refused(step: LoadStep, why: str, *, reload: bool = True) -> PipelineError:
 
 def _advice(step: LoadStep) -> str:
     if step.replaces_on_reload:
-        return "which replaces all rows of the table by those of the source"
+        return "which replaces all rows of the table by the rows of the source"
     return "which reads the whole source again"
 
 
@@ -94,15 +94,15 @@ def _named(step: LoadStep) -> str:
     return f" with rows of {many(len(lost.files), 'source file')} ({some(names)})" if names else ""
 
 
-def left_lost(step: LoadStep, found: Sequence[SourceFile]) -> list[str]:
+def left_lost(step: LoadStep, listed: Sequence[SourceFile]) -> list[str]:
     """Return a sentence about lost files that a load which makes up for all does not find in the source."""
-    gone = step.ledger.lost.files - {path_digest(file.ledger_name) for file in found}
+    gone = step.ledger.lost.files - {path_digest(file.ledger_name) for file in listed}
     if not gone or not makes_up_for_all(step):
         return []
     return [f"{many(len(gone), 'file')} with lost rows not in the source any more: these rows stay lost"]
 
 
-def lost_inputs(inputs: Mapping[str, Table]) -> list[str]:
+def lost_inputs(inputs: Mapping[str, TableView]) -> list[str]:
     """Return a sentence about each input from which rows are lost, so that its rows are not complete."""
     found = {name: read_ledger(table, accept_gaps=True).lost for name, table in inputs.items()}
     return [f"its input {name} is not complete, {lost.sentence()}" for name, lost in found.items() if lost]

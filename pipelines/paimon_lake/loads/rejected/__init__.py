@@ -1,1 +1,8 @@
-"""Rejected rows: the tables ``<table>__rejects`` and what they record."""
+"""Rejected rows: the tables ``<table>__rejects`` and what they record.
+
+Core types and functions:
+
+- ``Stamp``: the load that rejects rows
+- ``RejectPartitions``: the names of the partitions of rejected rows
+- ``publish_rejects``: commits the rejects of a load after the load
+"""

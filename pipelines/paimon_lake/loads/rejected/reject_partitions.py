@@ -19,7 +19,7 @@ _MOST_KEYS = 100
 
 
 def labelled(name: str, keys: Sequence[str] | None) -> str:
-    """Return the ``file`` of a reject of these partitions; the name alone for no or too many partitions."""
+    """Return the ``file`` of a reject of the partitions ``keys``; the name alone for no or too many partitions."""
     return f"{name} [{', '.join(keys)}]" if keys and len(keys) <= _MOST_KEYS else name
 
 
@@ -33,7 +33,7 @@ class RejectPartitions:
 
     @staticmethod
     def of(spec: TableSpec, fields: Sequence[DataField], keys: tuple[str, ...] | None) -> RejectPartitions | None:
-        """Return those of a table; None for a table whose declaration has no column of partitions."""
+        """Return the partitions of a load; None for a table whose declaration has no column of partitions."""
         column = spec.partitions.column if spec.partitions is not None else ""
         found = [field for field in fields if field.name == column]
         only = TableSpec.model_construct(name=spec.name, partitions=spec.partitions)  # tasks need nothing else
@@ -52,7 +52,7 @@ class RejectPartitions:
 
 @dataclass(frozen=True)
 class ReadAgain:
-    """The ``file`` of the rejects that a load of these partitions replaces; None: of all partitions."""
+    """The ``file`` of the rejects that a load of partitions replaces; None: of all partitions."""
 
     name: str
     keys: tuple[str, ...] | None

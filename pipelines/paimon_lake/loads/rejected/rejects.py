@@ -7,7 +7,7 @@ snapshot also says which table of rejects has the files: when that was dropped, 
 
 Rejects of older loads are deleted when their file is read again. The snapshot of the load names these files too, and
 ``publish_rejects`` deletes first: a process that dies between the two commits leaves the deletion to be repeated, which
-finds nothing. Between the two, a reader sees neither the old nor the new rejects of these files. Loads are published in
+finds nothing. Between the two, a reader sees neither the old nor the new rejects of the files. Loads are published in
 the order of their numbers, and a deletion concerns only rejects of older loads, so two processes may do it at once.
 """
 
@@ -32,7 +32,7 @@ from paimon_lake.loads.ledger.load_properties import load_user
 from paimon_lake.loads.ledger.load_snapshot import LoadSnapshot, loads_of
 from paimon_lake.loads.ledger.loaded_files import digest
 from paimon_lake.loads.rejected.reject_rows import ADDED, REJECT_ROWS
-from paimon_lake.loads.write_tasks import Written
+from paimon_lake.loads.write_tasks import WriteResult
 from paimon_lake.protocol import AuditFailed, PipelineError
 from paimon_lake.sources.files.rejects import REJECTS
 from paimon_lake.tables import open_lake
@@ -133,7 +133,7 @@ def newest_number(rejects: Table, table: str) -> int:
     return max((load.number for load in loads_of(rejects, table)), default=0)
 
 
-def check_share(table: Table, spec: TableSpec, written: Written) -> None:
+def check_share(table: Table, spec: TableSpec, written: WriteResult) -> None:
     """Raise AuditFailed, and delete the files of the load, when more rows were rejected than the declaration allows."""
     if written.rows_rejected > spec.rejects.max_share * written.rows_read:
         abort(written.messages, table.context)
@@ -154,8 +154,8 @@ def _delete_replaced(table: Table, rejects: Table, load: LoadSnapshot) -> None:
     older = (col("load") < load.number) | col("load").is_null()
     files = [file for file in _files_of(rejects, older) if digest(file, _FILE) in digests] if digests else []
     if files:
-        said = {"pipeline.step": f"rejects of {table.name} that load {load.number} replaces"}
-        rejects.delete(older & col("file").is_in(files), properties=said)
+        properties = {"pipeline.step": f"rejects of {table.name} that load {load.number} replaces"}
+        rejects.delete(older & col("file").is_in(files), properties=properties)
 
 
 def _publish(table: Table, rejects: Table, number: int, text: str) -> None:
@@ -169,7 +169,7 @@ def _publish(table: Table, rejects: Table, number: int, text: str) -> None:
     except InvalidRequest:
         if rejects.filter_committed(user, [number]):
             raise
-        # another process has committed these rejects and those of a later load
+        # another process has committed these rejects and the rejects of a later load
 
 
 def _identity(table: Table) -> str:

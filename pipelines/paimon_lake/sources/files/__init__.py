@@ -1,6 +1,15 @@
 """Files as a source: list files, cut them into splits, and read them as rows of a table and rejects.
 
-The package knows neither Spark nor Dagster: tasks call `read_split`, and all arguments and results can be pickled.
+The package uses neither Spark nor Dagster: tasks call `read_split`, and all arguments and results can be pickled.
+
+Core types:
+
+- ``FileFormat``: the format of files and its options
+- ``SourceFile``: a listed file: path, size, version, partition
+- ``FileSplit``: a range of a file that a task reads
+- ``RowRules``: what a row must fulfil besides the types of its columns
+- ``Parsed``: the rows and rejects of one block
+- ``Reject``: a row that does not fit, with its reason
 """
 
 from paimon_lake.sources.files.columns import RowRules, table_schema

@@ -66,7 +66,7 @@ def accepted_values(field: pa.Field) -> list[str] | None:
 
 
 def exact_type(field: pa.Field) -> DataType:
-    """Return the Paimon type of an Arrow field: that of its metadata, otherwise the one that fits its Arrow type."""
+    """Return the Paimon type of an Arrow field: the one in its metadata, otherwise the one that fits its Arrow type."""
     text = (field.metadata or {}).get(TYPE_KEY)
     return from_arrow(field.type) if text is None else parse_type(text.decode())
 
@@ -84,7 +84,7 @@ def required_columns(schema: pa.Schema, rules: RowRules) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Matched:
-    """Which columns of a file are those of a table."""
+    """Which column of a file belongs to which column of a table."""
 
     positions: tuple[int | None, ...]
     """For each column of the table its position in the file; None for a column that the file does not have."""
@@ -101,7 +101,7 @@ def match_columns(
     ignore_extra: bool,
     allow_missing: bool,
 ) -> Matched:
-    """Return which columns of a file are those of a table.
+    """Return which column of a file belongs to which column of a table.
 
     Names are compared exactly, then without case and surrounding spaces if that is unique. Raises PipelineError for a
     name that occurs twice, for a missing column unless ``allow_missing`` and it may be null, and for columns that the

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from paimon_lake.protocol import PipelineError
-from paimon_lake.sources.files.text.source_time_format import TimeFormat
+from paimon_lake.sources.files.text.source_time_format import SourceTimeFormat
 
 KINDS = ("csv", "json", "jsonl", "parquet", "orc", "avro")
 TEXT_KINDS = frozenset({"csv", "json", "jsonl"})
@@ -75,9 +75,9 @@ class FileFormat:
             raise PipelineError(f"format option skip_lines must be a number of lines, not {self.skip_lines!r}")
         _check_encoding(self.encoding)
         if self.date_format:
-            TimeFormat.parse("date_format", self.date_format)
+            SourceTimeFormat.parse("date_format", self.date_format)
         if self.timestamp_format:
-            TimeFormat.parse("timestamp_format", self.timestamp_format)
+            SourceTimeFormat.parse("timestamp_format", self.timestamp_format)
 
     @property
     def is_splittable(self) -> bool:

@@ -65,7 +65,7 @@ def list_files(pattern: str | PathPattern, storage_options: Mapping[str, str]) -
 def partition_files(
     pattern: str | PathPattern, keys: Iterable[str], storage_options: Mapping[str, str]
 ) -> list[SourceFile]:
-    """Return the files of these partitions, sorted by path, and list only the directories that can contain them.
+    """Return the files of the partitions, sorted by path, and list only the directories that can contain them.
 
     Raises PipelineError as ``list_files``, and for a key that does not have the form of the pattern's places.
     """

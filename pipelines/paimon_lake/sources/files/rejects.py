@@ -52,11 +52,11 @@ class Parsed:
     members: frozenset[tuple[str, ...]] = frozenset()
     """The members of a JSON file's objects that were seen so far; see ``json_members``."""
     report: bytes = b""
-    """What the load is told about a split, after its last block."""
+    """What the load learns about a split, after its last block."""
 
 
 def reject_batch(file: str, found: Iterable[Reject], lines: Sequence[int], raws: Sequence[str]) -> pa.RecordBatch:
-    """Return the rejects of one block; ``lines`` and ``raws`` are those of ``found``, in the same order."""
+    """Return the rejects of one block; ``lines`` and ``raws`` have one item for each of ``found``."""
     found = list(found)
     return pa.RecordBatch.from_pydict(
         {

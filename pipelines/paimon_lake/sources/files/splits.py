@@ -52,7 +52,7 @@ def plan_splits(
 def pack(splits: Sequence[FileSplit], tasks: int) -> list[list[FileSplit]]:
     """Cut the splits, in the order of paths and positions, into at most ``tasks`` consecutive groups of similar size.
 
-    The groups follow each other, because a load gives rows of a later group precedence over those of an earlier one.
+    The groups follow each other, because in a load the rows of a later group win over rows of an earlier group.
     """
     if tasks < 1:
         raise PipelineError(f"the number of tasks must be at least 1, not {tasks}")

@@ -1,1 +1,10 @@
-"""Files of text: CSV and JSON, cut into blocks of whole records and converted column by column."""
+"""Files of text: CSV and JSON, cut into blocks of whole records and converted column by column.
+
+Core types:
+
+- ``Block``: whole lines or records of a file
+- ``Records``: the bytes of records and the lines where they begin
+- ``TextRules``: how texts become values
+- ``JsonReader``: reads records of JSON
+- ``SourceTimeFormat``: a ``date_format`` or ``timestamp_format``
+"""

@@ -1,6 +1,6 @@
 """JSON values: check one JSON object against the columns of a table, in Python.
 
-This finds the reason why an object is rejected. It also reads the objects that Arrow cannot read exactly: those of
+This finds the reason why an object is rejected. It also reads the objects that Arrow cannot read exactly: objects of
 tables with a MAP, and numbers for a DECIMAL with an exponent or more than 38 digits. Other objects are read by Arrow.
 """
 

@@ -45,14 +45,14 @@ _ISO_TIME = r"(?P<H>\d{2}):(?P<M>\d{2})(?::(?P<S>\d{2})(?:\.(?P<f>\d{1,9}0*))?)?
 
 
 @dataclass(frozen=True)
-class TimeFormat:
+class SourceTimeFormat:
     """A form of dates, times or timestamps; ``text`` is how a user wrote it, empty for ISO 8601."""
 
     text: str
     regex: str
 
     @staticmethod
-    def parse(option: str, text: str) -> TimeFormat:
+    def parse(option: str, text: str) -> SourceTimeFormat:
         """Parse a format; raises PipelineError, which names the option, for unknown or missing codes."""
         for short, long in _EXPANDED.items():
             text = text.replace(short, long)
@@ -77,19 +77,19 @@ class TimeFormat:
             raise PipelineError(f"format option {option}: {text!r} must state a year, a month and a day, each once")
         if len(twelve) == 1 or (twelve and "H" in given):
             raise PipelineError(f"format option {option}: {text!r} must state the hour by %H, or by %I with %p")
-        return TimeFormat(text, f"^{''.join(parts)}$")
+        return SourceTimeFormat(text, f"^{''.join(parts)}$")
 
 
-ISO_DATE = TimeFormat("", f"^{_ISO_DATE}$")
-ISO_TIME = TimeFormat("", f"^{_ISO_TIME}$")
+ISO_DATE = SourceTimeFormat("", f"^{_ISO_DATE}$")
+ISO_TIME = SourceTimeFormat("", f"^{_ISO_TIME}$")
 _ISO_HOUR = _ISO_TIME.replace(":(?P<M>", "(?::(?P<M>", 1) + ")?"  # Arrow reads a timestamp that ends with the hour
-ISO_TIMESTAMP = TimeFormat("", f"^{_ISO_DATE}(?:[T ]{_ISO_HOUR}(?P<z>{_SHORT['z']})?)?$")
+ISO_TIMESTAMP = SourceTimeFormat("", f"^{_ISO_DATE}(?:[T ]{_ISO_HOUR}(?P<z>{_SHORT['z']})?)?$")
 
 
 @cache
-def parsed_format(text: str) -> TimeFormat:
+def parsed_format(text: str) -> SourceTimeFormat:
     """Return the format of an option that was checked before."""
-    return TimeFormat.parse("timestamp_format", text)
+    return SourceTimeFormat.parse("timestamp_format", text)
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Times:
     """Digits of the fraction without zeros at its end."""
 
 
-def times_of(texts: pa.Array, form: TimeFormat) -> Times:
+def times_of(texts: pa.Array, form: SourceTimeFormat) -> Times:
     """Read the parts of the texts; texts that are null do not match."""
     found = pc.extract_regex(texts, form.regex)
     names = {field.name for field in found.type}

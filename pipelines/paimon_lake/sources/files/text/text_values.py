@@ -36,7 +36,7 @@ from paimon_lake.sources.files.text.source_time_format import (
     ISO_DATE,
     ISO_TIME,
     ISO_TIMESTAMP,
-    TimeFormat,
+    SourceTimeFormat,
     parsed_format,
     times_of,
 )
@@ -150,7 +150,7 @@ def with_length(values: pa.Array, kind: DataType) -> Converted:
 
 
 def _matching(values: pa.Array, pattern: str, checked: pa.Array | None = None, also: str = "") -> pa.Array:
-    """Return the values that match; null for the others."""
+    """Return the values that match; null for other values."""
     keep = pc.match_substring_regex(values, pattern)
     if checked is not None:
         keep = pc.and_(keep, pc.match_substring_regex(checked, also))
@@ -158,7 +158,7 @@ def _matching(values: pa.Array, pattern: str, checked: pa.Array | None = None, a
 
 
 def _has(texts: pa.Array, letters: str) -> bool:
-    """Whether the texts contain one of the two letters, an upper and a lower case one; may be true without reason."""
+    """Whether the texts may contain one of two letters, the upper and lower case of one; False is certain."""
     data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
     return bool(((data | 0x20) == ord(letters.lower()[0])).any())
 
@@ -169,7 +169,7 @@ def _is_long(texts: pa.Array) -> bool:
 
 
 def cast_or_null(values: pa.Array, arrow: pa.DataType) -> pa.Array:
-    """Cast the values, and return null for those that are out of range; they are found by halving the column."""
+    """Cast the values; return null for values that are out of range, which are found by halving the column."""
     try:
         return values.cast(arrow)
     except pa.ArrowInvalid:
@@ -220,7 +220,7 @@ def _masked(numbers: np.ndarray, valid: np.ndarray, arrow: pa.DataType, stored: 
     return pa.array(numbers, stored, mask=~valid).cast(arrow) if len(numbers) else pa.nulls(0, arrow)
 
 
-def _dates_of(texts: pa.Array, form: TimeFormat) -> pa.Array:
+def _dates_of(texts: pa.Array, form: SourceTimeFormat) -> pa.Array:
     times = times_of(texts, form)
     valid = times.valid & (times.seconds == 0) & (times.nanos == 0)
     return _masked(times.days.astype(np.int32), valid, pa.date32(), pa.int32())
@@ -247,7 +247,7 @@ def _timestamps(texts: pa.Array, kind: DataType) -> pa.Array | None:
     return numbers.cast(kind.to_arrow())
 
 
-def _timestamps_of(texts: pa.Array, form: TimeFormat, kind: DataType) -> pa.Array:
+def _timestamps_of(texts: pa.Array, form: SourceTimeFormat, kind: DataType) -> pa.Array:
     times = times_of(texts, form)
     ticks = _TICKS[kind.timestamp_unit]
     seconds = times.days * 86_400 + times.seconds

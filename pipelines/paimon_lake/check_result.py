@@ -1,4 +1,4 @@
-"""Finding: the result of one audit or declared check of one table."""
+"""CheckResult: the result of one audit or declared check of one table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Severity = Literal["error", "warn"]
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckResult:
     """The result of one audit or check of one table; ``wrong`` is the number of problems."""
 
     audit: str
