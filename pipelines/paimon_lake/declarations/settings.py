@@ -65,7 +65,7 @@ class EnvironmentSettings(Model):
     the last two; and options such as ``local-cache.dir``. With ``rest``, ``warehouse`` is the name that the server
     knows. Passwords, tokens and headers are written as variables."""
     landing_directory: str = ""
-    """The directory of the files that ``source.fetch`` brings, which all workers can read. A relative path starts at the
+    """The directory of the files that ``source.fetch`` brings, which all workers read. A relative path starts at the
     folder of the declarations. Default: ``<warehouse>/landing`` on local disk."""
 
     @model_validator(mode="after")
