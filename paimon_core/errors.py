@@ -183,7 +183,24 @@ class CorruptTable(PaimonError):
     """A file that the metadata references is missing or does not decode."""
 
 
-REPAIR = "`paimon-core repair TABLE` shows what can be read and mended"
+def _repair(table: str) -> str:
+    return f"`paimon-core repair {table}` shows what can be read and mended"
+
+
+REPAIR = _repair("TABLE")
+
+
+def for_table(text: str, table: str) -> str:
+    """Return the text of an error with the name of the table in the advice to repair it."""
+    return text.replace(REPAIR, _repair(table))
+
+
+def advised(error: PaimonError, table: str) -> str:
+    """Return the text of an error of a table; damage is told with the command that mends the table."""
+    text = str(error)
+    if isinstance(error, CorruptTable) and "problem" not in error.facts:
+        text = f"{text}; {REPAIR}"
+    return for_table(text, table)
 
 
 def with_advice(error: CorruptTable, meaning: str) -> CorruptTable:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from paimon_core.cli.catalogs import open_catalog_of
 from paimon_core.cli.commands import OPTIONS, parser
 from paimon_core.cli.output import Output, OutputError, discard_output
-from paimon_core.errors import REPAIR, AlreadyExists, CorruptTable, InvalidRequest, NotFound, PaimonError
+from paimon_core.errors import REPAIR, AlreadyExists, CorruptTable, InvalidRequest, NotFound, PaimonError, for_table
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,6 +48,6 @@ def _advice(args: argparse.Namespace, error: PaimonError) -> str:
 def _failed(args: argparse.Namespace, message: str, code: int) -> int:
     words = " ".join(str(message).split())
     if getattr(args, "table", None):
-        words = words.replace("paimon-core repair TABLE", f"paimon-core repair {args.table}")
+        words = for_table(words, args.table)
     sys.stderr.write(f"paimon-core {args.command}: {words}\n")
     return code

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from paimon_core.cli.catalogs import table_of
 from paimon_core.cli.output import Output
-from paimon_core.errors import CorruptTable, NotFound, UnsupportedFeature
+from paimon_core.errors import CorruptTable, NotFound, UnsupportedFeature, for_table
 from paimon_core.storage.paths import table_path
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def list_consumers(catalog: Catalog, args: argparse.Namespace, out: Output) -> i
 def fsck(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     """Check a table and print the findings; return 1 when it is not clean."""
     report = _report(catalog, args)
-    out.say(report.text(), report.to_plain())
+    out.say(for_table(report.text(), args.table), report.to_plain())
     return 0 if report.is_clean else 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,20 +31,28 @@ class Base:
     @cached_property
     def manifests(self) -> list[ManifestFile]:
         """All manifests of the snapshot, in the order in which they apply."""
-        return [] if self.snapshot is None else self.context.manifests.manifests_of(self.snapshot)
+        with self._reading():
+            return [] if self.snapshot is None else self.context.manifests.manifests_of(self.snapshot)
 
     @cached_property
     def indexes(self) -> list[IndexEntry]:
         """All table index files of the snapshot (format 4.4)."""
-        return [] if self.snapshot is None else self.context.manifests.read_indexes(self.snapshot.index_manifest)
+        with self._reading():
+            return [] if self.snapshot is None else self.context.manifests.read_indexes(self.snapshot.index_manifest)
 
     def read(self, manifest: ManifestFile) -> list[ManifestEntry]:
         """Return the entries of a manifest."""
-        return self.context.manifests.read_manifest(manifest.file_name, manifest.file_size)
+        with self._reading():
+            return self.context.manifests.read_manifest(manifest.file_name, manifest.file_size)
 
     def read_holding(self, manifest: ManifestFile, partitions: Collection[bytes]) -> list[ManifestEntry]:
         """Return the entries of a manifest; entries of other partitions may be left out."""
-        return self.context.manifests.read_holding(manifest, partitions)
+        with self._reading():
+            return self.context.manifests.read_holding(manifest, partitions)
+
+    def _reading(self) -> contextlib.AbstractContextManager[None]:
+        """Wrap reads of files of the snapshot: errors say what is lost, or that the snapshot has expired."""
+        return contextlib.nullcontext() if self.snapshot is None else self.context.manifests.reading(self.snapshot)
 
     def live(self, matches: Callable[[bytes], bool], among: Collection[bytes] | None = None) -> list[ManifestEntry]:
         """Return the live entries of the partitions for which ``matches`` is true.

@@ -26,7 +26,7 @@ from paimon_core.lsm.compaction.universal import CompactionUnit
 from paimon_core.lsm.key_order import key_order
 from paimon_core.lsm.merge import adds
 from paimon_core.lsm.merge_order import MergeOrder
-from paimon_core.metadata.abort import abort
+from paimon_core.metadata.abort import aborted_on_error
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
@@ -36,6 +36,7 @@ from paimon_core.metadata.table_identity import refreshed
 from paimon_core.parallel_work import run_parallel
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.read.lookup_reader import Marks
+from paimon_core.read.section_merge import SectionMerge
 from paimon_core.table_indexes.bucket_vectors import replace_vectors, vectors_in
 from paimon_core.table_indexes.vector_file import merged, read_vector
 
@@ -82,7 +83,7 @@ def _with_indexes(context: TableContext, task: CompactionTask, message: CommitMe
 
     Files that were rewritten lose their vector, and the rows in ``marks`` are deleted.
     """
-    try:
+    with aborted_on_error([message], context):
         known = vectors_in(task.indexes)
         changed = {}
         for name, parts in marks.items():
@@ -91,9 +92,6 @@ def _with_indexes(context: TableContext, task: CompactionTask, message: CommitMe
         kept = {f.file_name for f in message.compact_after}
         gone = {f.file_name for f in message.compact_before} - kept
         added, deleted = replace_vectors(context, task.indexes, changed, gone)
-    except BaseException:
-        abort([message], context)
-        raise
     return replace(message, compact_new_indexes=added, compact_deleted_indexes=deleted)
 
 
@@ -111,11 +109,8 @@ def run_tasks(context: TableContext, tasks: Sequence[CompactionTask]) -> list[Co
         done.append(message := run_task(context, task))
         return message
 
-    try:
+    with aborted_on_error(done, context):
         return run_parallel(run, tasks)
-    except BaseException:
-        abort(done, context)
-        raise
 
 
 def _rewrite(
@@ -198,6 +193,7 @@ def _merged(
 
 def _ordinary(reader: BucketReader, unit: CompactionUnit, step: Upgrade | Rewrite) -> Iterator[pa.Table]:
     schema, order = reader.context.schema, MergeOrder.of(reader.context.options)
-    key = [f.name for f in schema.file_key_fields]
+    fields, key = schema.file_fields, [f.name for f in schema.file_key_fields]
+    columns = [f.name for f in fields]
     for section in step.sections:
-        yield from reader.section(section.runs, schema.file_fields, key=key, order=order, drop_deletes=unit.drop_delete)
+        yield from reader.section(SectionMerge(section.runs, fields, key, order, unit.drop_delete, columns))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paimon_core.catalog.catalog import Catalog
-from paimon_core.errors import REPAIR, CorruptTable, StorageError
+from paimon_core.errors import CorruptTable, StorageError, advised
 from paimon_core.table.table import Table
 from paimon_core.types import parse_type
 from paimon_lake.column_types import type_object
@@ -28,14 +28,13 @@ def _differences(catalog: Catalog, spec: TableSpec) -> list[str]:
         if catalog.table_exists(spec.name):
             return differences_of(spec, catalog.table(spec.name))
     except DAMAGES as error:
-        return [damage_text(error)]
+        return [damage_text(error, spec.name)]
     return ["is not in the lake: apply creates it" if spec.columns else "has no columns: infer writes them down"]
 
 
-def damage_text(error: CorruptTable | StorageError) -> str:
+def damage_text(error: CorruptTable | StorageError, name: str) -> str:
     """Return why a table cannot be opened, and what to do."""
-    advice = "" if REPAIR in str(error) else f"; {REPAIR}"
-    return f"cannot be opened: {error.kind}: {error}{advice}"
+    return f"cannot be opened: {error.kind}: {advised(error, name)}"
 
 
 def differences_of(spec: TableSpec, table: Table) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from paimon_core.errors import PaimonError
+from paimon_core.errors import PaimonError, advised
 from paimon_lake.declarations import Settings
 from paimon_lake.declarations.order import in_order
 from paimon_lake.loads.inputs.stale import stale_now
@@ -74,7 +74,7 @@ def _overview_or_problem(settings: Settings, name: str) -> TableOverview:
     try:
         return overview(settings, name)
     except PaimonError as error:
-        return TableOverview(name, None, 0, None, {}, (), problem=f"{error.kind}: {error}")
+        return TableOverview(name, None, 0, None, {}, (), problem=f"{error.kind}: {advised(error, name)}")
 
 
 def overview(settings: Settings, name: str) -> TableOverview:
@@ -95,7 +95,7 @@ def overview(settings: Settings, name: str) -> TableOverview:
 def _stale(settings: Settings, name: str) -> tuple[str, ...]:
     try:
         return tuple(sorted(stale_now(settings, name)))
-    except (PaimonError, PipelineError):  # checks and loads tell why
+    except (PaimonError, PipelineError):  # checks and loads report the reason
         return ("not known",)
 
 

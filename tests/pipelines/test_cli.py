@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from paimon_lake.cli import main as cli_main
 from paimon_lake.cli.main import main
 from paimon_lake.cli.new_lake import new_lake
 from paimon_lake.tables import open_lake
@@ -79,7 +80,7 @@ def test_loads_audits_and_shows(
 ) -> None:
     shutil.rmtree(lake.folder)
     new_lake(lake.folder)
-    monkeypatch.setattr("paimon_lake.cli.main.start_session", lambda _: lake.session)
+    monkeypatch.setattr(cli_main, "start_session", lambda _: lake.session)
     here = ["--configs", str(lake.folder)]
     assert main(["load", *ORDERS, "--partition", "2024-01-01", "--partition", "2024-01-03", "--json", *here]) == 0
     printed = json.loads(capsys.readouterr().out)
@@ -101,7 +102,9 @@ def test_loads_audits_and_shows(
     (file, *_) = Path(open_lake(lake.settings).table("shop.revenue").location).glob("bucket-0/*.parquet")
     file.unlink()
     assert main(["audit", "--table", "shop.revenue", *here]) == 1
-    assert "WRONG shop.revenue files:" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "WRONG shop.revenue files:" in told
+    assert f"missing or of another size: {file.name}; `paimon-core repair shop.revenue` shows what can be" in told
     # A table that cannot be read hides no other one.
     (snapshot,) = Path(open_lake(lake.settings).table("shop.revenue").location).glob("snapshot/snapshot-*")
     snapshot.write_bytes(snapshot.read_bytes()[:100])
@@ -111,7 +114,11 @@ def test_loads_audits_and_shows(
     assert [line[:2] for line in lines[:2]] == expected[:2]
     assert lines[2] == ["shop.revenue", "-", "cannot", "be", "read"]
     assert "shop.revenue: corrupt-table:" in told
-    assert "`paimon-core repair TABLE`" in told
+    assert "`paimon-core repair shop.revenue`" in told
+    assert main(["audit", "--table", "shop.revenue", *here]) == 1
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("WRONG")]
+    assert len(lines) == 5
+    assert [line for line in lines if "`paimon-core repair shop.revenue`" not in line] == []
     assert main(["check", *here]) == 1
     assert "shop.revenue: whether partitions are stale is not known: " in capsys.readouterr().out
     schema = Path(open_lake(lake.settings).table("shop.revenue").location, "schema", "schema-0")

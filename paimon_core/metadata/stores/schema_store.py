@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from paimon_core.codec.json_text import parse_json
-from paimon_core.errors import CorruptTable, UnsupportedFeature
+from paimon_core.errors import CorruptTable, UnsupportedFeature, with_advice
 from paimon_core.schema import TableSchema
 from paimon_core.storage.exclusive_create import create_once
 from paimon_core.storage.paths import TablePaths
@@ -55,7 +55,11 @@ class SchemaStore:
     def latest(self) -> TableSchema | None:
         """Read the newest schema; None when the table does not exist."""
         ids = self.ids()
-        return self.read(ids[-1]) if ids else None
+        try:
+            return self.read(ids[-1]) if ids else None
+        except CorruptTable as error:
+            meaning = "This is the newest schema: the table cannot be opened without it, older ones have own files"
+            raise with_advice(error, meaning) from error
 
     def read(self, schema_id: int) -> TableSchema:
         """Read one schema; raises CorruptTable for a missing or bad file, UnsupportedFeature for unsupported types."""

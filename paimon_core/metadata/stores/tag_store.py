@@ -15,7 +15,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from paimon_core.codec.json_text import parse_json
-from paimon_core.errors import AlreadyExists, CorruptTable, TagNotFound
+from paimon_core.errors import AlreadyExists, CorruptTable, TagNotFound, with_advice
 from paimon_core.limits import metadata_text
 from paimon_core.metadata import clock
 from paimon_core.metadata.snapshot import Snapshot
@@ -69,7 +69,7 @@ class TagStore:
                     data = self.storage.read(entry.path)
                 except FileNotFoundError:  # deleted after the listing
                     continue
-                tags.append(parse_tag(entry.name.removeprefix(_PREFIX), data, entry.path))
+                tags.append(_parsed(entry.name.removeprefix(_PREFIX), data, entry.path))
         return sorted(tags, key=lambda t: t.name)
 
     def names(self) -> Iterable[str]:
@@ -85,7 +85,7 @@ class TagStore:
         """Read one tag; raises TagNotFound, and CorruptTable for a bad file."""
         path = self.paths.tag(name)
         try:
-            return parse_tag(name, self.storage.read(path), path)
+            return _parsed(name, self.storage.read(path), path)
         except FileNotFoundError:
             raise _not_found(name, path) from None
 
@@ -159,6 +159,13 @@ def _json(tag: Tag, renamed_from: Mapping[str, Any] | None = None) -> str:
     if renamed_from is not None:
         members[RENAMED_FROM] = dict(renamed_from)
     return metadata_text(json.dumps(members, indent=2, ensure_ascii=False), f"tag {tag.name!r}")
+
+
+def _parsed(name: str, data: bytes, path: str) -> Tag:
+    try:
+        return parse_tag(name, data, path)
+    except CorruptTable as error:
+        raise with_advice(error, "Only this tag is lost: snapshots and other tags have their own files") from error
 
 
 def parse_tag(name: str, data: bytes, path: str) -> Tag:

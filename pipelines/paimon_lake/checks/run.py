@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from paimon_core.errors import PaimonError, StorageError
+from paimon_core.errors import PaimonError, StorageError, for_table
 from paimon_core.metadata.latest_snapshot import is_missing
 from paimon_core.query.scan_options import ALL_ROWS
 from paimon_core.table.view import TableView
@@ -62,8 +62,8 @@ def run_checks(
 ) -> list[CheckResult]:
     """Evaluate some checks, see ``run_check``; all of them read the same snapshot, unless it expires meanwhile.
 
-    ``raises``: raise StorageError instead of a failed check: what the storage could not tell is no answer about the
-    rows, and a load may be tried again.
+    ``raises``: raise StorageError instead of a failed check: a failure of the storage says nothing about the rows, and
+    a load may be tried again.
     """
     return _checked(tuple(checks), spec, table, context, spark, raises=raises)
 
@@ -91,6 +91,8 @@ def _checked(
                 if isinstance(error, StorageError) and raises:
                     raise
                 wrong, sentence = 1, f"cannot be evaluated: {_reason(error)}"
+                if not isinstance(check, SqlCheck):  # a query may read other tables too
+                    sentence = for_table(sentence, spec.name)
             results.append(CheckResult(check.label, spec.name, wrong, sentence, check.severity))
             break
     return results

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 
-from paimon_core.errors import CorruptTable, StorageError
+from paimon_core.errors import REPAIR, CorruptTable, StorageError, advised, for_table
 from paimon_core.metadata.latest_snapshot import latest_entries
 from paimon_lake.checks import CheckContext, CheckResult, load_records, run_check, run_checks
 from paimon_lake.declarations import Settings, TableSpec
@@ -40,18 +40,18 @@ def audit_files(settings: Settings, name: str) -> CheckResult:
     sizes = {i.path: i.size for directory in directories for i in context.storage.list(directory)}
     wrong = [file.file_name for path, file in files.items() if sizes.get(path) != file.file_size]
     size = sum(file.file_size for file in files.values())
-    missing = f"; missing or of another size: {', '.join(wrong[:3])}" if wrong else ""
+    missing = f"; missing or of another size: {', '.join(wrong[:3])}; {for_table(REPAIR, name)}" if wrong else ""
     return CheckResult("files", name, len(wrong), f"{len(files)} files, {size:,} bytes{missing}")
 
 
 def audit_fsck(settings: Settings, name: str) -> CheckResult:
     """Check the invariants of the table and of its table of rejects, as far as that needs no reading of rows."""
     report = open_table(settings, name).maintenance.check()
-    errors = [finding.sentence() for finding in report.errors]
+    errors = [for_table(finding.sentence(), name) for finding in report.errors]
     if (with_them := with_rejects(settings, name)) is not None:
         rejects = settings.table(name).rejects_table
         found_in = open_table(with_them, rejects).maintenance.check().errors
-        errors += [f"{rejects}: {finding.sentence()}" for finding in found_in]
+        errors += [f"{rejects}: {for_table(finding.sentence(), rejects)}" for finding in found_in]
     found = "; ".join(errors[:3]) or "no error"
     return CheckResult("fsck", name, len(errors), f"{sum(map(bool, report.checked.values()))} invariants: {found}")
 
@@ -59,8 +59,8 @@ def audit_fsck(settings: Settings, name: str) -> CheckResult:
 def audit_loads(settings: Settings, name: str) -> CheckResult:
     """Check for every recorded load of a declared table that it wrote or rejected each row that it read.
 
-    And that the table still has these rows: the account of rows tells what was compared, and what could not be. Rejects
-    that were lost are told.
+    Also check that the table still has these rows. The account of rows says what was compared and what could not be,
+    and reports lost rejects.
     """
     table = open_table(settings, name)
     context = CheckContext(datetime.now(UTC), history=load_records(table))
@@ -104,5 +104,5 @@ def audit(settings: Settings, name: str, kinds: Collection[str] | None = None) -
         try:
             found.append(audits[kind]())
         except (CorruptTable, StorageError) as error:
-            found.append(CheckResult(kind, name, 1, f"cannot be read: {error}"))
+            found.append(CheckResult(kind, name, 1, f"cannot be read: {advised(error, name)}"))
     return found

@@ -6,6 +6,7 @@ import gzip
 import pytest
 
 from paimon_lake.protocol import PipelineError
+from paimon_lake.sources.files.text import blocks
 from tests.pipelines.sources.files.reading import columns, read
 
 TWO = columns(a="INT", b="STRING")
@@ -49,6 +50,14 @@ def test_multiline_cells_and_the_lines_of_their_rejects(tmp_path, block_bytes):
 def test_header_in_any_order_and_case_with_a_byte_order_mark(tmp_path):
     rows, _ = read(tmp_path / "a.csv", b"\xef\xbb\xbf B ,A\r\nx,1\r\n", TWO, "csv")
     assert rows == [{"a": 1, "b": "x"}]
+
+
+def test_a_header_of_many_columns_with_quotes_and_without_names(tmp_path):
+    names = ["a", '"b"', '"c,""1"', "", *(f"column {number}" for number in range(10_000))]
+    data = (",".join(names) + "\n1,x" + "," * (len(names) - 2) + "\n").encode()
+    assert read(tmp_path / "a.csv", data, TWO, "csv", ignore_extra_columns=True) == ([{"a": 1, "b": "x"}], [])
+    with pytest.raises(PipelineError, match="does not have: 'c,\"1'"):
+        read(tmp_path / "a.csv", data, TWO, "csv")
 
 
 def test_the_exact_name_wins_over_one_that_differs_in_case(tmp_path):
@@ -154,6 +163,6 @@ def test_a_long_raw_text_is_cut(tmp_path):
 
 
 def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("paimon_lake.sources.files.text.blocks.LINE_BYTES", 100)
+    monkeypatch.setattr(blocks, "LINE_BYTES", 100)
     with pytest.raises(PipelineError, match="is longer than"):
         read(tmp_path / "a.csv", b"a,b\n1," + b"x" * 300, TWO, "csv", block_bytes=50)

@@ -155,3 +155,34 @@ def test_errors_say_what_is_lost_and_how_to_mend_it(tmp_path, name):
     lost = r"(its commit is lost, (older snapshots|no older)|Only this version is lost).*`paimon-core repair TABLE`"
     with pytest.raises(PaimonError, match=lost):
         table.inspect.snapshots()
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_whatever_fails_says_what_is_lost_and_how_to_mend_it(tmp_path, name):
+    damaged(tmp_path, name)
+    told = []
+    for act in (
+        lambda table: table.scan().to_arrow(),
+        lambda table: table.inspect.snapshots(),
+        lambda table: table.tags.list(),
+        lambda table: table.write(rows(9)),
+    ):
+        try:
+            act(paimon.open_catalog(tmp_path).table("db.t"))
+        except CorruptTable as error:
+            told.append(str(error))
+    lost = r"\. (This is the newest|Only (its rows|this)|Snapshot \d cannot be read).*; `paimon-core repair TABLE`"
+    assert [text for text in told if not re.search(lost, text)] == []
+    assert told or name in UNNOTICED
+
+
+UNNOTICED = {
+    "garbage consumer",
+    "garbage hint",
+    "garbage statistics",
+    "missing branch schema",
+    "missing middle snapshot",
+    "missing snapshot",
+    "stale hint",
+}
+"""Damages without which the table is read and written: only a check or a repair tells them."""

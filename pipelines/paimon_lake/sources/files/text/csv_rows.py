@@ -96,12 +96,27 @@ def read_header(file: TextFile) -> tuple[list[str], int]:
         raise PipelineError(
             f"file {file.path}: the line {shown(text)} is not a header; are header and skip_lines right?"
         )
-    options = pc_csv.ReadOptions(autogenerate_column_names=True, use_threads=False)
-    strings = pc_csv.ConvertOptions(null_values=[], strings_can_be_null=False, auto_dict_encode=False)
-    count = len(_parse_texts(text.encode() + b"\n", file_format, options, strings).column_names)
-    strings.column_types = {f"f{at}": pa.string() for at in range(count)}
-    table = _parse_texts(text.encode() + b"\n", file_format, options, strings)
-    return [table.column(at)[0].as_py() for at in range(count)], len(head)
+    return _texts_of(text.encode(), file_format), len(head)
+
+
+def _texts_of(record: bytes, file_format: FileFormat) -> list[str]:
+    """Return the texts of the cells of a record whose quotes are closed.
+
+    Arrow reads each cell as a row of one column: for each column of one row, it takes memory for the whole row.
+    """
+    cell, at, cells = grammar(file_format).cell, 0, []
+    while (found := cell.match(record, at)) is not None:
+        cells.append(found[0])
+        at = found.end() + 1
+        if at > len(record):
+            break
+    data = b"\n".join([*cells, b""])
+    read = pc_csv.ReadOptions(column_names=["cell"], use_threads=False, block_size=max(len(data) + 1, 64))
+    convert = pc_csv.ConvertOptions(
+        column_types={"cell": pa.string()}, null_values=[], strings_can_be_null=False, auto_dict_encode=False
+    )
+    texts: list[str] = _parse_texts(data, file_format, read, convert, is_empty_kept=True)["cell"].to_pylist()
+    return texts
 
 
 def _parse_texts(
@@ -110,6 +125,8 @@ def _parse_texts(
     read: pc_csv.ReadOptions,
     convert: pc_csv.ConvertOptions,
     bad_row: Callable[[pc_csv.InvalidRow], str] | None = None,
+    *,
+    is_empty_kept: bool = False,
 ) -> pa.Table:
     parse = pc_csv.ParseOptions(
         delimiter=file_format.delimiter,
@@ -117,6 +134,7 @@ def _parse_texts(
         double_quote=bool(file_format.quote),
         escape_char=file_format.escape or False,
         newlines_in_values=file_format.multiline,
+        ignore_empty_lines=not is_empty_kept,
         invalid_row_handler=bad_row,
     )
     return pc_csv.read_csv(pa.BufferReader(data), read_options=read, parse_options=parse, convert_options=convert)
@@ -223,7 +241,7 @@ class _Parser:
         return _Cells(columns, wrong, len(texts))
 
     def _readable(self, records: Records) -> tuple[Records, list[Lost]]:
-        """Return the records whose quotes are closed and that contain no lone carriage return, and the others."""
+        """Return the records whose quotes are closed and that have no lone carriage return, and the other records."""
         file_format = self.file.file_format
         good = grammar(file_format).good.fullmatch
         special = b"".join(c.encode() for c in (file_format.quote, file_format.escape, "\r") if c)

@@ -136,7 +136,9 @@ class Grammar:
     record: re.Pattern[bytes]
     """One record with its line end; a quoted cell may contain line ends, and one that is not closed takes the rest."""
     good: re.Pattern[bytes]
-    """A record without its line end whose quotes are closed."""
+    """A record without its line end, in which every quote is closed."""
+    cell: re.Pattern[bytes]
+    """A cell of such a record."""
 
 
 @functools.cache
@@ -155,6 +157,7 @@ def grammar(file_format: FileFormat) -> Grammar:
     return Grammar(
         re.compile(rf"{record}(?:{d}{record})*+\n?".encode(), re.DOTALL),
         re.compile(rf"{good}(?:{d}{good})*+".encode(), re.DOTALL),
+        re.compile(good.encode(), re.DOTALL),
     )
 
 
