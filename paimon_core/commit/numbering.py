@@ -1,6 +1,6 @@
 """Numbering: give the rows of a commit higher sequence numbers than all rows committed before (format 7.4).
 
-A writer numbers its rows above those that exist when it starts. A concurrent writer may commit to the same bucket
+A writer numbers its rows above the rows that exist when it starts. A concurrent writer may commit to the same bucket
 first, and then equal or lower numbers would let an older row win. In that case the commit rewrites its level-0 files of
 the bucket with higher numbers before it publishes. All implementations order rows by these numbers, so the later of two
 commits wins for every reader. Files of append tables store no numbers in their rows: only the manifest entries change.
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from paimon_core.commit.base import Base
 from paimon_core.commit.snapshot_history import delta_of, snapshots_since
+from paimon_core.datafile.reading.file_request import FileRequest
 from paimon_core.datafile.reading.reader import read_batches
 from paimon_core.datafile.writing.table_files import rolling_writer
 from paimon_core.errors import CorruptTable, SnapshotNotFound
@@ -177,7 +178,7 @@ def renumber(context: TableContext, flush: Flush, file: DataFile, shift: int) ->
             file=file,
             file_schema=schema,
             read_fields=schema.file_fields,
-            use_threads=False,
+            request=FileRequest(threads=False),
         ):
             numbers = pc.add(batch.column(at), pa.scalar(shift, pa.int64()))
             writer.write(pa.Table.from_batches([batch]).set_column(at, batch.schema.field(at), numbers))

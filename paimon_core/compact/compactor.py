@@ -36,6 +36,7 @@ from paimon_core.metadata.table_identity import refreshed
 from paimon_core.parallel_work import run_parallel
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.read.lookup_reader import Marks
+from paimon_core.read.section_merge import SectionMerge
 from paimon_core.table_indexes.bucket_vectors import replace_vectors, vectors_in
 from paimon_core.table_indexes.vector_file import merged, read_vector
 
@@ -192,6 +193,7 @@ def _merged(
 
 def _ordinary(reader: BucketReader, unit: CompactionUnit, step: Upgrade | Rewrite) -> Iterator[pa.Table]:
     schema, order = reader.context.schema, MergeOrder.of(reader.context.options)
-    key = [f.name for f in schema.file_key_fields]
+    fields, key = schema.file_fields, [f.name for f in schema.file_key_fields]
+    columns = [f.name for f in fields]
     for section in step.sections:
-        yield from reader.section(section.runs, schema.file_fields, key=key, order=order, drop_deletes=unit.drop_delete)
+        yield from reader.section(SectionMerge(section.runs, fields, key, order, unit.drop_delete, columns))

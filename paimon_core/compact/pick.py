@@ -49,7 +49,7 @@ def pick_tasks(
 
     ``overdue``: the (partition, bucket)s whose level 0 has waited too long under gentle compaction (format 8.3).
     ``indexes``: the table's index files. In an append table without buckets, at most ``compaction.file-num-limit``
-    small files are looked at, unless all are compacted. Raises UnsupportedFeature for a file with extra
+    small files are considered, unless all are compacted. Raises UnsupportedFeature for a file with extra
     files other than file indexes.
     """
     buckets = rewritable(context, entries)

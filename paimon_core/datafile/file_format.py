@@ -59,7 +59,6 @@ class FileInput(Protocol):
         batch_rows: int,
         batch_bytes: int,
         use_threads: bool,
-        verify_checksums: bool,
     ) -> Iterator[tuple[int, Arrays]]:
         """Yield the row count and the ``wanted`` columns of each batch of the row groups, in file order.
 

@@ -10,7 +10,8 @@ from paimon_core.datafile.compressions import codec_of
 from paimon_core.datafile.file_format import FileInput, FileOutput
 from paimon_core.datafile.file_layout import FileLayout
 from paimon_core.datafile.orc.timestamps import LEGACY_LTZ
-from paimon_core.datafile.parquet.parquet_file import ParquetInput, ParquetOutput
+from paimon_core.datafile.parquet.parquet_input import ParquetInput
+from paimon_core.datafile.parquet.parquet_output import ParquetOutput
 from paimon_core.errors import UnsupportedFeature
 
 

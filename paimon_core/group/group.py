@@ -327,7 +327,7 @@ class Group:
         return version if self.store.create_version(version) else self.store.version(intent.number)
 
     def _delete_tags(self, table: Table, used: set[str], newest: int) -> None:
-        """Delete the group's tags that no version uses, also those that an interrupted run left."""
+        """Delete the group's tags that no version uses, also tags that an interrupted run left."""
         for tag in table.tags.list():
             number = self._number_of(tag.name)
             if number is not None and number <= newest and tag.name not in used:
@@ -351,7 +351,7 @@ class Group:
 def _added_before(
     context: TableContext, entries: Sequence[ManifestEntry], latest: Snapshot | None
 ) -> list[ManifestEntry]:
-    """Return those entries whose files a snapshot has or had."""
+    """Return the entries whose files a snapshot has or had."""
     return [entry for entry, _ in added_before(Base(context, latest), entries)]
 
 

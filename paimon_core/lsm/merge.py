@@ -28,7 +28,7 @@ from paimon_core.schema import VALUE_KIND
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
-    """The merged rows to keep: those for which ``where`` is true."""
+    """Keeps the merged rows for which ``where`` is true."""
 
     where: BoundPredicate
 
@@ -53,29 +53,29 @@ def merge_runs(
     drop_deletes: bool,
     window_rows: int,
     columns: Sequence[str] | None = None,
-    keep: RowFilter | None = None,
+    late: RowFilter | None = None,
 ) -> Iterator[pa.Table]:
     """Merge ``runs``, given oldest first, into Tables that are sorted by ``key`` and contain one row per key.
 
     Every batch has the ``key`` columns, ``_SEQUENCE_NUMBER``, ``_VALUE_KIND``, the sequence fields and the engine's
     inputs, in one schema. ``columns`` are the columns of the result (all by default). ``engine`` merges the rows of a
     key in ``order``; on full ties the later run comes last. Then ``drop_deletes`` drops results of kind -U and -D, and
-    ``keep``, which may use only result columns, drops the rows that it does not select. A single run is passed on
+    ``late``, which may use only result columns, drops the rows that it does not select. A single run is passed on
     without a merge.
 
     ``order`` None: the runs are ``in_sequence``, the later run wins, and sequence numbers are not needed; kinds are
     needed only if there are rows of kind -U or -D. When batches have the column ``LEVEL``, as their last, only the
     newest state of a key is merged (``lsm.lookup``); ``columns`` must then be given.
 
-    If the engine keeps the last row, columns that decide nothing may be dictionaries, in all batches or some; they are
-    decoded in the result. Memory is bounded as in ``windows``. Raises CorruptTable when the keys of a run do not
-    ascend.
+    If the engine keeps the last row, columns that the merge does not compare may be dictionaries, in all batches or
+    some; they are decoded in the result. Memory is bounded as in ``windows``. Raises CorruptTable when the keys of a
+    run do not ascend.
     """
     pieces: Iterator[list[pa.Table]] = (
         ([pa.Table.from_batches([batch])] for batch in runs[0]) if len(runs) == 1 else windows(runs, key, window_rows)
     )
     for window in pieces:
-        merged = _merged(window, key, order, engine, columns=columns, keep=keep, drop_deletes=drop_deletes)
+        merged = _merged(window, key, order, engine, columns=columns, late=late, drop_deletes=drop_deletes)
         del window  # the caller may hold rows of its own
         if merged is not None and len(merged):
             yield merged
@@ -88,7 +88,7 @@ def _merged(
     engine: MergeEngine,
     *,
     columns: Sequence[str] | None,
-    keep: RowFilter | None,
+    late: RowFilter | None,
     drop_deletes: bool,
 ) -> pa.Table | None:
     """Return the merged rows of one window; None for a window without rows."""
@@ -99,14 +99,14 @@ def _merged(
     has_levels = LEVEL in present[0].column_names
     if len(present) > 1 and engine.keeps_last and not has_levels:
         rows, last = _last(present, key, order, drop_deletes=drop_deletes)
-        return take_rows(rows, last if keep is None else keep.positions(rows, last), names)
+        return take_rows(rows, last if late is None else late.positions(rows, last), names)
     if len(present) > 1:
         rows, groups = arrange(present, key, order)
         groups = without_older_states(rows, groups) if has_levels else groups
         merged = engine.fold(rows, engine.survivors(rows, groups, drop_deletes=drop_deletes), names)
     else:
         merged = decoded((adds(present[0]) if drop_deletes else present[0]).select(names))
-    return merged if keep is None else keep.kept(merged)
+    return merged if late is None else late.kept(merged)
 
 
 def _last(

@@ -1,13 +1,14 @@
 """Counts of rows: from metadata where they are exact, otherwise from the columns that decide.
 
 The number of rows of a file is exact in metadata if it is not merged with others and its deletion vector, if any,
-states how many rows it marks. With a filter, if it has no vector and its bounds show that every row passes.
+states how many rows it marks. With a filter, it is exact if the file has no vector and its bounds show that every row
+passes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -19,16 +20,14 @@ from paimon_core.plan.prune import ValuePruner
 from paimon_core.plan.split import Split
 from paimon_core.plan.units import with_files
 from paimon_core.predicate import BoundPredicate
+from paimon_core.query.description import ScanDescription
 from paimon_core.read.pushdown import pushdown
 from paimon_core.read.split_reader import read_split
-
-if TYPE_CHECKING:
-    from paimon_core.query.scan import Scan
 
 COUNT_COLUMN = "record_count"
 
 
-def count_rows(scan: Scan) -> int:
+def count_rows(scan: ScanDescription) -> int:
     """Return the number of rows of a scan."""
     known, unknown = counted(scan)
     rows = sum(known.values())
@@ -41,7 +40,7 @@ def count_rows(scan: Scan) -> int:
     return rows + sum(_read_counts(scan, unknown))
 
 
-def count_partitions(scan: Scan) -> pa.Table:
+def count_partitions(scan: ScanDescription) -> pa.Table:
     """Return the partition columns and the number of rows, one row per partition that has rows.
 
     Raises InvalidRequest for a table without partitions and for a scan with a limit.
@@ -62,7 +61,7 @@ def count_partitions(scan: Scan) -> pa.Table:
     return pa.table([*columns, counts], schema=pa.schema([*(f.arrow for f in fields), (COUNT_COLUMN, pa.int64())]))
 
 
-def counted(scan: Scan) -> tuple[dict[bytes, int], list[Split]]:
+def counted(scan: ScanDescription) -> tuple[dict[bytes, int], list[Split]]:
     """Return the rows of each partition that are known from metadata, and what must be read to know the others."""
     known: dict[bytes, int] = {}
     unknown: list[Split] = []
@@ -73,7 +72,7 @@ def counted(scan: Scan) -> tuple[dict[bytes, int], list[Split]]:
         pushed = pushdown(scan.context, split, (), scan.where)
         if not pushed.matches:
             continue
-        if pushed.where is None and split.is_counted:
+        if pushed.tested is None and split.is_counted:
             known[split.partition] = known.get(split.partition, 0) + split.row_count
             continue
         rest = []
@@ -98,7 +97,7 @@ class _AllRows:
         self._pruner = pruner
 
     @staticmethod
-    def of(scan: Scan) -> _AllRows | None:
+    def of(scan: ScanDescription) -> _AllRows | None:
         where, schema = scan.where, scan.context.schema
         if where is None or scan.context.evolves:
             return None
@@ -112,14 +111,13 @@ class _AllRows:
         return not self._negated.may_match(bounds, file.row_count)
 
 
-def _read_counts(scan: Scan, units: Iterable[Split]) -> list[int]:
+def _read_counts(scan: ScanDescription, units: Iterable[Split]) -> list[int]:
     return run_parallel(lambda unit: _read_count(scan, unit, threads=False), units)
 
 
-def _read_count(scan: Scan, unit: Split, *, threads: bool) -> int:
+def _read_count(scan: ScanDescription, unit: Split, *, threads: bool) -> int:
     # Rows that consist of several files are counted by one of their columns.
     any_column = scan.context.schema.names[:1] if scan.context.evolves else ()
     columns = any_column if scan.where is None else sorted(scan.where.columns)[:1]
-    return sum(
-        len(t) for t in read_split(scan.context, unit, columns, scan.where, threads=threads, damaged=scan.damaged)
-    )
+    request = replace(scan.request, columns=columns, threads=threads)
+    return sum(map(len, read_split(scan.context, unit, request)))

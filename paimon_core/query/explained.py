@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from paimon_core.datafile.reading.read_counts import ReadCounts
 from paimon_core.lsm.key_windows import WINDOW_BYTES
@@ -12,21 +11,19 @@ from paimon_core.plan.explanation import Analysis, ScanExplanation, explain_plan
 from paimon_core.plan.split import Split
 from paimon_core.plan.units import enough_splits
 from paimon_core.query.counting import counted
+from paimon_core.query.description import ScanDescription
 from paimon_core.read.columns import result_fields
 from paimon_core.read.pushdown import pushdown
 from paimon_core.read.row_reader import read_rows
-from paimon_core.read.split_reader import merge_fields
+from paimon_core.read.section_merge import merge_fields
 from paimon_core.types import STRING_ROOTS, DataType
-
-if TYPE_CHECKING:
-    from paimon_core.query.scan import Scan
 
 _TEXT_BYTES = 16
 _OTHER_BYTES = 32
 """Assumed bytes of a text and of a nested value, of which the type does not tell the size."""
 
 
-def explained(scan: Scan, *, analyze: bool = False) -> ScanExplanation:
+def explained(scan: ScanDescription, *, analyze: bool = False) -> ScanExplanation:
     """Return the explanation of a scan; see ``Scan.explain``."""
     found = explain_plan(scan.plan)
     whole = scan
@@ -50,17 +47,15 @@ def explained(scan: Scan, *, analyze: bool = False) -> ScanExplanation:
     )
 
 
-def _of_table(scan: Scan) -> Scan:
+def _of_table(scan: ScanDescription) -> ScanDescription:
     """Return a scan of whole columns of the table, for estimates; it has the same plan."""
     schema = scan.context.schema
     where = None if scan.where is None else scan.where.only(schema.by_name)
     names = [f.name for f in result_fields(schema, scan.columns) if f.name in schema.by_name]
-    new = replace(scan, columns=tuple(names), where=where)
-    new.__dict__["plan"] = scan.plan
-    return new
+    return replace(scan, columns=tuple(names), where=where).with_plan_of(scan)
 
 
-def _columns(scan: Scan, split: Split) -> tuple[list[str], float]:
+def _columns(scan: ScanDescription, split: Split) -> tuple[list[str], float]:
     """Return the columns to decode, and their share of the bytes of a file as estimated from their types."""
     pushed = pushdown(scan.context, split, scan.columns, scan.where)
     if not pushed.matches:
@@ -82,15 +77,13 @@ def _bytes_of(dtype: DataType) -> int:
         return _OTHER_BYTES
 
 
-def _analysis(scan: Scan) -> Analysis:
+def _analysis(scan: ScanDescription) -> Analysis:
     counts = ReadCounts()
     before = time.process_time()
     if scan.damaged is not None:
         scan.damaged.found.clear()
     for split in scan.plan.splits:
-        for _ in read_rows(
-            scan.context, split, scan.columns, scan.where, threads=False, counts=counts, damaged=scan.damaged
-        ):
+        for _ in read_rows(scan.context, split, replace(scan.request, threads=False, counts=counts)):
             pass
     return Analysis(
         seconds=time.process_time() - before,

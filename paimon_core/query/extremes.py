@@ -9,8 +9,8 @@ must be exact, which those of numbers, dates, times, decimals and booleans are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,13 +23,11 @@ from paimon_core.plan.prune import ValuePruner
 from paimon_core.plan.split import Split
 from paimon_core.plan.units import units_of
 from paimon_core.predicate import Predicate, col
+from paimon_core.query.description import ScanDescription
 from paimon_core.read.pushdown import pushdown
 from paimon_core.read.split_reader import read_split
 from paimon_core.schema import DataField
 from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS, STRING_ROOTS, TIMESTAMP_ROOTS, TypeRoot
-
-if TYPE_CHECKING:
-    from paimon_core.query.scan import Scan
 
 _FLOATS = frozenset({TypeRoot.FLOAT, TypeRoot.DOUBLE})
 _NANOSECONDS = 6
@@ -50,7 +48,7 @@ class _Unit:
     """Whether a row of the unit certainly has the value ``best``, or ``only_nulls`` is certain."""
 
 
-def extreme(scan: Scan, column: str, *, greatest: bool) -> Any:
+def extreme(scan: ScanDescription, column: str, *, greatest: bool) -> Any:
     """Return the least or greatest value of a column that is not null, None without one.
 
     Raises InvalidRequest for a column that has no order and for a scan with a limit, SchemaMismatch for an unknown one.
@@ -63,7 +61,7 @@ def extreme(scan: Scan, column: str, *, greatest: bool) -> Any:
         if unit.exact or _is_no_better(unit, value, descending=greatest):
             continue
         where = _and(scan.where, _better(field, value, descending=greatest))
-        for table in read_split(scan.context, unit.split, (column,), where, damaged=scan.damaged):
+        for table in read_split(scan.context, unit.split, replace(scan.request, columns=(column,), where=where)):
             rows = first_rows(table, column, 1, descending=greatest, nulls_first=False)
             (read,) = storage_values(rows[column], field.type)
             if read is not None and (value is None or _comes_before(read, value, descending=greatest)):
@@ -71,7 +69,7 @@ def extreme(scan: Scan, column: str, *, greatest: bool) -> Any:
     return None if value is None else to_array([value], field.type)[0].as_py()
 
 
-def top(scan: Scan, count: int, column: str, *, descending: bool, nulls: str) -> pa.Table:
+def top(scan: ScanDescription, count: int, column: str, *, descending: bool, nulls: str) -> pa.Table:
     """Return the first ``count`` rows in the order of a column; see ``Scan.top``."""
     if not isinstance(count, int) or isinstance(count, bool) or count < 0:
         raise InvalidRequest(f"top takes a whole number of rows from 0, not {count!r:.60}")
@@ -94,7 +92,7 @@ def top(scan: Scan, count: int, column: str, *, descending: bool, nulls: str) ->
                 continue
             more = _better(field, last, descending=descending)
             where = _and(where, more | col(column).is_null() if more is not None and is_first else more)
-        for table in read_split(scan.context, unit.split, wanted, where, damaged=scan.damaged):
+        for table in read_split(scan.context, unit.split, replace(scan.request, columns=wanted, where=where)):
             joined = pa.concat_tables([best, pa.Table.from_arrays(table.columns, schema=best.schema)])
             best = first_rows(joined, column, count, descending=descending, nulls_first=is_first)
     return best.select(list(scan.columns)).combine_chunks()
@@ -111,7 +109,7 @@ def first_rows(rows: pa.Table, column: str, count: int, *, descending: bool, nul
     return rows.take(pa.array(order[:count]))
 
 
-def _ordered_field(scan: Scan, column: str, what: str) -> DataField:
+def _ordered_field(scan: ScanDescription, column: str, what: str) -> DataField:
     known = scan.context.schema.by_name
     if scan.filters_metadata or (what == "top" and not known.keys() >= set(scan.columns)):
         raise InvalidRequest(f"{what} takes whole columns of the table only, also in the filter", column=column)
@@ -123,7 +121,7 @@ def _ordered_field(scan: Scan, column: str, what: str) -> DataField:
     return field
 
 
-def _units(scan: Scan, field: DataField, *, descending: bool) -> Iterator[_Unit]:
+def _units(scan: ScanDescription, field: DataField, *, descending: bool) -> Iterator[_Unit]:
     """Yield the units whose partition passes the filter."""
     schema = scan.context.schema
     pruner = ValuePruner.of(col(field.name).is_not_null().bind(schema.fields), schema, scan.context.schemas.read)
@@ -139,7 +137,7 @@ def _units(scan: Scan, field: DataField, *, descending: bool) -> Iterator[_Unit]
                 yield _Unit(unit, None, has_nulls=True, only_nulls=False, exact=False)
                 continue
             best, nulls, only_nulls = _range(pruner, unit, field, descending=descending)
-            is_known = unit.raw and not unit.vectors and pushed.where is None and scan.damaged is None
+            is_known = unit.raw and not unit.vectors and pushed.tested is None and scan.damaged is None
             exact = is_known and (only_nulls or (trusted and best is not None))
             yield _Unit(unit, best, nulls, only_nulls, exact)
 

@@ -1,4 +1,4 @@
-"""FallbackScan: a batch read of two branches, under the options scan.fallback-branch and scan.primary-branch.
+"""FallbackRows: the rows of two branches, under the options scan.fallback-branch and scan.primary-branch.
 
 A partition is read from one branch alone: the first one, if its snapshot has files in the partition, else the second
 one. Java's ``FallbackReadFileStoreTable`` reads in the same way.
@@ -8,9 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import chain
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,11 +17,14 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.microseconds import in_microseconds
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.options.scan_position import OTHER_BRANCHES, PRIMARY_BRANCH
+from paimon_core.plan.explanation import ScanExplanation
 from paimon_core.plan.live_files import read_live_files
 from paimon_core.plan.plan_scan import ScanPlan
 from paimon_core.plan.prune import Pruners
-from paimon_core.predicate import Predicate, Where
-from paimon_core.query.scan import Scan, first_rows, new_scan
+from paimon_core.predicate import Where
+from paimon_core.query.description import Batching, ScanDescription
+from paimon_core.query.planned_rows import PlannedRows, first_rows, snapshot_plan
+from paimon_core.query.scan import Scan, new_scan
 
 
 def other_branch(context: TableContext) -> tuple[str, str] | None:
@@ -50,78 +50,68 @@ def refuse_other_branch(context: TableContext) -> None:
 
 
 @dataclass(frozen=True)
-class _PartitionsWithout(Scan):
-    """A scan of the partitions that another branch does not have."""
+class PlanWithout:
+    """Plans the partitions of a scan that the scan of another branch does not have."""
 
-    partitions: frozenset[bytes] = frozenset()
+    first: Scan
 
-    def _plan(self, snapshot: Snapshot | None) -> ScanPlan:
-        plan = super()._plan(snapshot)
-        return replace(plan, splits=tuple(s for s in plan.splits if s.partition not in self.partitions))
+    def __call__(self, scan: ScanDescription) -> ScanPlan:
+        """Return the plan of the scan's snapshot without the partitions of the first branch."""
+        known = _partitions(self.first)
+        plan = snapshot_plan(scan)
+        return replace(plan, splits=tuple(s for s in plan.splits if s.partition not in known))
 
 
 @dataclass(frozen=True)
-class FallbackScan(Scan):
-    """A scan of two branches; ``context`` and ``snapshot`` are those of the table. It has no splits."""
+class FallbackRows:
+    """The rows of two branches, which have no splits. Both scans have the columns and the filter, and no limit."""
 
-    other: Scan | None = None
-    """The scan of the other branch."""
-    is_other_first: bool = False
+    first: Scan
+    second: Scan
+    """The scan of the other partitions."""
 
-    @property
-    def plan(self) -> ScanPlan:
-        """Raises UnsupportedFeature."""
+    @staticmethod
+    def of(first: Scan, second: Scan) -> FallbackRows:
+        """Return the rows of ``first``, and those of ``second`` in the partitions that ``first`` does not have."""
+        return FallbackRows(first, replace(second, source=PlannedRows(PlanWithout(first))))
+
+    def plan(self, scan: ScanDescription) -> ScanPlan:
+        """Raise UnsupportedFeature."""
         raise UnsupportedFeature(
-            f"table {self.context.name}: a scan of two branches has no splits of one snapshot: read all of it"
+            f"table {scan.context.name}: a scan of two branches has no splits of one snapshot: read all of it"
         )
 
-    @cached_property
-    def scans(self) -> tuple[Scan, ...]:
-        """The scans of the two branches, each without a limit; together they return the rows."""
-        own = Scan(self.context, self.snapshot, self.columns, self.where, None, self.pinned)
-        assert self.other is not None
-        first, second = (self.other, own) if self.is_other_first else (own, self.other)
-        members = (second.context, second.snapshot, second.columns, second.where, None, second.pinned)
-        return first, _PartitionsWithout(*members, partitions=_partitions(first))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "scans"}
-
-    def explain(self, *, analyze: bool = False) -> Any:
-        """Return the explanations of both scans."""
-        return tuple(scan.explain(analyze=analyze) for scan in self.scans)
-
-    def count(self) -> int:
-        """Return the number of rows; see ``Scan.count``."""
-        rows = sum(scan.count() for scan in self.scans)
-        return rows if self.limit is None else min(rows, self.limit)
-
-    def count_by_partition(self) -> pa.Table:
-        """Return the partition columns and ``record_count``; see ``Scan.count_by_partition``."""
-        if self.limit is not None:
-            raise InvalidRequest(f"count_by_partition counts all rows: the scan has a limit of {self.limit}")
-        return pa.concat_tables([scan.count_by_partition() for scan in self.scans])
-
-    def _batches(self, **settings: Any) -> Iterator[pa.RecordBatch]:
-        if self.limit == 0:
+    def batches(self, scan: ScanDescription, batching: Batching) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the first branch, then those of the second one."""
+        if scan.limit == 0:
             return
-        schema = self.schema
-        batches = chain.from_iterable(scan.to_batches(**_given(settings)) for scan in self.scans)
-        typed = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in batches)
-        yield from typed if self.limit is None else first_rows(typed, self.limit)
+        batches = self._typed(scan.schema, batching)
+        yield from batches if scan.limit is None else first_rows(batches, scan.limit)
 
-    def narrowed(
-        self, columns: Sequence[str] | None = None, where: Predicate | None = None, limit: int | None = None
-    ) -> Scan:
-        """See ``Scan.narrowed``."""
-        assert self.other is not None
-        new = super().narrowed(columns, where, limit)
-        assert isinstance(new, FallbackScan)
-        return replace(new, other=replace(self.other, columns=new.columns, where=new.where))
+    def _typed(self, schema: pa.Schema, batching: Batching) -> Iterator[pa.RecordBatch]:
+        _ = self.second.plan  # its snapshot, and that of the first branch, may expire while the first rows are read
+        for member in (self.first, self.second):
+            for batch in member.source.batches(member, batching):
+                yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
+    def count(self, scan: ScanDescription) -> int:
+        """Return the number of rows; see ``Scan.count``."""
+        rows = self.first.count() + self.second.count()
+        return rows if scan.limit is None else min(rows, scan.limit)
 
-def _given(settings: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if value is not None}
+    def count_by_partition(self, scan: ScanDescription) -> pa.Table:
+        """Return the number of rows of each partition; raises InvalidRequest for a scan with a limit."""
+        if scan.limit is not None:
+            raise InvalidRequest(f"count_by_partition counts all rows: the scan has a limit of {scan.limit}")
+        return pa.concat_tables([self.first.count_by_partition(), self.second.count_by_partition()])
+
+    def explain(self, scan: ScanDescription, *, analyze: bool) -> tuple[ScanExplanation, ScanExplanation]:
+        """Return the explanations of both scans."""
+        return self.first.explain(analyze=analyze), self.second.explain(analyze=analyze)
+
+    def narrowed(self, scan: ScanDescription) -> FallbackRows:
+        """Return the rows of the two branches with the columns and the filter of ``scan``."""
+        return FallbackRows.of(*(replace(m, columns=scan.columns, where=scan.where) for m in (self.first, self.second)))
 
 
 def _partitions(scan: Scan) -> frozenset[bytes]:
@@ -158,8 +148,9 @@ def fallback_scan(scan: Scan, columns: Sequence[str] | None, where: Where | None
     branch = in_microseconds(branch) if micros else branch
     _check_columns(context, branch, option)
     other = new_scan(branch, snapshot, columns, where, None, pinned=scan.pinned or snapshot is None)
-    members = (context, scan.snapshot, scan.columns, scan.where, scan.limit, scan.pinned)
-    return FallbackScan(*members, other=other, is_other_first=option == PRIMARY_BRANCH)
+    own = replace(scan, limit=None)
+    rows = FallbackRows.of(other, own) if option == PRIMARY_BRANCH else FallbackRows.of(own, other)
+    return replace(scan, source=rows)
 
 
 def _snapshot_of(branch: TableContext, pinned: Snapshot | None) -> Snapshot | None:

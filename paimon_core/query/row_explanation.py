@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from paimon_core.datafile.reading.file_request import FileRequest
 from paimon_core.errors import InvalidRequest, SnapshotNotFound
 from paimon_core.lsm.lookup import holds_states, with_level
 from paimon_core.lsm.merge import merge_runs
@@ -190,7 +191,7 @@ def _stored(context: TableContext, split: Split, where: BoundPredicate) -> Itera
     runs = [run.files for section in split.sections for run in section]
     for file in split.files if split.raw else (f for files in runs for f in files):
         deleted = marks.deleted(file)
-        for batch in reader.file(file, fields, where=where, position=_POSITION):
+        for batch in reader.file(file, fields, FileRequest(where, position=_POSITION)):
             for at in range(batch.num_rows):
                 row = pa.Table.from_batches([batch.slice(at, 1)])
                 place = row[_POSITION][0].as_py()

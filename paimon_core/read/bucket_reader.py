@@ -6,15 +6,15 @@ Memory: one window of rows, shared by the sorted runs, and one batch with its pa
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 
 import pyarrow as pa
 
 from paimon_core.arrow.byte_budget import BATCH_BYTES
-from paimon_core.codec.arrays import Mask, Positions
+from paimon_core.codec.arrays import Positions
+from paimon_core.datafile.reading.file_request import ALL_ROWS, FileRequest
 from paimon_core.datafile.reading.read_counts import ReadCounts
 from paimon_core.datafile.reading.reader import read_batches
 from paimon_core.errors import CorruptTable
@@ -23,12 +23,12 @@ from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.lsm.key_windows import WINDOW_BYTES, WINDOW_ROWS, windows
 from paimon_core.lsm.lookup import holds_states, with_level
 from paimon_core.lsm.merge import RowFilter, merge_runs
-from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.lsm.sorted_run import SortedRun
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.predicate import BoundPredicate
 from paimon_core.read.row_tracking import Tracked
+from paimon_core.read.section_merge import SectionMerge
 from paimon_core.read.unsorted_file import naming_unsorted_file
 from paimon_core.schema import DataField
 from paimon_core.table_indexes.live_vectors import Vectors
@@ -80,42 +80,34 @@ class BucketReader:
         self,
         file: DataFile,
         fields: Sequence[DataField],
-        row_groups: list[int] | None = None,
+        request: FileRequest = ALL_ROWS,
         *,
-        rows: Mask | None = None,
         beside: int = 1,
-        encoded: Collection[str] = (),
-        position: str | None = None,
-        where: BoundPredicate | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one data file as ``fields``, whatever schema it was written with (format 2.4).
+        """Yield the requested rows of one data file as ``fields``, whatever schema it was written with (format 2.4).
 
-        ``row_groups``: the only row groups to read. ``rows``: the only rows to read, one bool per row. ``beside``: the
-        number of files read at the same time, which share the bytes of a window. ``encoded``: text columns that may be
-        returned as dictionaries. ``position``: the name of an additional column with the position of each row.
-        ``where``: a filter on stored columns of ``fields``, not those of row tracking, which are computed.
+        The rows to leave out and the size of batches are those of this reader. ``where`` of the request may not test
+        the columns of row tracking, which are computed. ``beside``: the number of files read at the same time, which
+        share the bytes of a window.
         """
-        context = self.context
+        context, path = self.context, self.path(file)
+        file_schema = context.schemas.read(file.schema_id)
         tracked = None
         if context.tracks_rows:
-            tracked = Tracked.of(file, fields, self.path(file), position, evolves=context.evolves)
-        file_schema = context.schemas.read(file.schema_id)
-        batches = read_batches(
-            context.storage,
-            self.path(file),
-            file=file,
-            file_schema=file_schema if tracked is None else tracked.schema_of(file_schema),
-            read_fields=fields,
-            batch_rows=min(_rows_of_run(fields), self.batch_rows or WINDOW_ROWS * _NARROW),
-            batch_bytes=max(_LEAST_BATCH_BYTES, min(BATCH_BYTES, WINDOW_BYTES // beside)),
-            row_groups=row_groups,
-            rows=rows,
-            use_threads=self.threads,
-            encoded=encoded,
+            tracked = Tracked.of(file, fields, path, request.position, evolves=context.evolves)
+        if tracked is not None:
+            file_schema = tracked.schema_of(file_schema)
+        request = replace(
+            request,
             deleted=self.deleted(file),
-            position=position if tracked is None else tracked.position,
-            where=where,
+            position=request.position if tracked is None else tracked.position,
+            batch_rows=_rows_of_run(fields, self.batch_rows),
+            batch_bytes=max(_LEAST_BATCH_BYTES, min(BATCH_BYTES, WINDOW_BYTES // beside)),
+            threads=self.threads,
             counts=self.counts,
+        )
+        batches = read_batches(
+            context.storage, path, file=file, file_schema=file_schema, read_fields=fields, request=request
         )
         if tracked is not None:
             batches = map(tracked.filled, batches)
@@ -142,36 +134,27 @@ class BucketReader:
         vector = self.vectors.get(file.file_name)
         return None if vector is None else read_vector(self.context, *vector, file.row_count)
 
-    def run(
-        self,
-        run: SortedRun,
-        fields: Sequence[DataField],
-        *,
-        levels: bool = False,
-        beside: int = 1,
-        encoded: Collection[str] = (),
-        where: BoundPredicate | None = None,
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one sorted run: its files in order, each opened when it is reached.
+    def _read_runs(
+        self, runs: Sequence[SortedRun], fields: Sequence[DataField], request: FileRequest, *, levels: bool
+    ) -> list[Iterator[pa.RecordBatch]]:
+        """Return the rows of each run, whose files are opened when they are reached.
 
-        ``levels``: append the column ``LEVEL`` with the level of each row's file. ``beside``: the number of runs read
-        at the same time. ``encoded``: text columns that may be returned as dictionaries. ``where``: as in
-        ``file``.
+        ``levels``: append the column ``LEVEL`` with the level of each row's file.
         """
-        if levels:
-            return (
-                with_level(batch, f.level)
-                for f in run.files
-                for batch in self.file(f, fields, beside=beside, where=where)
-            )
-        return chain.from_iterable(self.file(f, fields, beside=beside, encoded=encoded, where=where) for f in run.files)
+
+        def rows(run: SortedRun) -> Iterator[pa.RecordBatch]:
+            for file in run.files:
+                batches = self.file(file, fields, request, beside=len(runs))
+                yield from (with_level(batch, file.level) for batch in batches) if levels else batches
+
+        return [rows(run) for run in runs]
 
     def windows(
         self, runs: Sequence[SortedRun], fields: Sequence[DataField], key: Sequence[str]
     ) -> Iterator[list[pa.Table]]:
         """Yield the unmerged rows of some runs, window by window, with their ``LEVEL`` (``lsm.key_windows``)."""
         with self.naming_unsorted_file(runs, fields, key):
-            yield from windows([self.run(run, fields, levels=True, beside=len(runs)) for run in runs], key, WINDOW_ROWS)
+            yield from windows(self._read_runs(runs, fields, ALL_ROWS, levels=True), key, WINDOW_ROWS)
 
     def naming_unsorted_file(
         self, runs: Sequence[SortedRun], fields: Sequence[DataField], key: Sequence[str]
@@ -181,47 +164,36 @@ class BucketReader:
         return naming_unsorted_file(runs, lambda file: self.file(file, keys), self.path)
 
     def section(
-        self,
-        runs: Sequence[SortedRun],
-        fields: Sequence[DataField],
-        *,
-        key: Sequence[str],
-        order: MergeOrder | None,
-        drop_deletes: bool,
-        columns: Sequence[str] | None = None,
-        keep: RowFilter | None = None,
-        below: BoundPredicate | None = None,
+        self, merge: SectionMerge, *, early: BoundPredicate | None = None, late: RowFilter | None = None
     ) -> Iterator[pa.Table]:
-        """Yield one row per key, sorted by key, with ``columns`` (default: all of ``fields``).
+        """Yield one row per key of a section, sorted by key.
 
-        ``runs`` are ordered from the oldest. ``fields`` contain all columns that the merge needs: the engine's inputs,
-        the key, sequence number and row kind if there is an ``order`` (None: the runs are in sequence), and the row
-        kind if ``drop_deletes``. ``keep``: filters the merged rows. ``below``: a filter on key columns,
-        applied before the merge: all rows of a key pass it or none. Raises CorruptTable that names the file when the
-        keys of a run do not ascend.
+        ``early`` and ``late``: the filters of the rows before and after the merge (``read.pushdown``). Raises
+        CorruptTable that names the file when the keys of a run do not ascend.
         """
+        runs, fields, key, order = merge.runs, merge.fields, merge.key, merge.order
         levels = len(runs) > 1 and holds_states(self.context.options)
         encoded: set[str] = set()
         if len(runs) > 1 and self.engine.keeps_last and self.keep is None and not levels:
             encoded = {f.name for f in fields}.difference(key, order.sequence_fields if order else ())
-        merged = merge_runs(
-            [self.run(run, fields, levels=levels, beside=len(runs), encoded=encoded, where=below) for run in runs],
-            key=key,
-            order=order,
-            engine=self.engine,
-            drop_deletes=drop_deletes,
-            window_rows=min(_rows_of_run(fields), self.batch_rows or WINDOW_ROWS * _NARROW),
-            columns=[f.name for f in fields] if columns is None else columns,
-            keep=keep,
-        )
         with self.naming_unsorted_file(runs, fields, key):
-            yield from merged
+            yield from merge_runs(
+                self._read_runs(runs, fields, FileRequest(early, encoded=encoded), levels=levels),
+                key=key,
+                order=order,
+                engine=self.engine,
+                drop_deletes=merge.drop_deletes,
+                window_rows=_rows_of_run(fields, self.batch_rows),
+                columns=merge.columns,
+                late=late,
+            )
 
 
-def _rows_of_run(fields: Sequence[DataField]) -> int:
-    """Return how many rows of a run to hold at once.
+def _rows_of_run(fields: Sequence[DataField], most: int | None = None) -> int:
+    """Return how many rows of a run to hold, and of a file to decode, at once; at most ``most``.
 
     Texts may be dictionary-encoded, so their bytes are known only after decoding: then fewer rows are held.
     """
-    fixed = all(pa.types.is_primitive(f.arrow.type) or pa.types.is_decimal(f.arrow.type) for f in fields)
-    return WINDOW_ROWS * _NARROW if fixed else WINDOW_ROWS
+    is_fixed = all(pa.types.is_primitive(f.arrow.type) or pa.types.is_decimal(f.arrow.type) for f in fields)
+    rows = WINDOW_ROWS * _NARROW if is_fixed else WINDOW_ROWS
+    return rows if most is None else min(rows, most)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
+from paimon_core.datafile.reading.file_request import FileRequest
 from paimon_core.datafile.reading.reader import read_batches
 from paimon_core.errors import CorruptTable
 from paimon_core.lsm.key_windows import WINDOW_ROWS
@@ -38,8 +39,7 @@ def read_changed_file(
         file=changed.file,
         file_schema=context.schemas.read(changed.file.schema_id),
         read_fields=fields,
-        batch_rows=WINDOW_ROWS,
-        where=where.bind(schema.fields) if where is not None else None,
+        request=FileRequest(where.bind(schema.fields) if where is not None else None, batch_rows=WINDOW_ROWS),
     ):
         kinds = _kind_texts(batch[KIND_FIELD.name], path) if context.is_keyed else _insert_kinds(len(batch))
         yield pa.RecordBatch.from_arrays([kinds, *(batch[name] for name in columns)], schema=result)

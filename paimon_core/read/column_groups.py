@@ -23,9 +23,9 @@ _BATCH_ROWS = 1 << 16
 
 
 def read_group(
-    reader: BucketReader, group: Group, fields: Sequence[DataField], keep: RowFilter | None
+    reader: BucketReader, group: Group, fields: Sequence[DataField], late: RowFilter | None
 ) -> Iterator[pa.Table]:
-    """Yield the live rows of the files of one range, the newest file first in ``group``, that ``keep`` selects.
+    """Yield the live rows of the files of one range, the newest file first in ``group``, that ``late`` selects.
 
     Raises CorruptTable for a broken file, and for a NOT NULL column that no file contains.
     """
@@ -50,7 +50,7 @@ def read_group(
                 array = pa.repeat(pa.scalar(newest, pa.int64()), count)
             arrays.append(pa.nulls(count, field.arrow.type) if array is None else array)
         rows = pa.table(arrays, names)
-        yield rows if keep is None else keep.kept(rows)
+        yield rows if late is None else late.kept(rows)
 
 
 def _chosen(reader: BucketReader, group: Group, fields: Sequence[DataField]) -> dict[DataFile, list[DataField]]:

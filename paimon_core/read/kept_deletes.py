@@ -10,12 +10,11 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from paimon_core.errors import CorruptTable
-from paimon_core.lsm.merge_order import MergeOrder
-from paimon_core.lsm.sorted_run import SortedRun, in_sequence
 from paimon_core.metadata.context import TableContext
 from paimon_core.plan.split import Split
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.read.column_groups import read_group
+from paimon_core.read.section_merge import SectionMerge
 from paimon_core.read.split_reader import naming_expired_snapshot
 from paimon_core.schema import KIND_FIELD, ROW_KINDS, SEQUENCE_FIELD, SEQUENCE_NUMBER, VALUE_KIND
 
@@ -53,27 +52,7 @@ def _rows(reader: BucketReader, split: Split, columns: Sequence[str]) -> Iterato
         if context.evolves:
             yield from read_group(reader, tuple(run.files[0] for run in runs), fields, None)
         else:
-            yield from _merged(reader, runs, [f.name for f in fields])
-
-
-def _merged(reader: BucketReader, runs: Sequence[SortedRun], columns: Sequence[str]) -> Iterator[pa.Table]:
-    schema = reader.context.schema
-    order = MergeOrder.of(reader.context.options)
-    hidden = {SEQUENCE_FIELD.name, KIND_FIELD.name}
-    inputs = schema.select(reader.engine.inputs([name for name in columns if name not in hidden]))
-    decoded = dict.fromkeys([*schema.key_fields, *schema.select(order.sequence_fields), *inputs])
-    ordered = None if order.sequence_fields else in_sequence(runs)
-    if ordered is None or SEQUENCE_FIELD.name in columns:
-        decoded[SEQUENCE_FIELD] = None
-    decoded[KIND_FIELD] = None
-    yield from reader.section(
-        ordered or runs,
-        tuple(decoded),
-        key=schema.trimmed_primary_keys,
-        order=None if ordered else order,
-        drop_deletes=False,
-        columns=columns,
-    )
+            yield from reader.section(SectionMerge.of(context, reader.engine, runs, fields, keep_deletes=True))
 
 
 def _kind_texts(codes: pa.ChunkedArray, split: Split) -> pa.ChunkedArray:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.plan.plan_scan import plan_scan
+from paimon_core.read.request import ReadRequest
 from paimon_core.read.split_reader import read_split
 
 
@@ -28,5 +29,5 @@ def live_keys(context: TableContext, snapshot: Snapshot) -> Iterator[tuple[bytes
         schemas=context.schemas.read,
     )
     for split in plan.splits:
-        for keys in read_split(context, split, context.schema.primary_keys):
+        for keys in read_split(context, split, ReadRequest(context.schema.primary_keys)):
             yield split.partition, split.bucket, keys

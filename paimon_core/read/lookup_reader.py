@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from paimon_core.codec.arrays import Positions
 from paimon_core.codec.binary_row.rows import storage_values
+from paimon_core.datafile.reading.file_request import FileRequest
 from paimon_core.datafile.reading.row_groups import row_group_keys
 from paimon_core.lsm.key_order import SortKey, key_order, sort_key
 from paimon_core.lsm.lookup import places, with_level
@@ -128,9 +129,9 @@ class _Run:
     def _read(self, unit: _Unit, keys: pa.Table, start: int, found: list[pa.Table]) -> int:
         """Add the unit's rows for the keys from ``start`` on; return the position of the first key above them."""
         if self._batches is None:
-            groups = [unit.row_group or 0]
             position = None if self._marks is None else _POSITION
-            self._batches = self._reader.file(unit.file, self._fields, groups, beside=self._beside, position=position)
+            request = FileRequest(row_groups=[unit.row_group or 0], position=position)
+            self._batches = self._reader.file(unit.file, self._fields, request, beside=self._beside)
         last = self._key_at(keys, len(keys) - 1)
         while True:
             batch = self._waiting if self._waiting is not None else next(self._batches, None)
@@ -159,7 +160,8 @@ class _Run:
 
     def _holds_any(self, unit: _Unit, keys: pa.Table) -> bool:
         last = self._key_at(keys, len(keys) - 1)
-        for batch in self._reader.file(unit.file, self._key_fields, [unit.row_group or 0]):
+        request = FileRequest(row_groups=[unit.row_group or 0])
+        for batch in self._reader.file(unit.file, self._key_fields, request):
             if (places(keys, batch, keys.column_names) >= 0).any():
                 return True
             if self._key_at(batch, len(batch) - 1) >= last:

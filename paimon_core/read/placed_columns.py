@@ -25,8 +25,8 @@ class PlacedColumns:
     context: TableContext
     split: Split
     fields: tuple[DataField, ...]
-    keep: BoundPredicate | None = None
-    """The part of the filter that uses only the partition, the bucket and the path of the file."""
+    fixed: BoundPredicate | None = None
+    """The part of the filter that tests only the partition, the bucket and the path of the file."""
 
     @property
     def position(self) -> str | None:
@@ -51,10 +51,10 @@ class PlacedColumns:
 
     def may_match(self, file: DataFile | None) -> bool:
         """Whether rows of the file, or merged rows of the bucket (None), can pass the filter."""
-        if self.keep is None:
+        if self.fixed is None:
             return True
         row = pa.table([pa.nulls(1)], [""])
-        return len(self.added(row, file).filter(self.keep.to_arrow())) > 0
+        return len(self.added(row, file).filter(self.fixed.to_arrow())) > 0
 
     def added(self, rows: pa.Table, file: DataFile | None) -> pa.Table:
         """Return the rows with these columns at the end, except the position, which the reader of the file adds."""

@@ -1,7 +1,14 @@
-"""Pushdown: which parts of a filter are tested where: once per split, below a merge, while decoding, or on the result.
+"""Pushdown: the parts of the filter of a read, and where each part is tested.
 
-A partition has one value of each partition column, so a test of these columns has one answer for all rows of a split.
-Below a merge only tests on key columns are allowed: all rows of a key pass such a test, or none (format 8.8).
+``where`` is the filter of the user. It is a conjunction of three parts, and each part has the same name in all modules
+of the read:
+
+- ``fixed`` tests what all rows of a split or of a file share: the partition, also the bucket and the path of the file.
+  It is tested once, before a file is opened.
+- ``early`` is tested while rows are decoded, so that little else is decoded. Below a merge it may test only key
+  columns: all rows of a key pass such a test, or none (format 8.8).
+- ``late`` is tested on the rows that were read or merged. A part that needs metadata columns is tested after those are
+  added (``read.row_reader``).
 """
 
 from __future__ import annotations
@@ -31,15 +38,15 @@ class Pushdown:
     """The columns to decode for the result and for the filter."""
     constants: dict[str, pa.Scalar]
     """The partition columns of the result that need not be decoded."""
-    decoding: BoundPredicate | None
+    early: BoundPredicate | None
     """The part that is tested while rows are decoded."""
-    result: BoundPredicate | None
+    late: BoundPredicate | None
     """The part that is tested on the rows that were read or merged."""
 
     @property
-    def where(self) -> BoundPredicate | None:
-        """Both parts together: the filter without its tests of the partition."""
-        return _joined([p for p in (self.decoding, self.result) if p is not None])
+    def tested(self) -> BoundPredicate | None:
+        """Both parts together: the filter without its fixed part."""
+        return _joined([p for p in (self.early, self.late) if p is not None])
 
     def completed(self, rows: pa.Table) -> pa.Table:
         """Append the constant columns."""
@@ -67,8 +74,8 @@ def pushdown(context: TableContext, split: Split, columns: Sequence[str], where:
         return Pushdown(True, schema.select(list(needed)), constants, None, rest)
     keys = {f.name for f in schema.key_fields}
     tracked = set(TRACKING_NAMES) if context.tracks_rows else set()
-    decoding, result = _parted(rest, lambda used: used.isdisjoint(tracked) if split.raw else used <= keys)
-    return Pushdown(True, schema.select(list(needed)), constants, decoding, result)
+    early, late = _parted(rest, lambda used: used.isdisjoint(tracked) if split.raw else used <= keys)
+    return Pushdown(True, schema.select(list(needed)), constants, early, late)
 
 
 def _partition_values(fields: Sequence[DataField], partition: bytes) -> dict[str, pa.Array]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 
@@ -19,27 +18,30 @@ from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.plan.split import Split
-from paimon_core.predicate import Predicate
 from paimon_core.read.columns import PLACED_IDS, filter_fields, result_fields
 from paimon_core.read.placed_columns import PlacedColumns, constant_names
+from paimon_core.read.request import ReadRequest
 from paimon_core.read.split_reader import read_split
 from paimon_core.schema import DataField
 from paimon_core.types import NESTED_ROOTS
 
 
-def read_rows(
-    context: TableContext, split: Split, columns: Sequence[str], where: Predicate | None = None, **settings: Any
-) -> Iterator[pa.Table]:
-    """Yield the rows of ``split`` that match ``where``, with the columns of ``result_fields``.
+def read_rows(context: TableContext, split: Split, request: ReadRequest) -> Iterator[pa.Table]:
+    """Return the rows of ``split`` that match ``where`` of the request, with the columns of ``result_fields``.
 
-    Both may name metadata columns. ``settings`` are those of ``read_split``, and so are the errors; in addition raises
-    UnsupportedFeature for file path and row index of merged rows.
+    Both may name metadata columns. Raises as ``read_split`` does, and UnsupportedFeature for file path and row index of
+    merged rows.
     """
-    known = context.schema.by_name
-    if known.keys() >= {*columns, *(where.columns if where is not None else ())}:
-        yield from read_split(context, split, columns, where, **settings)
-        return
-    result = result_fields(context.schema, columns)
+    where = request.where
+    if context.schema.by_name.keys() >= {*request.columns, *(where.columns if where is not None else ())}:
+        return read_split(context, split, request)
+    return _with_metadata(context, split, request)
+
+
+def _with_metadata(context: TableContext, split: Split, request: ReadRequest) -> Iterator[pa.Table]:
+    """Yield the rows of ``read_rows`` for columns that are not columns of the table."""
+    where = request.where
+    result = result_fields(context.schema, request.columns)
     fields = context.schema.fields if where is None else filter_fields(context.schema, where)
     tested = [] if where is None else [f for f in fields if f.name in where.columns]
     placed = PlacedColumns(context, split, tuple(dict.fromkeys(f for f in (*result, *tested) if f.id in PLACED_IDS)))
@@ -48,16 +50,20 @@ def read_rows(
     late = None
     if where is not None and not where.columns <= view.schema.by_name.keys():
         late = where.bind(fields).to_arrow()
-        settings = {**settings, "most": None}  # the rows that this filter leaves out do not count
-        part = where.only(constant_names(placed.fields))
-        placed = replace(placed, keep=None if part is None else part.bind(fields))
+        request = replace(request, limit=None)  # the rows that this filter leaves out do not count
+        fixed = where.only(constant_names(placed.fields))
+        placed = replace(placed, fixed=None if fixed is None else fixed.bind(fields))
     names = [f.name for f in (*result, *(tested if late is not None else ())) if f.id not in PLACED_IDS]
-    early = None if where is None else where.only(view.schema.by_name)
-    for part_of_split, file in _parts(split, placed):
+    stored = replace(
+        request,
+        columns=list(dict.fromkeys(names)) or [_narrow_column(context)],
+        where=None if where is None else where.only(view.schema.by_name),
+        position=placed.position,
+    )
+    for part, file in _parts(split, placed):
         if not placed.may_match(file):
             continue
-        stored = list(dict.fromkeys(names)) or [_narrow_column(context)]
-        for rows in read_split(view, part_of_split, stored, early, position=placed.position, **settings):
+        for rows in read_split(view, part, stored):
             rows = placed.added(rows, file)
             rows = rows if late is None else rows.filter(late)
             if len(rows):

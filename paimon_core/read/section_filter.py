@@ -17,28 +17,28 @@ from paimon_core.predicate import BoundPredicate
 from paimon_core.read.bucket_reader import BucketReader
 
 
-def section_may_match(reader: BucketReader, runs: Sequence[SortedRun], where: BoundPredicate) -> bool:
-    """Return False only if no merged row of the section can match, by the indexes and footers of its files.
+def section_may_match(reader: BucketReader, runs: Sequence[SortedRun], late: BoundPredicate) -> bool:
+    """Return False only if no merged row of the section can pass ``late``, by the indexes and footers of its files.
 
     Stops at the first file that may match. Raises CorruptTable for a broken file.
     """
     context = reader.context
     if len(runs) > 1 and context.options["merge-engine"] in COMBINING_ENGINES:
         return True
-    index = IndexFilter.of(where, context.schema, context.options, context.schemas.read)
-    if any(_may_match(reader, file, where, index) for run in runs for file in run.files):
+    index = IndexFilter.of(late, context.schema, context.options, context.schemas.read)
+    if any(_may_match(reader, file, late, index) for run in runs for file in run.files):
         return True
     if reader.counts is not None:
         reader.counts.sections_skipped += 1
     return False
 
 
-def _may_match(reader: BucketReader, file: DataFile, where: BoundPredicate, index: IndexFilter | None) -> bool:
+def _may_match(reader: BucketReader, file: DataFile, late: BoundPredicate, index: IndexFilter | None) -> bool:
     context = reader.context
     if index is not None:
         rows = index.rows(file, context.storage, reader.path_of)
         if rows is not None and not rows.any():
             return False
-    fields = [f for f in context.schema.fields if f.name in where.columns]
+    fields = [f for f in context.schema.fields if f.name in late.columns]
     schema = context.schemas.read(file.schema_id)
-    return file_may_match(context.storage, reader.path(file), file, schema, fields, where)
+    return file_may_match(context.storage, reader.path(file), file, schema, fields, late)

@@ -1,37 +1,31 @@
 """Split reader: read the files of a split one by one if no key occurs twice, otherwise merge them (format 8.7, 8.8).
 
 Below a merge only predicates on the primary key may filter: otherwise an older row would become visible where the newer
-one was filtered out. The whole predicate is applied to the result of a merge, if possible before all columns are built.
+one was filtered out. The rest of the filter is applied to the merged rows, if possible before all columns are built.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 
 import pyarrow as pa
 
-from paimon_core.datafile.reading.read_counts import ReadCounts
+from paimon_core.datafile.reading.file_request import FileRequest
 from paimon_core.errors import CorruptTable, SnapshotNotFound, with_advice
-from paimon_core.lsm.engines.engine import MergeEngine
-from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.lsm.merge import RowFilter
-from paimon_core.lsm.merge_order import MergeOrder
-from paimon_core.lsm.sorted_run import SortedRun, in_sequence
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.metadata.known_deletes import has_no_deletes
 from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.plan.index_filter import IndexFilter
 from paimon_core.plan.split import Split
-from paimon_core.predicate import Predicate
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.read.column_groups import read_group
-from paimon_core.read.damaged_files import DamagedFiles
 from paimon_core.read.pushdown import Pushdown, pushdown
+from paimon_core.read.request import ReadRequest
 from paimon_core.read.section_filter import section_may_match
-from paimon_core.schema import KIND_FIELD, SEQUENCE_FIELD, DataField
+from paimon_core.read.section_merge import SectionMerge
 
 _STEP_ROWS = 1 << 16
 _LEAST_ROWS = 1 << 12
@@ -39,52 +33,42 @@ _LEAST_ROWS = 1 << 12
 _ROW = "\x00row"
 
 
-def read_split(
-    context: TableContext,
-    split: Split,
-    columns: Sequence[str],
-    where: Predicate | None = None,
-    *,
-    threads: bool = True,
-    most: int | None = None,
-    counts: ReadCounts | None = None,
-    position: str | None = None,
-    damaged: DamagedFiles | None = None,
-) -> Iterator[pa.Table]:
-    """Yield the rows of ``split`` that match ``where``, with exactly ``columns`` in order and without deleted rows.
+def read_split(context: TableContext, split: Split, request: ReadRequest) -> Iterator[pa.Table]:
+    """Yield the rows of ``split`` that match ``where`` of the request, without deleted rows.
 
-    ``threads``: decode columns in parallel; pass False when several splits are read at the same time. ``most``: the
-    caller needs only this many rows, so that fewer are decoded at once; more may be returned.
-    ``counts``: is told what is opened and decoded. Columns of the partition come from the split, not from its files;
-    for these alone, no file of a raw split is opened. ``position``: the name of an additional column with the position
-    of each row of a raw split in its file. ``damaged``: the damaged files to leave out; it is told
-    which. Raises SnapshotNotFound when the snapshot has expired or was rolled back since the split was planned,
-    TableNotFound when the table was dropped, CorruptTable for broken files.
+    The tables have exactly the columns of the request in order, then its ``position``, if any. Columns of the partition
+    come from the split, not from its files; for these alone, no file of a raw split is opened. Raises SnapshotNotFound
+    when the snapshot has expired or was rolled back since the split was planned, TableNotFound when the table was
+    dropped, CorruptTable for broken files.
     """
     with naming_expired_snapshot(context, split):
-        pushed = pushdown(context, split, columns, where)
+        pushed = pushdown(context, split, request.columns, request.where)
         if not pushed.matches:
             return
-        least = 1 if split.raw and not split.vectors else _LEAST_ROWS
-        few = None if most is None or where is not None else max(least, most)
-        leaves_out = None
-        if damaged is not None and not context.evolves:  # with data evolution, the files of a row need each other
-            leaves_out = partial(damaged.leaves_out, is_current=lambda: _is_referenced(context, split))
-        reader = BucketReader(
-            context,
-            split.partition,
-            split.bucket,
-            threads,
-            vectors=split.vectors,
-            counts=counts,
-            leaves_out=leaves_out,
-            batch_rows=few,
-        )
-        for table in _rows(reader, split, pushed, position):
+        names = [*request.columns, *(() if request.position is None else (request.position,))]
+        for table in _rows(_reader(context, split, request), split, pushed, request.position):
             if len(table):
-                if counts is not None:
-                    counts.rows_returned += len(table)
-                yield pushed.completed(table).select([*columns, *(() if position is None else (position,))])
+                if request.counts is not None:
+                    request.counts.rows_returned += len(table)
+                yield pushed.completed(table).select(names)
+
+
+def _reader(context: TableContext, split: Split, request: ReadRequest) -> BucketReader:
+    """Return the reader of the files of a split."""
+    least = 1 if split.raw and not split.vectors else _LEAST_ROWS
+    leaves_out = None
+    if request.damaged is not None and not context.evolves:  # with data evolution, the files of a row need each other
+        leaves_out = partial(request.damaged.leaves_out, is_current=lambda: _is_referenced(context, split))
+    return BucketReader(
+        context,
+        split.partition,
+        split.bucket,
+        request.threads,
+        vectors=split.vectors,
+        counts=request.counts,
+        leaves_out=leaves_out,
+        batch_rows=None if request.limit is None or request.where is not None else max(least, request.limit),
+    )
 
 
 @contextlib.contextmanager
@@ -120,9 +104,9 @@ def _meaning(context: TableContext, split: Split, error: CorruptTable) -> str:
 def _rows(reader: BucketReader, split: Split, pushed: Pushdown, position: str | None) -> Iterator[pa.Table]:
     """Yield the rows with the columns of ``pushed.fields``, and maybe others."""
     context = reader.context
-    keep = None if pushed.result is None else RowFilter(pushed.result)
+    late = None if pushed.late is None else RowFilter(pushed.late)
     if split.raw:
-        index = IndexFilter.of(pushed.where, context.schema, context.options, context.schemas.read)
+        index = IndexFilter.of(pushed.tested, context.schema, context.options, context.schemas.read)
         for file in split.files:
             if not pushed.fields and position is None and reader.leaves_out is None:
                 yield from _counted(reader, file)
@@ -132,17 +116,19 @@ def _rows(reader: BucketReader, split: Split, pushed: Pushdown, position: str | 
                 _skipped(reader)
                 continue
             fields = pushed.fields or (context.schema.fields[:1] if position is None else ())
-            for batch in reader.file(file, fields, rows=some, where=pushed.decoding, position=position):
+            for batch in reader.file(file, fields, FileRequest(pushed.early, rows=some, position=position)):
                 rows = pa.Table.from_batches([batch])
-                yield rows if keep is None else keep.kept(rows)
+                yield rows if late is None else late.kept(rows)
     elif context.evolves:
         fields = pushed.fields or context.schema.fields[:1]
         for runs in split.sections:
-            yield from read_group(reader, tuple(run.files[0] for run in runs), fields, keep)
+            yield from read_group(reader, tuple(run.files[0] for run in runs), fields, late)
     else:
+        fields = pushed.fields or context.schema.key_fields[:1]
         for runs in split.sections:
-            if keep is None or section_may_match(reader, runs, keep.where):
-                yield from _merged(reader, runs, pushed, keep)
+            if late is None or section_may_match(reader, runs, late.where):
+                merge = SectionMerge.of(context, reader.engine, runs, fields)
+                yield from reader.section(merge, early=pushed.early, late=late)
 
 
 def _counted(reader: BucketReader, file: DataFile) -> Iterator[pa.Table]:
@@ -156,57 +142,6 @@ def _counted(reader: BucketReader, file: DataFile) -> Iterator[pa.Table]:
 def _skipped(reader: BucketReader) -> None:
     if reader.counts is not None:
         reader.counts.files_skipped += 1
-
-
-def _merged(
-    reader: BucketReader, runs: Sequence[SortedRun], pushed: Pushdown, keep: RowFilter | None
-) -> Iterator[pa.Table]:
-    """Yield the merged rows of a section; decodes only the columns that the merge needs."""
-    schema = reader.context.schema
-    fields = pushed.fields or schema.key_fields[:1]
-    order = MergeOrder.of(reader.context.options)
-    ordered = None if order.sequence_fields else in_sequence(runs)
-    decoded = _inputs(reader.context, reader.engine, runs, fields)
-    deletes = _has_deletes(reader.context, runs)
-    yield from reader.section(
-        ordered or runs,
-        decoded,
-        key=schema.trimmed_primary_keys,
-        order=None if ordered else order,
-        drop_deletes=deletes,
-        columns=[f.name for f in fields],
-        keep=keep,
-        below=pushed.decoding,
-    )
-
-
-def merge_fields(context: TableContext, split: Split, fields: Sequence[DataField]) -> tuple[DataField, ...]:
-    """Return the columns that a merge of a split decodes for a result of ``fields``."""
-    engine = merge_engine(context.schema, context.options)
-    wanted = fields or context.schema.key_fields[:1]
-    return tuple(dict.fromkeys(f for runs in split.sections for f in _inputs(context, engine, runs, wanted)))
-
-
-def _inputs(
-    context: TableContext, engine: MergeEngine, runs: Sequence[SortedRun], fields: Sequence[DataField]
-) -> tuple[DataField, ...]:
-    """Return the columns that the merge of a section decodes.
-
-    The key columns are stored twice in a file; the copy among the table's columns serves the merge and the result.
-    """
-    schema, order = context.schema, MergeOrder.of(context.options)
-    inputs = schema.select(engine.inputs([f.name for f in fields]))
-    decoded = dict.fromkeys([*schema.key_fields, *schema.select(order.sequence_fields), *inputs])
-    is_ordered = not order.sequence_fields and in_sequence(runs) is not None
-    if not is_ordered:
-        decoded[SEQUENCE_FIELD] = None
-    if not is_ordered or _has_deletes(context, runs):
-        decoded[KIND_FIELD] = None
-    return tuple(decoded)
-
-
-def _has_deletes(context: TableContext, runs: Sequence[SortedRun]) -> bool:
-    return not all(has_no_deletes(f, context.options) for run in runs for f in run.files)
 
 
 def _is_referenced(context: TableContext, split: Split) -> bool:

@@ -43,6 +43,7 @@ from paimon_core.metadata.microseconds import in_microseconds
 from paimon_core.options.scan_position import POSITIONS
 from paimon_core.plan.split import Split
 from paimon_core.read.damaged_files import DamagedFiles
+from paimon_core.read.request import ReadRequest
 from paimon_core.read.split_reader import read_split
 from paimon_core.spark.merged_schema import MERGE_OPTIONS, merge_rules, merged_for, parsed_bool
 from paimon_core.spark.placement import in_this_process, place
@@ -236,8 +237,8 @@ class PaimonReader(DataSourceReader):
         assert isinstance(partition, SplitPartition)
         if partition.split is not None:
             context = self._seen(self._reference.open())
-            damaged = DamagedFiles.of(context.options)
-            for table in read_split(context, Split.from_bytes(partition.split), self._columns, damaged=damaged):
+            request = ReadRequest(self._columns, damaged=DamagedFiles.of(context.options))
+            for table in read_split(context, Split.from_bytes(partition.split), request):
                 yield from to_spark(table, self._schema).to_batches()
 
 

@@ -17,6 +17,7 @@ from paimon_core.metadata.microseconds import in_microseconds
 from paimon_core.plan.split import Split
 from paimon_core.predicate import Predicate, Where
 from paimon_core.read.damaged_files import DamagedFiles
+from paimon_core.read.request import ReadRequest
 from paimon_core.read.split_reader import read_split
 from paimon_core.schema import DataField
 from paimon_core.spark.filters import compares_types_natively, to_column
@@ -70,8 +71,8 @@ def read_spark(
 
         def work(payload: bytes) -> Iterator[pa.RecordBatch]:
             context = seen(reference.open())
-            damaged = DamagedFiles.of(context.options)
-            for rows in read_split(context, Split.from_bytes(payload), names, predicate, damaged=damaged):
+            request = ReadRequest(names, predicate, damaged=DamagedFiles.of(context.options))
+            for rows in read_split(context, Split.from_bytes(payload), request):
                 yield from to_spark(rows, arrow).to_batches()
 
         branches.append(run_tasks(spark, [s.to_bytes() for s in merged], work, schema))
@@ -88,7 +89,7 @@ def _is_native(split: Split, table: TableView, needed: Sequence[DataField]) -> b
     """Whether Spark's Parquet reader returns the same rows.
 
     This needs local Parquet files of the current schema that are not merged, without TIME and INT96 timestamp columns.
-    Damaged files may only be left out by Python tasks, which tell them.
+    Only Python tasks may leave out damaged files, because they report them.
     """
     return (
         split.raw

@@ -36,7 +36,7 @@ def vectors_in(files: Iterable[IndexFile]) -> Vectors:
 def replace_vectors(
     context: TableContext, there: Indexes, changed: Mapping[str, Positions], gone: Collection[str]
 ) -> tuple[Indexes, Indexes]:
-    """Write index files in which files have the ``changed`` positions; return the files to add and to delete.
+    """Write index files with the ``changed`` positions of data files; return the index files to add and to delete.
 
     ``there``: the bucket's index files. ``gone``: data files that lose their vector. Raises CorruptTable.
     """

@@ -17,6 +17,7 @@ import pyarrow as pa
 import paimon_core as paimon
 from paimon_core import col
 from paimon_core.read.bucket_reader import BucketReader
+from paimon_core.read.request import ReadRequest
 from paimon_core.read.split_reader import read_split
 from paimon_core.types import TypeRoot
 from tests.differential.layouts import Layout
@@ -230,7 +231,7 @@ def _places(one: Layout, table: Any) -> dict[tuple[Any, ...], list[tuple[bytes, 
     """The buckets of each key."""
     found: dict[tuple[Any, ...], list[tuple[bytes, int]]] = {}
     for split in table.scan().plan.splits:
-        for batch in read_split(table.context, split, one.key):
+        for batch in read_split(table.context, split, ReadRequest(one.key)):
             for row in batch.to_pylist():
                 found.setdefault(tuple(row.values()), []).append((split.partition, split.bucket))
     return found

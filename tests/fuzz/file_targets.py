@@ -81,11 +81,11 @@ def _reader(kind: str) -> Callable[[bytes], object]:
             # The manifest may be as hostile as the file, and state the same number of rows.
             file = replace(file, row_count=open_file(held, bucket.path(file), {}).row_count or ROWS)
         where = (col("k") >= 3).bind(bucket.schema.fields)
-        for _ in _some(bucket.batches(file, bucket.schema.fields[:2], where=where, use_threads=False)):
+        for _ in _some(bucket.batches(file, bucket.schema.fields[:2], where=where, threads=False)):
             pass
         if kind == "parquet":
             row_group_keys(STORAGE, bucket.path(file), bucket.schema.fields[:1])
-        return sum(len(batch) for batch in _some(bucket.batches(file, use_threads=False)))
+        return sum(len(batch) for batch in _some(bucket.batches(file, threads=False)))
 
     return run
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import paimon_core as paimon
+from paimon_core.datafile.reading.file_request import FileRequest
 from paimon_core.datafile.reading.reader import read_batches
 from paimon_core.errors import PaimonError
 from paimon_core.fsck.check import check_root
@@ -129,8 +130,9 @@ def everything(context: TableContext) -> object:
 def rows_of_file(context: TableContext, path: str, entries: dict[str, DataFile]) -> object:
     """Return the rows of one data file, as deep checks read them."""
     fields, file = context.schema.file_fields, entries[path.rsplit("/", 1)[1]]
+    request = FileRequest(threads=False)
     batches = read_batches(
-        context.storage, path, file=file, file_schema=context.schema, read_fields=fields, use_threads=False
+        context.storage, path, file=file, file_schema=context.schema, read_fields=fields, request=request
     )
     return list(batches)
 

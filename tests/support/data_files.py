@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from paimon_core.datafile.file_layout import FileLayout
 from paimon_core.datafile.file_plan import FilePlan
+from paimon_core.datafile.reading.file_request import FileRequest
 from paimon_core.datafile.reading.reader import read_batches
 from paimon_core.datafile.writing.rolling_writer import RollingWriter
 from paimon_core.metadata.column_stats import EMPTY_ROW
@@ -88,14 +89,15 @@ class Bucket:
     def batches(
         self, file: DataFile, fields: Sequence[DataField] | None = None, **settings: Any
     ) -> Iterator[pa.RecordBatch]:
-        """Read a file in batches as these fields, by default those of the file."""
+        """Read a file in batches as these fields, by default as the fields of the file."""
         wanted = self.schema.file_fields if fields is None else fields
+        request = FileRequest(**settings)
         return read_batches(
-            STORAGE, self.path(file), file=file, file_schema=self.schema, read_fields=wanted, **settings
+            STORAGE, self.path(file), file=file, file_schema=self.schema, read_fields=wanted, request=request
         )
 
     def read(self, file: DataFile, fields: Sequence[DataField] | None = None, **settings: Any) -> pa.Table:
-        """Read all rows of a file as these fields, by default those of the file."""
+        """Read all rows of a file as these fields, by default as the fields of the file."""
         wanted = self.schema.file_fields if fields is None else fields
         return pa.Table.from_batches(list(self.batches(file, wanted, **settings)), pa.schema([f.arrow for f in wanted]))
 

@@ -51,7 +51,7 @@ def write(kind: str) -> DataFile:
 def seen(file: DataFile) -> tuple[pa.Table, pa.Table, object]:
     """Return everything that readers return for a file."""
     return (
-        BUCKET.read(file, use_threads=False, batch_bytes=1 << 20),
+        BUCKET.read(file, threads=False, batch_bytes=1 << 20),
         BUCKET.read(file, BUCKET.schema.fields[:2], where=(col("k") >= ROWS // 2).bind(BUCKET.schema.fields)),
         row_group_keys(STORAGE, BUCKET.path(file), BUCKET.schema.fields[:1]),
     )

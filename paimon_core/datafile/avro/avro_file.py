@@ -113,7 +113,6 @@ class AvroInput:
         batch_rows: int,
         batch_bytes: int,
         use_threads: bool,
-        verify_checksums: bool,
     ) -> Iterator[tuple[int, Arrays]]:
         """Yield all rows, in batches of one step at most, whatever ``batch_bytes`` is.
 

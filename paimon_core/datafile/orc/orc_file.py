@@ -159,7 +159,6 @@ class OrcInput:
         batch_rows: int,
         batch_bytes: int,
         use_threads: bool,
-        verify_checksums: bool,
     ) -> Iterator[tuple[int, Arrays]]:
         """Yield all rows; a checksum was verified when the file was opened.
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.codec.arrays import Mask, Positions
+from paimon_core.datafile.reading.file_request import FileRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +28,10 @@ class ChosenRows:
     """The name of an additional column with the position of each row in the file."""
 
     @staticmethod
-    def of(
-        group_rows: Sequence[int],
-        groups: list[int] | None,
-        rows: Mask | None,
-        deleted: Positions | None,
-        position: str | None,
-    ) -> ChosenRows:
-        """Return the rows of a read; ``rows`` (instead of ``groups``) and ``deleted`` are by position in the file."""
+    def of(request: FileRequest, group_rows: Sequence[int], kept: list[int] | None = None) -> ChosenRows:
+        """Return the rows of a read; ``kept``: the row groups that may contain a row of its filter (None: all)."""
+        rows, groups = _narrowed(request.rows, request.row_groups, group_rows, kept)
+        deleted, position = request.deleted, request.position
         if rows is not None:
             live = rows if deleted is None else rows & ~_mask(deleted, len(rows))
             groups, live = _groups_with(live, group_rows)
@@ -61,7 +58,7 @@ class ChosenRows:
         return batch.append_column(self.position, pa.array(self._positions(np.arange(start, start + len(batch)))))
 
     def live_rows(self, start: int, count: int) -> Mask | None:
-        """Return which of ``count`` rows from the number ``start`` on to return; None: all of them."""
+        """Return a mask of the rows to return among ``count`` rows from number ``start`` on; None: all rows."""
         if self.live is not None:
             return self.live[start : start + count]
         if self.deleted is None:
@@ -77,6 +74,19 @@ class ChosenRows:
         before = np.concatenate([[0], np.cumsum([self.group_rows[group] for group in self.groups])])[:-1]
         group = np.searchsorted(before, numbers, side="right") - 1
         return np.asarray(numbers - before[group] + starts[group])
+
+
+def _narrowed(
+    rows: Mask | None, row_groups: list[int] | None, sizes: Sequence[int], kept: list[int] | None
+) -> tuple[Mask | None, list[int] | None]:
+    """Return the rows or the row groups to read when only the row groups ``kept`` may contain a wanted row."""
+    if kept is None or len(kept) == len(sizes) or not sizes:
+        return rows, row_groups
+    if rows is None:
+        return None, kept if row_groups is None else [at for at in row_groups if at in set(kept)]
+    if sum(sizes) != len(rows):
+        return rows, None
+    return rows & np.repeat(np.isin(np.arange(len(sizes)), kept), sizes), None
 
 
 def _mask(positions: Positions, count: int) -> Mask:

@@ -2,49 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from paimon_core.datafile.evolution.column_mapping import Source
 from paimon_core.datafile.file_format import FileInput
-from paimon_core.datafile.reading.read_counts import ReadCounts
+from paimon_core.datafile.reading.file_request import FileRequest
 
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """One open file and the settings of its read, as the arguments of ``reader.read_batches``."""
+    """One open file, and what to read of it."""
 
     held: FileInput
     path: str
-    batch_rows: int
-    batch_bytes: int
-    use_threads: bool
-    verify_checksums: bool
-    encoded: Collection[str]
-    counts: ReadCounts | None
+    request: FileRequest
 
-    def arrays(self, sources: Sequence[Source], groups: list[int] | None) -> Iterator[tuple[int, list[pa.Array]]]:
-        """Yield the row count and the columns of each batch of the row groups (None: all), in file order."""
+    def arrays(
+        self, sources: Sequence[Source], groups: list[int] | None, most: int | None = None
+    ) -> Iterator[tuple[int, list[pa.Array]]]:
+        """Yield the row count and the columns of each batch of the row groups (None: all), in file order.
+
+        ``most``: the most rows of a batch, instead of those of the request.
+        """
         wanted = {s.column: s.stored for s in sources if s.column is not None}
+        counts = self.request.counts
         for count, arrays in self.held.batches(
             wanted,
             groups,
-            batch_rows=self.batch_rows,
-            batch_bytes=self.batch_bytes,
-            use_threads=self.use_threads,
-            verify_checksums=self.verify_checksums,
+            batch_rows=self.request.batch_rows if most is None else most,
+            batch_bytes=self.request.batch_bytes,
+            use_threads=self.request.threads,
         ):
-            if self.counts is not None:
+            if counts is not None:
                 for name, array in arrays.items():
-                    self.counts.add_decoded(name, count, array.nbytes)
+                    counts.add_decoded(name, count, array.nbytes)
             yield count, [self._converted(s, arrays, count) for s in sources]
 
     def _converted(self, source: Source, arrays: Mapping[str, pa.Array], rows: int) -> pa.Array:
         if source.column is None:
             return pa.nulls(rows, source.wanted.type.to_arrow())
-        return source.convert(arrays[source.column], self.path, encoded=source.wanted.name in self.encoded)
+        return source.convert(arrays[source.column], self.path, encoded=source.wanted.name in self.request.encoded)
 
 
 def batch_of(schema: pa.Schema, arrays: Sequence[pa.Array]) -> pa.RecordBatch:

@@ -8,7 +8,6 @@ the page index of Parquet, so that pages before a selected row are decoded too, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import accumulate
 
 import numpy as np
@@ -116,9 +115,8 @@ class _Cursor:
             self._group = group
             # Small batches, so that little is decoded behind rows that are near each other, as in a sorted file.
             is_near = 2 * (end - start) < self._starts[group + 1] - self._starts[group]
-            rows = min(_NEAR_ROWS, self._decoding.batch_rows) if is_near else self._decoding.batch_rows
-            decoding = replace(self._decoding, batch_rows=rows)
-            self._batches = decoding.arrays(self._sources, [self._groups[group]])
+            most = min(_NEAR_ROWS, self._decoding.request.batch_rows) if is_near else None
+            self._batches = self._decoding.arrays(self._sources, [self._groups[group]], most)
             self._from = self._to = int(self._starts[group])
         while start < end:
             while self._to <= start:

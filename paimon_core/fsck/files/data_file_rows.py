@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from paimon_core.codec.binary_row.bucket_function import buckets_of
 from paimon_core.codec.binary_row.rows import decode_row, encode_rows, to_array
+from paimon_core.datafile.reading.file_request import FileRequest
 from paimon_core.datafile.reading.reader import read_batches
 from paimon_core.errors import UnsupportedFeature
 from paimon_core.fsck.check_context import CheckRun
@@ -51,7 +52,7 @@ def _read(run: CheckRun, entry: ManifestEntry, path: str, location: Location, ch
         file=file,
         file_schema=schema,
         read_fields=schema.file_fields if context.is_keyed else schema.fields,
-        batch_rows=BATCH_ROWS,
+        request=FileRequest(batch_rows=BATCH_ROWS),
     ):
         check.add(batch)
     check.finish()

@@ -25,6 +25,7 @@ from paimon_core.plan.live_files import refuse_unread
 from paimon_core.plan.plan_scan import hides_level_0
 from paimon_core.plan.row_ranges import pack_ranges
 from paimon_core.plan.split import Packed, Packing, Split, pack_append, pack_keyed
+from paimon_core.read.request import ReadRequest
 from paimon_core.read.split_reader import read_split
 from paimon_core.schema import DataField
 from paimon_core.table_indexes.live_vectors import Vectors, vectors_by_bucket, vectors_of
@@ -87,7 +88,7 @@ def bucket_rows(
     for some, layout in _packed(context, files, unique=unique):
         chosen = vectors_of(some, vectors)
         split = Split(*place, found[0].total_buckets, 0, some, not layout, layout, vectors=chosen)
-        yield from read_split(context, split, schema.names)
+        yield from read_split(context, split, ReadRequest(schema.names))
 
 
 def _packed(context: TableContext, files: list[DataFile], *, unique: bool) -> list[Packed]:

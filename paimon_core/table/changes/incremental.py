@@ -8,8 +8,7 @@ compares two versions: Java also returns rows of append tables that were only wr
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -33,101 +32,106 @@ from paimon_core.plan.plan_scan import ScanPlan
 from paimon_core.plan.prune import PartitionPruner
 from paimon_core.plan.split import Packing, Split
 from paimon_core.predicate import Predicate, Where
+from paimon_core.query.counting import count_partitions
+from paimon_core.query.description import Batching, ScanDescription
+from paimon_core.query.planned_rows import PlannedRows
 from paimon_core.query.scan import Scan, new_scan
 from paimon_core.table.changes.difference import PlacedRows, as_changes, difference
 from paimon_core.table.changes.versions import EMPTY, Version, find_version, known, version_of
 
 
 @dataclass(frozen=True)
-class WrittenScan(Scan):
-    """A scan of the rows that some snapshots wrote to their new files or, with ``logged``, to their changelog files."""
+class WrittenPlan:
+    """Plans the rows that some snapshots wrote to their new files or, with ``logged``, to their changelog files."""
 
-    steps: tuple[Snapshot, ...] = ()
+    steps: tuple[Snapshot, ...]
     logged: bool = False
 
-    @cached_property
-    def plan(self) -> ScanPlan:
-        """The splits of the files, which are not merged with each other."""
-        keeps = _partition_test(self.context, self.where)
+    def __call__(self, scan: ScanDescription) -> ScanPlan:
+        """Return the splits of the files, which are not merged with each other."""
+        keeps = _partition_test(scan.context, scan.where)
         splits: list[Split] = []
         count = 0
         for snapshot in self.steps:
-            changed = changed_files(self.context, snapshot, changelog=self.logged)
+            changed = changed_files(scan.context, snapshot, changelog=self.logged)
             files = [file for file in changed if keeps(file.partition)]
             count += len(files)
-            splits += (split for place in by_bucket(files).values() for split in self._splits(snapshot, place))
+            splits += (split for place in by_bucket(files).values() for split in _splits(scan.context, snapshot, place))
         counts = ScanCounts(files_total=count, files_selected=count)
-        return ScanPlan(self.snapshot, self.context.schema, self.where, tuple(splits), counts)
+        return ScanPlan(scan.snapshot, scan.context.schema, scan.where, tuple(splits), counts)
 
-    def _splits(self, snapshot: Snapshot, place: Sequence[ChangedFile]) -> Iterator[Split]:
-        options, first = self.context.options, place[0]
-        packing = Packing(options["source.split.target-size"], options["source.split.open-file-cost"])
-        for files in packing.pack([changed.file for changed in place], lambda f: f.file_size):
-            # With a primary key each file is a section of its own, so that deletes are dropped and nothing is merged.
-            layout = tuple(((at,),) for at in range(len(files))) if self.context.is_keyed else ()
-            yield Split(
-                first.partition,
-                first.bucket,
-                first.total_buckets,
-                snapshot.id,
-                tuple(files),
-                not layout,
-                layout,
-                snapshot.delta_manifest_list,
-            )
+
+def _splits(context: TableContext, snapshot: Snapshot, place: Sequence[ChangedFile]) -> Iterator[Split]:
+    options, first = context.options, place[0]
+    packing = Packing(options["source.split.target-size"], options["source.split.open-file-cost"])
+    for files in packing.pack([changed.file for changed in place], lambda f: f.file_size):
+        # With a primary key each file is a section of its own, so that deletes are dropped and nothing is merged.
+        layout = tuple(((at,),) for at in range(len(files))) if context.is_keyed else ()
+        yield Split(
+            first.partition,
+            first.bucket,
+            first.total_buckets,
+            snapshot.id,
+            tuple(files),
+            not layout,
+            layout,
+            snapshot.delta_manifest_list,
+        )
 
 
 @dataclass(frozen=True)
-class DifferenceScan(Scan):
-    """A scan of the rows that a later version has and an earlier one has not; there are no splits."""
+class DifferenceRows:
+    """The rows that a later version has and an earlier one has not; there are no splits."""
 
     compared: tuple[Snapshot | None, Snapshot | None] | None = None
     """The two versions; None: nothing changed."""
 
-    @property
-    def plan(self) -> ScanPlan:
-        """Raises UnsupportedFeature."""
+    def plan(self, scan: ScanDescription) -> ScanPlan:
+        """Raise UnsupportedFeature."""
         raise UnsupportedFeature(
-            f"table {self.context.name}: an incremental scan in mode diff has no splits: read all of it"
+            f"table {scan.context.name}: an incremental scan in mode diff has no splits: read all of it"
         )
 
-    def explain(self, *, analyze: bool = False) -> Any:
-        """Return what is compared, as text; there is nothing to analyze."""
-        if self.compared is not None:
-            ids = ["the empty table" if s is None else f"snapshot {s.id}" for s in self.compared]
-            return f"difference of {ids[0]} and {ids[1]}"
-        return "nothing changed"
-
-    def count(self) -> int:
-        """Return the number of rows, by reading them."""
-        return sum(map(len, self._batches()))
-
-    def _batches(self, **_: Any) -> Iterator[pa.RecordBatch]:
+    def batches(self, scan: ScanDescription, batching: Batching) -> Iterator[pa.RecordBatch]:
         """Yield the rows, in bounded memory, in this thread."""
-        left = self.limit
-        bound = None if self.where is None else self.where.bind(self.context.schema.fields)
-        for rows in self._compared() if left != 0 else ():
+        left = scan.limit
+        bound = None if scan.where is None else scan.where.bind(scan.context.schema.fields)
+        for placed in self._differences(scan) if left != 0 else ():
+            rows = adds(placed.rows)
             kept = rows if bound is None else rows.filter(bound.to_arrow())
-            chosen = kept.select(list(self.columns)).slice(0, left)
-            yield from chosen.cast(self.schema).to_batches()
+            chosen = kept.select(list(scan.columns)).slice(0, left)
+            yield from chosen.cast(scan.schema).to_batches()
             left = None if left is None else left - len(chosen)
             if left == 0:
                 return
 
-    def changes(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+    def count(self, scan: ScanDescription) -> int:
+        """Return the number of rows, by reading them."""
+        return sum(map(len, self.batches(scan, Batching())))
+
+    def count_by_partition(self, scan: ScanDescription) -> pa.Table:
+        """Raise UnsupportedFeature, as ``plan`` does."""
+        return count_partitions(scan)
+
+    def explain(self, scan: ScanDescription, *, analyze: bool) -> str:
+        """Return what is compared, as text; there is nothing to analyze."""
+        if self.compared is None:
+            return "nothing changed"
+        ids = ["the empty table" if s is None else f"snapshot {s.id}" for s in self.compared]
+        return f"difference of {ids[0]} and {ids[1]}"
+
+    def narrowed(self, scan: ScanDescription) -> DifferenceRows:
+        """Return this source: the versions are the same."""
+        return self
+
+    def changes(self, scan: ScanDescription, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield all rows that differ, with ``rowkind`` first, then ``columns``; of ``where`` only partitions count."""
-        for placed in self._differences():
-            yield from map(_as_table, as_changes(self.context, placed.rows, columns, None))
+        for placed in self._differences(scan):
+            for batch in as_changes(scan.context, placed.rows, columns, None):
+                yield pa.Table.from_batches([batch])
 
-    def _compared(self) -> Iterator[pa.Table]:
-        return (adds(placed.rows) for placed in self._differences())
-
-    def _differences(self) -> Iterator[PlacedRows]:
-        return iter(()) if self.compared is None else difference(self.context, *self.compared, self.where)
-
-
-def _as_table(batch: pa.RecordBatch) -> pa.Table:
-    return pa.Table.from_batches([batch])
+    def _differences(self, scan: ScanDescription) -> Iterator[PlacedRows]:
+        return iter(()) if self.compared is None else difference(scan.context, *self.compared, scan.where)
 
 
 def _partition_test(context: TableContext, where: Predicate | None) -> Any:
@@ -154,7 +158,6 @@ def incremental_scan(
     check_producer(context)
     context = in_microseconds(context) if micros else context
     scan = new_scan(context, context.snapshots.latest(), columns, where, limit)
-    args = (context, scan.snapshot, scan.columns, scan.where, scan.limit)
     mode = context.options["incremental-between-scan-mode"]
     found: tuple[Version, Version] | None
     if option == "scan.mode":  # latest-delta
@@ -167,17 +170,19 @@ def incremental_scan(
     else:
         found, mode = _between(context, value[0], value[1], mode)
     if found is None or found[0].id == found[1].id:
-        return DifferenceScan(*args)
+        return replace(scan, source=DifferenceRows())
     start, end = found
     if mode == "auto":
         mode = "delta" if context.options["changelog-producer"] == "none" or not context.is_keyed else "changelog"
     if mode == "diff":
-        return DifferenceScan(*args, compared=(known(context, start).snapshot, known(context, end).snapshot))
+        versions = known(context, start).snapshot, known(context, end).snapshot
+        return replace(scan, source=DifferenceRows(versions))
     steps = [changed_snapshot(context, i) for i in changed_snapshots(context, start.id, end.id, None)]
     if mode == "changelog":
-        logged = (s for s in steps if s.commit_kind is not CommitKind.OVERWRITE)
-        return WrittenScan(*args, steps=tuple(logged), logged=True)
-    return WrittenScan(*args, steps=tuple(s for s in steps if s.commit_kind is CommitKind.APPEND))
+        planner = WrittenPlan(tuple(s for s in steps if s.commit_kind is not CommitKind.OVERWRITE), logged=True)
+    else:
+        planner = WrittenPlan(tuple(s for s in steps if s.commit_kind is CommitKind.APPEND))
+    return replace(scan, source=PlannedRows(planner))
 
 
 def _between(context: TableContext, left: str, right: str, mode: str) -> tuple[tuple[Version, Version], str]:

@@ -19,6 +19,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.plan.changed_places import Place, reading_context
 from paimon_core.plan.plan_scan import plan_scan
+from paimon_core.read.request import ReadRequest
 from paimon_core.read.split_reader import read_split
 from paimon_core.table.changes.row_hashes import Hashes, row_hashes
 from paimon_core.table.changes.versions import Version, reading_versions
@@ -200,7 +201,7 @@ def _rows_of(context: TableContext, snapshot: Snapshot | None, merged: set[bytes
         )
         for split in plan.splits:
             bucket = None if split.partition in merged else split.bucket
-            for rows in read_split(own, split, own.schema.names):
+            for rows in read_split(own, split, ReadRequest(own.schema.names)):
                 yield (split.partition, bucket), rows
 
 

@@ -16,12 +16,14 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.arrow.byte_budget import decoded_bytes
+from paimon_core.datafile.reading.file_request import FileRequest
 from paimon_core.lsm.gather import decoded
 from paimon_core.metadata.context import TableContext
 from paimon_core.plan.changed_places import ChangedPlace, Part
 from paimon_core.plan.row_ranges import pack_ranges, row_ranges
 from paimon_core.plan.split import Packing, Split
 from paimon_core.read.bucket_reader import BucketReader
+from paimon_core.read.request import ReadRequest
 from paimon_core.read.split_reader import read_split
 from paimon_core.schema import KIND_FIELD, RowKind
 from paimon_core.table.changes.hash_difference import Flags, HashedRows, surplus
@@ -117,7 +119,7 @@ class _File:
     def rows(self) -> Iterator[pa.Table]:
         """Yield all rows; texts may be dictionaries."""
         fields = self.context.schema.fields
-        for batch in self._reader.file(self.part.file, fields, encoded=self.context.schema.names):
+        for batch in self._reader.file(self.part.file, fields, FileRequest(encoded=self.context.schema.names)):
             yield pa.Table.from_batches([batch])
 
     def chosen(self, flags: Flags) -> Iterator[pa.Table]:
@@ -127,7 +129,7 @@ class _File:
         if deleted is not None:
             live[deleted] = False
         live[live] = flags
-        for batch in self._reader.file(self.part.file, self.context.schema.fields, rows=live):
+        for batch in self._reader.file(self.part.file, self.context.schema.fields, FileRequest(rows=live)):
             yield pa.Table.from_batches([batch])
 
 
@@ -144,7 +146,7 @@ class _Ranges:
 
     def rows(self) -> Iterator[pa.Table]:
         """Yield all rows."""
-        return read_split(self.context, self.split, self.context.schema.names)
+        return read_split(self.context, self.split, ReadRequest(self.context.schema.names))
 
     def chosen(self, flags: Flags) -> Iterator[pa.Table]:
         """Yield the chosen ones of ``rows``."""

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from paimon_core.arrow import gather
 from paimon_core.arrow.byte_budget import BATCH_BYTES, Sizes, ranges, row_sizes
+from paimon_core.datafile.reading.file_request import FileRequest
 from paimon_core.errors import InvalidRequest
 from paimon_core.metadata.abort import aborted_on_error
 from paimon_core.metadata.commit_message import CommitMessage
@@ -25,6 +26,7 @@ from paimon_core.plan.index_filter import IndexFilter
 from paimon_core.plan.plan_scan import ScanPlan
 from paimon_core.predicate import Column, Predicate
 from paimon_core.read.live_keys import live_keys
+from paimon_core.read.request import ReadRequest
 from paimon_core.read.split_reader import read_split
 from paimon_core.table.rows.merge_clauses import Clauses, Delete, Update, Values, as_functions, set_of
 from paimon_core.table.rows.merge_source import Flags, MergeSource, Numbers, selected
@@ -258,7 +260,8 @@ def _found(merge: Merge, bucket: ChangedBucket, index: IndexFilter | None) -> di
         if some is not None and not some.any():
             continue
         parts = []
-        for rows in gather(bucket.reader.file(file, fields, rows=some, position=POSITION), BATCH_BYTES):
+        request = FileRequest(rows=some, position=POSITION)
+        for rows in gather(bucket.reader.file(file, fields, request), BATCH_BYTES):
             changes = merge.changes(rows)
             positions = rows[POSITION].to_numpy()[changes.at]
             parts.append(MergeChanges(positions, changes.source, changes.clause))
@@ -300,7 +303,7 @@ def _old_rows(
     wanted = np.zeros(file.row_count, np.bool_)
     wanted[positions] = True
     held = {f.name for f in fields}
-    for rows in gather(bucket.reader.file(file, fields, rows=wanted), BATCH_BYTES):
+    for rows in gather(bucket.reader.file(file, fields, FileRequest(rows=wanted)), BATCH_BYTES):
         columns = [rows[f.name] if f.name in held else pa.nulls(len(rows), f.arrow.type) for f in schema.fields]
         yield pa.table(columns, names=schema.names)
 
@@ -313,7 +316,7 @@ def merged_by_key(merge: Merge, plan: ScanPlan, where: Predicate | None) -> list
     context = merge.context
     with TableWriter(context, live_keys=live_keys) as writer:
         for split in plan.splits:
-            for rows in read_split(context, split, context.schema.names, where):
+            for rows in read_split(context, split, ReadRequest(context.schema.names, where)):
                 changes = merge.changes(rows)
                 for number, clause in enumerate(merge.clauses.changes):
                     if isinstance(clause, Delete) and len(at := changes.of(number).at):

@@ -22,6 +22,7 @@ import pyarrow as pa
 from paimon_core.arrow.byte_budget import BATCH_BYTES, ranges, row_sizes
 from paimon_core.codec.arrays import Positions
 from paimon_core.compact.append import rewrite_files
+from paimon_core.datafile.reading.file_request import FileRequest
 from paimon_core.errors import InvalidRequest, SchemaMismatch, UnsupportedFeature
 from paimon_core.metadata.abort import aborted_on_error
 from paimon_core.metadata.buckets import by_bucket
@@ -33,6 +34,7 @@ from paimon_core.plan.plan_scan import ScanPlan
 from paimon_core.predicate import Predicate
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.read.live_keys import live_keys
+from paimon_core.read.request import ReadRequest
 from paimon_core.read.split_reader import read_split
 from paimon_core.schema import SEQUENCE_NUMBER
 from paimon_core.table_indexes.bucket_vectors import Indexes, index_files_by_bucket, replace_vectors, vectors_in
@@ -105,7 +107,7 @@ def _matching(context: TableContext, bucket: ChangedBucket, file: DataFile, wher
     bound = where.bind(context.schema.fields)
     fields = context.schema.select(sorted(bound.columns) or context.schema.names[:1])
     found = [np.zeros(0, np.int64)]
-    for batch in bucket.reader.file(file, fields, position=POSITION):
+    for batch in bucket.reader.file(file, fields, FileRequest(position=POSITION)):
         rows = pa.Table.from_batches([batch])
         rows = rows.filter(bound.mask(rows))
         found.append(np.asarray(rows[POSITION].to_numpy()))
@@ -142,7 +144,7 @@ def deleted_by_key(context: TableContext, plan: ScanPlan, where: Predicate) -> l
     """Return messages with a -D row for each row of the plan of a primary-key table that matches."""
     with TableWriter(context, live_keys=live_keys) as writer:
         for split in plan.splits:
-            for rows in read_split(context, split, context.schema.names, where):
+            for rows in read_split(context, split, ReadRequest(context.schema.names, where)):
                 writer.delete(rows)
         return writer.flush()
 
@@ -153,7 +155,7 @@ def updated_by_key(
     """Return messages with the new row of each row of the plan of a primary-key table that matches."""
     with TableWriter(context, live_keys=live_keys) as writer:
         for split in plan.splits:
-            for rows in read_split(context, split, context.schema.names, where):
+            for rows in read_split(context, split, ReadRequest(context.schema.names, where)):
                 for new in assigned_in_parts(rows, assignments):
                     writer.write(new)
         return writer.flush()

@@ -35,6 +35,7 @@ from paimon_core.plan.stream_plan import (
 )
 from paimon_core.predicate import Predicate
 from paimon_core.read.changelog_reader import changes_schema, read_changed_file
+from paimon_core.read.request import ReadRequest
 from paimon_core.read.split_reader import read_split
 from paimon_core.schema import ROW_KINDS
 from paimon_core.table.changes.difference import as_changes, difference_of_place
@@ -124,7 +125,7 @@ def _content(
     context: TableContext, split: Split, columns: Sequence[str], where: Predicate | None
 ) -> Iterator[pa.RecordBatch]:
     schema = changes_schema(context.schema, columns)
-    for table in read_split(reading_context(context), split, columns, where):
+    for table in read_split(reading_context(context), split, ReadRequest(columns, where)):
         kinds = pa.chunked_array([pa.repeat(pa.scalar(ROW_KINDS[0]), len(table))])
         yield from pa.Table.from_arrays([kinds, *table.columns], schema=schema).to_batches()
 

@@ -25,9 +25,10 @@ from paimon_core.plan.split import Split
 from paimon_core.predicate import Predicate
 from paimon_core.query.scan import Scan, new_scan
 from paimon_core.read.kept_deletes import ROW_KIND, read_kinds
+from paimon_core.read.request import ReadRequest
 from paimon_core.read.split_reader import read_split
 from paimon_core.schema import SEQUENCE_FIELD, DataField
-from paimon_core.table.changes.incremental import DifferenceScan, incremental_scan
+from paimon_core.table.changes.incremental import DifferenceRows, incremental_scan
 from paimon_core.table.system.system_table import Rows, SystemTable
 from paimon_core.types import STRING, array_of
 
@@ -53,8 +54,8 @@ class SplitRows:
     def parts(self) -> Iterator[bytes]:
         """Yield the splits of one plan; a difference of versions, which has none, is computed here."""
         scan = self.scan()
-        if isinstance(scan, DifferenceScan):
-            yield from self._differences(scan)
+        if isinstance(scan.source, DifferenceRows):
+            yield from self._differences(scan, scan.source)
             return
         for split in scan.splits():
             chosen = self.select(self.context, split)
@@ -67,13 +68,13 @@ class SplitRows:
             return iter([pa.ipc.open_stream(part[len(_COMPUTED) :]).read_all()])
         return self.read_rows(self.context, Split.from_bytes(part), self.columns)
 
-    def _differences(self, scan: DifferenceScan) -> Iterator[bytes]:
+    def _differences(self, scan: Scan, source: DifferenceRows) -> Iterator[bytes]:
         if SEQUENCE_FIELD.name in self.columns:
             raise UnsupportedFeature(
                 f"table {self.context.name}: a difference of versions has no sequence numbers: leave the column out",
                 option=_SEQUENCE_OPTION,
             )
-        rows = scan.changes(self.columns)
+        rows = source.changes(scan, self.columns)
         for table in as_pairs(rows) if self.read_rows is _in_pairs else rows:
             sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, table.schema) as writer:
@@ -154,6 +155,10 @@ def _top_level(context: TableContext, split: Split) -> Split | None:
     return replace(split, files=files, raw=raw, layout=layout, vectors=vectors)
 
 
+def _visible(context: TableContext, split: Split, columns: Sequence[str]) -> Iterator[pa.Table]:
+    return read_split(context, split, ReadRequest(columns))
+
+
 def _in_arrays(context: TableContext, split: Split, columns: Sequence[str]) -> Iterator[pa.Table]:
     """Yield rows whose values are arrays of one element, as a batch read of Java's binlog has them."""
     for table in read_kinds(context, split, columns):
@@ -195,4 +200,4 @@ def _grouped(table: pa.Table, starts: np.ndarray[Any, Any]) -> pa.Table:
     return pa.Table.from_arrays(arrays, names=table.column_names)
 
 
-_READS = {"audit_log": read_kinds, "binlog": _in_arrays, "ro": read_split, "row_tracking": read_split}
+_READS = {"audit_log": read_kinds, "binlog": _in_arrays, "ro": _visible, "row_tracking": _visible}

@@ -37,6 +37,7 @@ from paimon_core.plan.live_files import refuse_unread
 from paimon_core.plan.partitions import matching_partitions
 from paimon_core.predicate import Where
 from paimon_core.read.bucket_reader import BucketReader
+from paimon_core.read.section_merge import SectionMerge
 from paimon_core.schema import VALUE_KIND
 from paimon_core.table.commit_request import CommitRequest, Committed
 from paimon_core.table.rows.repeat import Found, repeat_when_outdated
@@ -186,13 +187,10 @@ def _rows(reader: BucketReader, files: Sequence[DataFile]) -> Iterator[pa.Table]
         return
     keys = [f.name for f in schema.file_key_fields]
     for section in intervals(files, key_order([f.type for f in schema.key_fields])):
+        columns = [*schema.names, VALUE_KIND]
+        order = MergeOrder.of(context.options)
         yield from reader.section(
-            section.runs,
-            schema.file_fields,
-            key=keys,
-            order=MergeOrder.of(context.options),
-            drop_deletes=True,
-            columns=[*schema.names, VALUE_KIND],
+            SectionMerge(section.runs, schema.file_fields, keys, order, drop_deletes=True, columns=columns)
         )
 
 

@@ -207,7 +207,7 @@ def _source_name(spec: TableSpec) -> str:
 
 
 def _write(step: LoadStep, frame: DataFrame) -> WriteResult:
-    """Write the rows of a DataFrame that fit, and the others as rejects."""
+    """Write the rows of a DataFrame that fit, and write the other rows as rejects."""
     spec = step.spec
     kinds = None if spec.kinds is None else spec.kinds.column
     if kinds is not None and kinds not in frame.columns:

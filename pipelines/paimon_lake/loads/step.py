@@ -49,7 +49,7 @@ class LoadStep:
 
     @property
     def replaces(self) -> bool:
-        """Whether the rows of the load replace others: by the mode, or by ``replaces_on_reload``."""
+        """Whether the rows of the load replace existing rows: by the mode, or by ``replaces_on_reload``."""
         mode = self.spec.write_mode
         return mode in ("overwrite", "overwrite-partitions") or (self.reload and self.replaces_on_reload)
 
@@ -66,10 +66,10 @@ class LoadStep:
         return bool(self.ledger.lost) and (reads_changes or self.table.options["merge-engine"] != "deduplicate")
 
     def replacement(self, keys: Sequence[str] | None) -> Replace | None:
-        """Return what the rows of a load of these partitions replace: everything, the partitions, or nothing.
+        """Return what the rows of a load of the partitions ``keys`` replace: everything, the partitions, or nothing.
 
-        Without keys, a load of all partitions replaces everything. A table without declared partitions replaces those
-        that occur in the rows.
+        Without keys, a load of all partitions replaces everything. A table without declared partitions replaces the
+        partitions that occur in the rows.
         """
         if not self.replaces:
             return None

@@ -41,7 +41,7 @@ def with_views(spark: SparkSession, query: str, tables: Mapping[str, TableView |
 
 
 def query_result(spark: SparkSession, query: str, tables: Mapping[str, TableView | DataFrame]) -> QueryResult:
-    """Return the result of the query over these tables; only those that it names are read.
+    """Return the result of the query over the tables; only tables that it names are read.
 
     A table without an alias can be used by its last part, as in ``orders.amount`` for ``ods.orders``. Names are
     compared as Spark does, without case, unless two tables differ only in that. Raises PipelineError for a table that

@@ -14,6 +14,7 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import col
+from paimon_core.query.planned_rows import PlannedRows
 from paimon_core.query.scan import Scan
 from paimon_core.table.table import Table
 from paimon_lake.check_result import CheckResult
@@ -164,9 +165,11 @@ def test_unique_reads_one_partition_at_a_time(warehouse: str, monkeypatch: pytes
 def test_files_without_a_violation_are_not_read(warehouse: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table = create(warehouse, orders(amount=[1, 2]))
     read = []
-    original = Scan._batches
+    original = PlannedRows.batches
     monkeypatch.setattr(
-        Scan, "_batches", lambda self, **how: (read.append(len(self.splits())), original(self, **how))[1]
+        PlannedRows,
+        "batches",
+        lambda self, scan, batching: (read.append(len(scan.plan.splits)), original(self, scan, batching))[1],
     )
     assert found(table, {"type": "range", "column": "amount", "min": 0, "max": 9})[0] == 0
     assert found(table, {"type": "not_null", "columns": ["amount"]})[0] == 0

@@ -7,6 +7,7 @@ import pytest
 from paimon_core.arrow.byte_budget import decoded_bytes
 from paimon_core.codec.parquet.thrift import parse_struct, serialize_struct
 from paimon_core.datafile.parquet.footer import file_end, footer_of
+from paimon_core.datafile.reading.file_request import FileRequest
 from paimon_core.datafile.reading.reader import read_batches
 from paimon_core.errors import CorruptTable
 from paimon_core.predicate import col
@@ -33,8 +34,7 @@ def batches(bucket, file, fields=None, **settings):
         file=file,
         file_schema=bucket.schema,
         read_fields=bucket.schema.fields if fields is None else fields,
-        batch_bytes=BUDGET,
-        **settings,
+        request=FileRequest(batch_bytes=BUDGET, **settings),
     ):
         most = max(most, pa.total_allocated_bytes() - before)
         found.append((len(batch), decoded_bytes(batch), batch["n"].to_pylist() if "n" in batch.schema.names else None))

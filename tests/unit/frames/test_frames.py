@@ -14,7 +14,7 @@ import pytest
 import paimon_core as paimon
 from paimon_core.errors import InvalidRequest
 from paimon_core.frames import source as frames_source
-from paimon_core.query import scan as query
+from paimon_core.query import planned_rows
 
 NAN = float("nan")
 ROWS = pa.table(
@@ -47,13 +47,13 @@ def table(tmp_path_factory):
 @pytest.fixture
 def reads(monkeypatch):
     """The columns and the number of rows in the files of each read of a split."""
-    done, original = [], query.read_rows
+    done, original = [], planned_rows.read_rows
 
-    def recorded(context, split, columns, *rest, **settings):
-        done.append((tuple(columns), split.row_count))
-        return original(context, split, columns, *rest, **settings)
+    def recorded(context, split, request):
+        done.append((tuple(request.columns), split.row_count))
+        return original(context, split, request)
 
-    monkeypatch.setattr(query, "read_rows", recorded)
+    monkeypatch.setattr(planned_rows, "read_rows", recorded)
     return done
 
 

@@ -124,15 +124,15 @@ def test_a_filter_sees_merged_rows_and_only_its_matches_are_gathered(monkeypatch
 
     monkeypatch.setattr(merge, "take_rows", counted)
     keep = kept(col("v") <= "c")
-    assert merged(OLD, NEW, columns=["_KEY_k", "v"], keep=keep, window_rows=9) == [(1, "a")]
+    assert merged(OLD, NEW, columns=["_KEY_k", "v"], late=keep, window_rows=9) == [(1, "a")]
     assert gathered == [(("v",), 3), (("_KEY_k", "v"), 1)]
 
 
 def test_a_filter_holds_for_every_engine_and_for_single_runs():
     keep = kept(col("v") <= "c")
-    assert merged(OLD, NEW, columns=["v"], keep=keep, engine=IGNORING) == [("a",), ("b",)]
-    assert merged(NEW, OLD, columns=["v"], keep=kept(col("v") > "c")) == [("d",), ("e",)]
-    assert merged(NEW, columns=["v"], keep=kept(col("v") > "d")) == [("e",)]
+    assert merged(OLD, NEW, columns=["v"], late=keep, engine=IGNORING) == [("a",), ("b",)]
+    assert merged(NEW, OLD, columns=["v"], late=kept(col("v") > "c")) == [("d",), ("e",)]
+    assert merged(NEW, columns=["v"], late=kept(col("v") > "d")) == [("e",)]
 
 
 def test_a_single_run_is_passed_on_in_its_batches():
@@ -192,7 +192,7 @@ def encoded(table):
 @pytest.mark.parametrize("keep", [None, kept(col("v") != "d")])
 def test_texts_may_come_as_dictionaries(old, new, keep):
     expected = [(1, 0, 0, "a"), (3, 4, 0, "d"), (4, 5, 2, "e")]
-    assert merged(old, new, keep=keep) == [row for row in expected if keep is None or row[3] != "d"]
+    assert merged(old, new, late=keep) == [row for row in expected if keep is None or row[3] != "d"]
 
 
 @pytest.mark.parametrize("window_rows", [1, 9])

@@ -60,9 +60,9 @@ def test_rows_of_an_append_table_tell_where_they_are(append):
 def test_a_limit_does_not_shorten_the_batches_of_a_filter_on_metadata_columns(append, monkeypatch):
     asked = []
 
-    def read_split(*args, most, **settings):
-        asked.append(most)
-        return split_reader.read_split(*args, most=most, **settings)
+    def read_split(context, split, request):
+        asked.append(request.limit)
+        return split_reader.read_split(context, split, request)
 
     monkeypatch.setattr(row_reader, "read_split", read_split)
     assert append.scan(["id"], "__paimon_row_index = 1", limit=1).to_arrow().to_pylist() == [{"id": 2}]

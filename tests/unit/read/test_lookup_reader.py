@@ -24,9 +24,9 @@ class Recording(BucketReader):
 
     opened: list = field(default_factory=list)
 
-    def file(self, file, fields, row_groups=None, **named):
-        self.opened.append((int.from_bytes(file.min_key[-8:-4], "little"), *row_groups, len(fields)))
-        return BucketReader.file(self, file, fields, row_groups, **named)
+    def file(self, file, fields, request, **named):
+        self.opened.append((int.from_bytes(file.min_key[-8:-4], "little"), *request.row_groups, len(fields)))
+        return BucketReader.file(self, file, fields, request, **named)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -1,6 +1,7 @@
 """Reads that decode less return what a full scan returns, and decode what is said here."""
 
 import datetime as dt
+from dataclasses import replace
 from decimal import Decimal
 from math import nan
 
@@ -13,6 +14,7 @@ from paimon_core import col
 from paimon_core.datafile.reading.read_counts import ReadCounts
 from paimon_core.datafile.writing import rolling_writer
 from paimon_core.predicate.row_mask import row_mask
+from paimon_core.read.request import ReadRequest
 from paimon_core.read.split_reader import read_split
 
 COLUMNS = pa.schema(
@@ -108,7 +110,7 @@ def ran(scan):
     """The keys that a scan returns, and what it decoded."""
     counts = ReadCounts()
     tables = [
-        t for split in scan.splits() for t in read_split(scan.context, split, scan.columns, scan.where, counts=counts)
+        t for split in scan.splits() for t in read_split(scan.context, split, replace(scan.request, counts=counts))
     ]
     return [row for t in tables for row in t.to_pylist()], counts
 
@@ -190,8 +192,9 @@ def test_a_merge_decodes_keys_asked_columns_and_what_decides(catalog):
 def test_a_limit_reads_more_than_the_wanted_rows_at_once_where_rows_are_deleted(catalog):
     table = catalog.create_table("db.t", {"k": "BIGINT"}, options={"deletion-vectors.enabled": "true"})
     table.write(pa.table({"k": range(1000)}))
-    assert len(next(read_split(table.context, table.scan().splits()[0], ["k"], most=1))) == 1
+    one = ReadRequest(["k"], limit=1)
+    assert len(next(read_split(table.context, table.scan().splits()[0], one))) == 1
     table.delete(where=col("k") < 200)
     (split,) = table.scan().splits()
     assert split.vectors
-    assert len(next(read_split(table.context, split, ["k"], most=1))) > 1, "thousands of rows may be deleted"
+    assert len(next(read_split(table.context, split, one))) > 1, "thousands of rows may be deleted"

@@ -10,7 +10,7 @@ import pytest
 import paimon_core as paimon
 from paimon_core import col
 from paimon_core.alter.changes import AddColumn, RemoveOption, RenameColumn, SetOption, UpdateType
-from paimon_core.datafile.parquet import parquet_file
+from paimon_core.datafile.parquet.parquet_input import ParquetInput
 from paimon_core.datafile.writing import rolling_writer
 from paimon_core.errors import CorruptTable, InvalidOption
 from paimon_core.fileindex.container import FileIndex
@@ -94,8 +94,8 @@ def test_only_the_selected_rows_and_row_groups_are_decoded(catalog, monkeypatch)
     table = create(catalog, BITMAP)
     table.write(rows(*range(40)).set_column(1, "a", pa.array([f"g{n // 10}" for n in range(40)])))
     seen = []
-    inner = parquet_file.decode_columns
-    monkeypatch.setattr(parquet_file, "decode_columns", lambda *a, **k: seen.append(a[4]) or inner(*a, **k))
+    inner = ParquetInput.batches
+    monkeypatch.setattr(ParquetInput, "batches", lambda *a, **k: seen.append(a[2]) or inner(*a, **k))
     assert table.scan(where=col("a") == "g2").to_arrow()["k"].to_pylist() == list(range(20, 30))
     assert seen == [[2], [2]], "the column of the filter, then the others"
 

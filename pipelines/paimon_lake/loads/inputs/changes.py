@@ -31,7 +31,7 @@ def changed_rows(spark: SparkSession, table: TableView, after: Position | None, 
     """Return the changes of a table, pinned to a snapshot, after the position ``after``; None: all rows as ``+I``.
 
     Raises PipelineError when the changes are not known: the snapshot of ``after`` has expired or was rolled back, an
-    overwrite has no changes, or the written rows are not those that a reader sees and there is no changelog.
+    overwrite has no changes, or the written rows differ from the rows that a reader sees and there is no changelog.
     """
     if after is None:
         return read_spark(spark, table).withColumn(ROWKIND, f.lit("+I"))

@@ -1,8 +1,8 @@
 """Comparisons: what tables know about an input, recorded again before snapshots of the input expire.
 
-A table that is made from others compares the latest snapshots of its inputs with those that its loads read. When these
-expire, the changes would be unknown. So an expiry first commits an empty snapshot to the table, with the partitions
-that are stale now.
+A table that is made from others compares the latest snapshots of its inputs with the snapshots that its loads read.
+When these expire, the changes would be unknown. So an expiry first commits an empty snapshot to the table, with the
+partitions that are stale now.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A compaction, an empty commit and an expiry of partitions are no changes. Where the column of the partitions is a
 partition column of the table, the entries that each snapshot added and removed give its values, and no row is read.
-Otherwise the changed rows give them, before and after the change. At most ``MOST_STEPS`` snapshots are looked at; a
-table with more of them counts as changed everywhere.
+Otherwise the changed rows give them, before and after the change. At most ``MOST_STEPS`` snapshots are read; a table
+with more new snapshots counts as changed everywhere.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from paimon_core.table.view import TableView
 
 MOST_STEPS = 1000
 _EXPIRY = "partition-expiry-"
-"""How the users begin who commit expiries of partitions: what is computed from these partitions stays right."""
+"""Prefix of the users that commit expiries of partitions: tables computed from the expired partitions stay valid."""
 
 
 @dataclass(frozen=True)

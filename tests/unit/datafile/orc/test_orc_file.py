@@ -101,7 +101,6 @@ def test_a_reader_that_stops_early_does_no_harm():
             batch_rows=10,
             batch_bytes=1 << 20,
             use_threads=True,
-            verify_checksums=True,
         )
         next(batches)
         batches.close()

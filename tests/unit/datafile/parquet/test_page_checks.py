@@ -8,7 +8,7 @@ import pytest
 
 from paimon_core.codec.parquet.thrift import parse_struct, serialize_struct
 from paimon_core.datafile.parquet.footer import file_end, footer_of
-from paimon_core.datafile.parquet.parquet_file import ParquetInput
+from paimon_core.datafile.parquet.parquet_input import ParquetInput
 from paimon_core.errors import CorruptTable, InvalidRequest
 from tests.support.data_files import STORAGE, Bucket, schema_of
 

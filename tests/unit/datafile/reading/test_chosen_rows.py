@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paimon_core.datafile.reading.chosen_rows import ChosenRows
+from paimon_core.datafile.reading.file_request import FileRequest
 
 
 @st.composite
@@ -24,7 +25,7 @@ def reads(draw):
 def test_rows_of_groups_masks_and_vectors_are_those_of_the_model(read, step):
     sizes, groups, rows, deleted = read
     positions = None if deleted is None else np.array(sorted(deleted), dtype=np.int64)
-    chosen = ChosenRows.of(sizes, groups, rows, positions, "position")
+    chosen = ChosenRows.of(FileRequest(row_groups=groups, rows=rows, deleted=positions, position="position"), sizes)
     starts = np.concatenate([[0], np.cumsum(sizes)])
     decoded = [
         int(at)

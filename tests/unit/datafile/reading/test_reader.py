@@ -6,7 +6,9 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.codec.parquet import raw_footer
-from paimon_core.datafile.parquet import decoder, footer
+from paimon_core.datafile.parquet import footer
+from paimon_core.datafile.parquet import parquet_input as decoder
+from paimon_core.datafile.reading.file_request import FileRequest
 from paimon_core.datafile.reading.reader import read_batches
 from paimon_core.datafile.writing import rolling_writer
 from paimon_core.errors import CorruptTable, StorageError
@@ -39,7 +41,7 @@ def batches(bucket, file, **settings):
             file=file,
             file_schema=bucket.schema,
             read_fields=bucket.schema.fields,
-            **settings,
+            request=FileRequest(**settings),
         )
     )
 
@@ -204,7 +206,7 @@ def test_a_reader_that_is_left_early_closes_its_file(bucket, numbers, monkeypatc
         file=numbers,
         file_schema=bucket.schema,
         read_fields=bucket.schema.fields,
-        batch_rows=10,
+        request=FileRequest(batch_rows=10),
     )
     next(reading)
     assert not opened[0].closed

@@ -1,22 +1,18 @@
-"""Parquet data files (format 7.7): the FileInput and FileOutput of the format."""
+"""ParquetOutput: the FileOutput for Parquet (format 7.7)."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paimon_core.codec.parquet.footer_checksum import sealed
-from paimon_core.datafile.file_format import Arrays, ColumnRange
-from paimon_core.datafile.parquet.checked_footer import read_checked
-from paimon_core.datafile.parquet.decoder import decode_columns
 from paimon_core.datafile.parquet.footer import bytes_as_int96, file_end, footer_of
 from paimon_core.datafile.parquet.int96 import with_int96
 from paimon_core.datafile.parquet.parquet_schema import ParquetShape
-from paimon_core.datafile.parquet.stored_bounds import stored_value
 from paimon_core.datafile.readable_rows import readable_parts
 from paimon_core.datafile.statistics.column_statistics import (
     Bounds,
@@ -26,7 +22,6 @@ from paimon_core.datafile.statistics.column_statistics import (
     row_groups_of,
 )
 from paimon_core.schema import DataField
-from paimon_core.types import DataType
 
 _BUFFER_BYTES = 1 << 20
 """Bytes that are buffered before they are written to the sink; the encoder writes many small pieces."""
@@ -151,54 +146,3 @@ class _HoldingSink(io.RawIOBase):
         else:
             self._sink.write(data)
         return len(data)
-
-
-class ParquetInput:
-    """The FileInput for Parquet."""
-
-    reads_members = True
-
-    def __init__(self, source: pa.NativeFile) -> None:
-        self._source = source
-        self._checked = read_checked(source)
-        self._footer = self._checked.metadata
-        self.schema = self._checked.schema
-        self.row_count: int | None = self._footer.num_rows
-
-    @property
-    def row_group_rows(self) -> Sequence[int]:
-        """The number of rows of each row group, as the footer states."""
-        return [group.rows for group in self._checked.row_groups]
-
-    def bounds(self, column: str, dtype: DataType) -> Sequence[ColumnRange]:
-        """Return the statistics in the footer, as storage values."""
-        return [
-            (stored_value(low, dtype), stored_value(high, dtype), nulls)
-            for low, high, nulls in self._checked.bounds(column)
-        ]
-
-    def batches(
-        self,
-        wanted: Mapping[str, DataType],
-        row_groups: list[int] | None,
-        *,
-        batch_rows: int,
-        batch_bytes: int,
-        use_threads: bool,
-        verify_checksums: bool,
-    ) -> Iterator[tuple[int, Arrays]]:
-        """Yield batches, with fewer rows than ``batch_rows`` where the pages can hold very long values."""
-        return decode_columns(
-            self._source,
-            self._footer,
-            self._checked.raw,
-            wanted,
-            row_groups,
-            checked_groups=self._checked.row_groups,
-            sizes=self._checked.sizes,
-            batch_rows=batch_rows,
-            batch_bytes=batch_bytes,
-            use_threads=use_threads,
-            verify_checksums=verify_checksums,
-            maps_are_lists=self._checked.maps_are_lists,
-        )

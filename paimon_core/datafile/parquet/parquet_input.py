@@ -1,0 +1,153 @@
+"""ParquetInput: the FileInput for Parquet (format 7.7), which decodes a file as batches of Arrow arrays by column name.
+
+Memory is one batch, which the caller bounds in rows and in bytes, and for each column a page and ``BUFFER_BYTES`` bytes
+of the file. Arrays have the types of the file, except INT96 columns, which have the wanted type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paimon_core.arrow.byte_budget import cut
+from paimon_core.codec.parquet.page_checks import Pages, read_pages, rows_of
+from paimon_core.codec.parquet.thrift import parse_struct
+from paimon_core.datafile.evolution.members import leaf_paths
+from paimon_core.datafile.file_format import Arrays, ColumnRange, counted_batches
+from paimon_core.datafile.parquet.checked_footer import read_checked
+from paimon_core.datafile.parquet.footer import has_int96, int96_as_bytes, repeating_texts
+from paimon_core.datafile.parquet.int96 import without_int96
+from paimon_core.datafile.parquet.optional_map_keys import as_maps, maps_as_lists
+from paimon_core.datafile.parquet.stored_bounds import stored_value
+from paimon_core.types import STRING_ROOTS, DataType, TypeRoot
+
+BUFFER_BYTES = 1 << 18
+"""Bytes of a column chunk that are read at a time; bounds memory when many files are merged."""
+
+_MANY_ROWS = 1 << 16
+"""The minimum of rows in a file for which texts are checked for repeated values."""
+_WORST = 4
+"""How many times ``batch_bytes`` a batch may take at worst, when each text is the longest of its dictionary."""
+
+
+class ParquetInput:
+    """The FileInput for Parquet."""
+
+    reads_members = True
+
+    def __init__(self, source: pa.NativeFile) -> None:
+        self._source = source
+        self._footer = read_checked(source)
+        self.schema = self._footer.schema
+        self.row_count: int | None = self._footer.metadata.num_rows
+
+    @property
+    def row_group_rows(self) -> Sequence[int]:
+        """The number of rows of each row group, as the footer states."""
+        return [group.rows for group in self._footer.row_groups]
+
+    def bounds(self, column: str, dtype: DataType) -> Sequence[ColumnRange]:
+        """Return the statistics in the footer, as storage values."""
+        return [
+            (stored_value(low, dtype), stored_value(high, dtype), nulls)
+            for low, high, nulls in self._footer.bounds(column)
+        ]
+
+    def batches(
+        self,
+        wanted: Mapping[str, DataType],
+        row_groups: list[int] | None,
+        *,
+        batch_rows: int,
+        batch_bytes: int,
+        use_threads: bool,
+    ) -> Iterator[tuple[int, Arrays]]:
+        """Yield batches, with fewer rows than ``batch_rows`` where the pages can hold very long values.
+
+        Texts may be dictionary arrays. Raises UnsupportedFeature, which names the column, for an INT96 out of range or
+        a null map key, and Arrow's errors for bytes that do not decode.
+        """
+        metadata = self._footer.metadata
+        if not wanted:
+            yield from counted_batches(metadata.num_rows, batch_rows)
+            return
+        int96 = has_int96(metadata)
+        maps_are_lists = self._footer.maps_are_lists
+        groups = list(range(metadata.num_row_groups)) if row_groups is None else row_groups
+        rows, repeating = self._sizes(wanted, groups, batch_rows, batch_bytes)
+        file = pq.ParquetFile(
+            self._source,
+            metadata=_as_bytes(self._footer.raw, maps_are_lists=maps_are_lists) if int96 else metadata,
+            read_dictionary=sorted(repeating) or None,
+            buffer_size=BUFFER_BYTES,
+            pre_buffer=False,
+            page_checksum_verification=True,
+        )
+        columns = list(wanted)
+        if any(dtype.root is TypeRoot.ROW for dtype in wanted.values()):
+            found = file.schema_arrow
+            parts = ((name, found.field(name).type, dtype) for name, dtype in wanted.items())
+            columns = [path for part in parts for path in leaf_paths(*part)]
+        for some, together in _steps(groups, rows):
+            for decoded in file.iter_batches(some, together, columns, use_threads):
+                for batch in cut(decoded, batch_bytes) if repeating else (decoded,):
+                    arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
+                    if maps_are_lists:
+                        arrays = {name: as_maps(array, name) for name, array in arrays.items()}
+                    if int96:
+                        arrays = {name: without_int96(array, wanted[name], name) for name, array in arrays.items()}
+                    yield len(batch), arrays
+
+    def _sizes(
+        self, wanted: Mapping[str, DataType], groups: Sequence[int], batch_rows: int, batch_bytes: int
+    ) -> tuple[list[int], set[str]]:
+        """Return the rows of a batch of each row group, and the text columns to read as dictionaries."""
+        source, checked, metadata = self._source, self._footer, self._footer.metadata
+        pages = [read_pages(source, checked.row_groups[at], wanted) for at in groups]
+        sizes = checked.sizes.with_dictionaries(groups, pages)
+        rows = sizes.batch_rows(wanted, groups, batch_bytes, batch_rows)
+        most = _WORST * batch_bytes
+        leaves = {sizes.leaves[name][0]: name for name, dtype in wanted.items() if dtype.root in STRING_ROOTS}
+        repeating = set(sizes.repeating(leaves.values(), groups))
+        if leaves and metadata.num_rows >= _MANY_ROWS:
+            repeating.update(repeating_texts(metadata, list(leaves.values())))
+        repeating = _as_dictionaries(repeating, leaves, pages, min(max(rows, default=1), metadata.num_rows), most)
+        for at, (group, found) in enumerate(zip(groups, pages, strict=True)):
+            direct = {leaf: p for leaf, p in found.items() if leaves.get(leaf) not in repeating}
+            rows[at] = rows_of(source, checked.row_groups[group], direct, most, rows[at])
+        return rows, repeating
+
+
+def _as_dictionaries(
+    repeating: set[str], leaves: Mapping[int, str], pages: Sequence[Mapping[int, Pages]], rows: int, most: int
+) -> set[str]:
+    """Return the text columns to read as dictionaries: their texts repeat, or may take ``most`` bytes in ``rows`` rows.
+
+    Arrow cannot read pages with prefixes as dictionaries.
+    """
+    known = [(leaves[at], found) for group in pages for at, found in group.items() if at in leaves]
+    long = {name for name, found in known if found.texts * rows > most}
+    return (repeating | long) - {name for name, found in known if not found.is_plain}
+
+
+def _steps(groups: Sequence[int], rows: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
+    """Yield batch sizes in rows, and the row groups to decode with each; sizes that differ little become one."""
+    together: list[int] = []
+    least = most = 0
+    for group, some in zip(groups, rows, strict=True):
+        if together and max(most, some) > 2 * min(least, some):
+            yield least, together
+            together = []
+        least, most = (min(least, some), max(most, some)) if together else (some, some)
+        together.append(group)
+    if together:
+        yield least, together
+
+
+def _as_bytes(raw_footer: bytes, *, maps_are_lists: bool) -> pq.FileMetaData:
+    tree = parse_struct(raw_footer)
+    if maps_are_lists:
+        maps_as_lists(tree)
+    return int96_as_bytes(tree)

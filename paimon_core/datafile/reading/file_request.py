@@ -1,0 +1,41 @@
+"""FileRequest: which rows of one data file to read, and how much of it to decode at once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from paimon_core.arrow.byte_budget import BATCH_BYTES
+from paimon_core.codec.arrays import Mask, Positions
+from paimon_core.datafile.reading.read_counts import ReadCounts
+from paimon_core.predicate import BoundPredicate
+
+
+@dataclass(frozen=True, slots=True)
+class FileRequest:
+    """The rows to read of one file, by default all; ``batch_rows`` and what follows say how they are decoded."""
+
+    where: BoundPredicate | None = None
+    """Tests columns that are read. Rows for which it is not true are left out, and the other columns are decoded only
+    where rows are left (``matching_rows``)."""
+    row_groups: list[int] | None = None
+    """The only row groups to read, if the format has row groups; None: all."""
+    rows: Mask | None = None
+    """The rows of the file to read, instead of ``row_groups``; row groups without any of them are not decoded."""
+    deleted: Positions | None = None
+    """The sorted positions in the file of rows to leave out, all of them below its row count."""
+    position: str | None = None
+    """The name of an additional column with the position of each row in the file."""
+    encoded: Collection[str] = ()
+    """Text columns that may be returned as dictionary arrays, in all batches of a file or in none."""
+    batch_rows: int = 65536
+    """The most rows of a batch."""
+    batch_bytes: int = BATCH_BYTES
+    """About the bytes of a batch, with its dictionary columns decoded; a larger row is alone."""
+    threads: bool = True
+    """Decode columns in parallel."""
+    counts: ReadCounts | None = None
+    """Is told what is opened and decoded."""
+
+
+ALL_ROWS = FileRequest()

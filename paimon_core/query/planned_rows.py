@@ -1,0 +1,134 @@
+"""PlannedRows: the rows of the splits of a plan, read in a few threads in bounded memory.
+
+The plan is that of one snapshot (``snapshot_plan``), or of any other function from a scan to a plan.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from paimon_core.errors import CorruptTable, SnapshotNotFound
+from paimon_core.metadata.latest_snapshot import is_missing, read_latest
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.table_identity import check_same_table
+from paimon_core.plan.plan_scan import ScanPlan, plan_scan
+from paimon_core.plan.repack import evenly
+from paimon_core.plan.split import Split
+from paimon_core.plan.units import enough_splits
+from paimon_core.query.counting import count_partitions, count_rows
+from paimon_core.query.description import Batching, ScanDescription
+from paimon_core.query.explained import explained
+from paimon_core.query.scan_options import check_full_scan, protect
+from paimon_core.read.parallel_batches import MAX_THREADS, parallel_batches
+from paimon_core.read.row_reader import read_rows
+
+_MAX_ROWS = 2**62
+
+
+@dataclass(frozen=True)
+class PlannedRows:
+    """The source of a scan that has splits."""
+
+    planner: Callable[[ScanDescription], ScanPlan]
+    """Makes the plan of a scan; a value that can be pickled."""
+
+    def plan(self, scan: ScanDescription) -> ScanPlan:
+        """Return the plan that the planner makes."""
+        return self.planner(scan)
+
+    def batches(self, scan: ScanDescription, batching: Batching) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the splits of the plan; by default 8 threads at most read them, and one with a limit."""
+        if scan.limit == 0:
+            return
+        processors = os.cpu_count() or 1
+        threads = batching.threads
+        if threads is None:
+            threads = min(processors, MAX_THREADS) if scan.limit is None else 1
+        found = scan.plan.splits if scan.where is not None else enough_splits(scan.plan.splits, scan.limit)
+        splits = evenly(found, threads) if threads > 1 else found
+        schema = scan.schema
+        # Several splits at the same time use all processors, so each of them is decoded in one thread.
+        request = replace(scan.request, limit=scan.limit, threads=min(threads, len(splits)) < processors)
+
+        def read(split: Split) -> Iterator[pa.RecordBatch]:
+            return as_batches(read_rows(scan.context, split, request), schema)
+
+        batches = parallel_batches(
+            read, splits, threads=threads, held_bytes=batching.held_bytes, ordered=batching.ordered
+        )
+        yield from batches if scan.limit is None else first_rows(batches, min(scan.limit, _MAX_ROWS))
+
+    def count(self, scan: ScanDescription) -> int:
+        """Return the number of rows; from metadata for files whose rows are not merged and all pass the filter."""
+        if not scan.filters_metadata:
+            return count_rows(scan)
+        narrow = replace(scan, columns=scan.columns[:1]).with_plan_of(scan).with_damaged_of(scan)
+        return sum(map(len, self.batches(narrow, Batching())))
+
+    def count_by_partition(self, scan: ScanDescription) -> pa.Table:
+        """Return the number of rows of each partition, as ``count`` does."""
+        return count_partitions(scan)
+
+    def explain(self, scan: ScanDescription, *, analyze: bool) -> Any:
+        """Return the explanation of the plan."""
+        return explained(scan, analyze=analyze)
+
+    def narrowed(self, scan: ScanDescription) -> PlannedRows:
+        """Return this source: the plan depends on the scan alone."""
+        return self
+
+
+def snapshot_plan(scan: ScanDescription) -> ScanPlan:
+    """Return the plan of the scan's snapshot, or of a newer one when it has expired and the scan is not pinned."""
+    try:
+        return _plan(scan, scan.snapshot)
+    except (SnapshotNotFound, CorruptTable) as error:
+        if not is_missing(error):
+            raise
+        check_same_table(scan.context)
+        if scan.pinned or scan.context.snapshots.latest() == scan.snapshot:
+            raise
+    return read_latest(scan.context.snapshots, partial(_plan, scan))
+
+
+SNAPSHOT_ROWS = PlannedRows(snapshot_plan)
+"""The source of an ordinary scan: the rows of one snapshot."""
+
+
+def _plan(scan: ScanDescription, snapshot: Snapshot | None) -> ScanPlan:
+    context = scan.context
+    protect(context, snapshot)
+    plan = plan_scan(
+        snapshot=snapshot,
+        schema=context.schema,
+        options=context.options,
+        manifests=context.manifests,
+        schemas=context.schemas.read,
+        where=None if scan.where is None else scan.where.only(context.schema.by_name),
+        created_from=scan.created_from,
+    )
+    check_full_scan(context, plan)
+    return plan
+
+
+def as_batches(tables: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield tables as batches of ``schema``, which has the same columns under the names of the result."""
+    for table in tables:
+        yield from pa.Table.from_arrays(table.columns, schema=schema).to_batches()
+
+
+def first_rows(batches: Iterator[pa.RecordBatch], count: int) -> Iterator[pa.RecordBatch]:
+    """Yield the first rows, and read no further batch when there are enough."""
+    with contextlib.closing(batches):  # type: ignore[type-var]
+        for batch in batches:
+            yield batch.slice(0, count)
+            count -= min(count, len(batch))
+            if not count:
+                return
