@@ -2,6 +2,7 @@
 
 Core types and functions:
 
+- ``FileRequest``: which rows of a file to read, and how much of it to decode at once
 - ``ChosenRows``: the rows of a file to return
 - ``Decoding``: an open file and the settings of its read
 - ``ReadCounts``: counts what a read opens and decodes
