@@ -1,6 +1,6 @@
 """PlannedRows: the rows of the splits of a plan, read in a few threads in bounded memory.
 
-The plan is that of one snapshot (``snapshot_plan``), or of any other function from a scan to a plan.
+The plan is a plan of one snapshot (``snapshot_plan``), or the result of another function from a scan to a plan.
 """
 
 from __future__ import annotations
