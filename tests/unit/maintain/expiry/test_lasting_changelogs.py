@@ -7,7 +7,6 @@ import json
 
 import pytest
 
-from paimon_core.commit.committer import commit
 from paimon_core.errors import CorruptTable, InvalidRequest, PlanOutdated, SnapshotNotFound
 from paimon_core.maintain.expiry.changelogs import (
     apply_changelog_expiry,
@@ -22,6 +21,7 @@ from paimon_core.maintain.tags.operations import create_tag
 from paimon_core.metadata.data_file import FileSource
 from paimon_core.plan.changelog_plan import changed_files, changed_snapshot, changed_snapshots
 from tests.support.clones import clone
+from tests.support.commits import commit
 from tests.support.fake_tables import (
     EVERYTHING,
     append,
