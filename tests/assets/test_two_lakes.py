@@ -10,6 +10,7 @@ import dagster as dg
 import pytest
 from dagster.components.testing.utils import create_defs_folder_sandbox
 
+from paimon_dagster import resources
 from paimon_dagster.component import PaimonLake
 from paimon_dagster.lake import build_definitions
 from paimon_dagster.resources import SparkResource
@@ -122,7 +123,7 @@ def test_a_load_runs_in_its_own_lake(project: tuple[dg.Definitions, Path], monke
     definitions, defs = project
     monkeypatch.setattr(write_tasks, "collect_tasks", in_this_process)
     session = SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=1), stop=lambda: None)
-    monkeypatch.setattr("paimon_dagster.resources.start_session", lambda settings: session)
+    monkeypatch.setattr(resources, "start_session", lambda settings: session)
     job = definitions.resolve_implicit_global_asset_job_def()
     key = dg.AssetKey(["north", "shop", "orders"])
     with dg.DagsterInstance.ephemeral() as instance:
