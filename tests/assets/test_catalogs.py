@@ -13,7 +13,7 @@ import pytest
 from paimon_core.catalog.rest.rest_catalog import RestCatalog
 from paimon_core.catalog.sql.sql_catalog import SqlCatalog
 from paimon_core.compact.compactor import run_tasks
-from paimon_dagster import resources
+from paimon_dagster import resources as resources_module
 from paimon_dagster.lake import build_definitions
 from paimon_dagster.resources import LakeResource, place_of
 from paimon_lake.loads import write_tasks
@@ -50,7 +50,7 @@ def loads_checks_and_maintains(lake: SmallLake, monkeypatch: pytest.MonkeyPatch)
     """Run loads, the compaction that the sensor requests, the nightly job and all checks."""
     monkeypatch.setattr(write_tasks, "collect_tasks", in_this_process)
     session = SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=1), stop=lambda: None)
-    monkeypatch.setattr(resources, "start_session", lambda settings: session)
+    monkeypatch.setattr(resources_module, "start_session", lambda settings: session)
     monkeypatch.setattr(maintenance, "spark_work", lambda spark: run_tasks)
     monkeypatch.chdir("/")
     definitions = build_definitions(lake.settings, name="shop")
