@@ -36,6 +36,7 @@ NAMES = {
     "Statistics",
     "Table",
     "TableSchema",
+    "TableView",
     "TableWriter",
     "Tag",
     "Update",

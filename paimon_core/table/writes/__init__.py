@@ -3,7 +3,8 @@
 Core types and functions:
 
 - ``Prepared``: a commit that is written and not published
-- ``MergeRules``: how a write may change the schema
+- ``MergingWriter``: a writer that alters the table when its data has columns that the table lacks
+- ``write_rows``: writes rows and commits them; ``commit_messages`` commits files that are written
 - ``overwrite_target``: what an overwrite replaces
 - ``check_messages``: checks messages from other processes
 """
