@@ -47,8 +47,8 @@ LONG = (
 """Tests of `make test-long`: many random cases of what shorter tests cover, real clusters, and whole programs."""
 
 
-settings.register_profile("quick", max_examples=25)
-settings.register_profile("long", max_examples=100)
+settings.register_profile("quick", max_examples=25, deadline=None)
+settings.register_profile("long", max_examples=100, deadline=None)
 settings.load_profile("quick")
 
 

@@ -31,7 +31,7 @@ def test_each_mutant_changes_one_token_and_no_annotation_or_text():
 
 def test_a_draw_outlives_changes_of_other_lines():
     def draw(text):
-        found = {"lsm": list(mutants_of(PATH, text)), **{p: [] for p in ("commit", "scan", "maintain", "codec")}}
+        found = {"lsm": list(mutants_of(PATH, text)), **{p: [] for p in ("commit", "plan", "maintain", "codec")}}
         return [m.changed for m in drawn(found, 10, seed=1)]
 
     lines = "".join(f"c{n} = a{n} < b{n}\n" for n in range(20))
