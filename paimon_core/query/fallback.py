@@ -115,7 +115,7 @@ class FallbackRows:
 
 
 def _partitions(scan: Scan) -> frozenset[bytes]:
-    """Return the partitions of which the snapshot of a scan has files, also those that a read does not show yet."""
+    """Return the partitions in which the snapshot of a scan has files, also ones that a read does not show yet."""
     snapshot, context = scan.plan.snapshot, scan.context
     if snapshot is None:
         return frozenset()
