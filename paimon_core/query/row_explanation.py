@@ -27,7 +27,7 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.options.parsers import list_parts
 from paimon_core.plan.split import Split
 from paimon_core.predicate import BoundPredicate, Predicate, col
-from paimon_core.query.scan import Scan
+from paimon_core.query.description import ScanDescription
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.schema import KIND_FIELD, ROW_KINDS, SEQUENCE_FIELD, SEQUENCE_NUMBER, VALUE_KIND
 
@@ -136,7 +136,7 @@ def key_filter(context: TableContext, key: Any) -> tuple[dict[str, Any], Predica
     return {name: given[name] for name in names}, reduce(and_, [col(name) == given[name] for name in names])
 
 
-def explain(scan: Scan, key: Mapping[str, Any]) -> RowExplanation:
+def explain(scan: ScanDescription, key: Mapping[str, Any]) -> RowExplanation:
     """Return the explanation of the row of ``key``, which ``scan`` selects; see ``TableView.explain_row``."""
     context, plan = scan.context, scan.plan
     assert scan.where is not None

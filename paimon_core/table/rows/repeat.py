@@ -11,7 +11,7 @@ from paimon_core.commit.retry import tries
 from paimon_core.errors import CommitConflict, CorruptTable, PaimonError, ReadOutdated, SnapshotNotFound
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.metadata.latest_snapshot import is_missing
+from paimon_core.metadata.read_again import is_missing
 from paimon_core.metadata.table_identity import refreshed
 from paimon_core.table.commit_request import CommitRequest, Committed
 
