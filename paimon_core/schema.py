@@ -308,7 +308,7 @@ def new_schema(
 
 
 def _are_ids(numbers: Sequence[int | None]) -> bool:
-    """Whether these are distinct ids that a file can store; the ids of elements, keys and values begin above them."""
+    """Whether the numbers are distinct ids of fields; the ids of elements, keys and values begin above them."""
     return len(set(numbers)) == len(numbers) and all(n is not None and 0 <= n < _ID_END for n in numbers)
 
 

@@ -20,7 +20,7 @@ _BY_TIME = {
 
 
 def partitions_def(spec: TableSpec, dynamic: str = "") -> dg.PartitionsDefinition[str] | None:
-    """Return the partitions of a declaration; None without partitions. ``dynamic`` names those that runs add.
+    """Return the partitions of a declaration; None without partitions. ``dynamic`` partitions are added by runs.
 
     A week or month exists when it begins between the first and the last day of the declaration.
     """

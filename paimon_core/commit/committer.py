@@ -77,7 +77,7 @@ def commit_changes(
 
 @dataclass
 class _Commit:
-    """The state of one call: the snapshots that it has created, and those that it has found (``exactly_once``)."""
+    """The state of one call: the snapshots that it has created, and the ones that it has found (``exactly_once``)."""
 
     assembly: Assembly
     own: OwnSnapshots

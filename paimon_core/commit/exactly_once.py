@@ -48,7 +48,7 @@ def find_own(
     latest: Snapshot | None,
     before: OwnSnapshots = NOTHING_SEARCHED,
 ) -> OwnSnapshots:
-    """Search the snapshots up to ``latest``, except those that ``before`` contains; return both results.
+    """Search the snapshots up to ``latest`` that ``before`` has not searched; return both results.
 
     ``before`` does not count when the snapshot that it ends with was rolled back or has expired.
     """

@@ -38,9 +38,9 @@ def plan(
     """Return the compactions that the latest snapshot needs, largest first; ``full``: every bucket into one run.
 
     When ``full-compaction.delta-commits`` makes a full compaction due, all buckets that are not one run at the last
-    level are compacted fully. Otherwise the strategy picks among all buckets, or among those in ``written`` and those
-    whose level 0 is overdue. ``where`` is on partition columns. Without ``written``, expired partitions are left out
-    where an option says so. Tables with ``clustering.incremental`` are clustered.
+    level are compacted fully. Otherwise the strategy picks among all buckets, or among the buckets in ``written`` and
+    the buckets whose level 0 is overdue. ``where`` is on partition columns. Without ``written``, expired partitions are
+    left out where an option says so. Tables with ``clustering.incremental`` are clustered.
     """
     latest, entries, indexes = read_latest(context.snapshots, partial(_state, context))
     entries = [e for e in entries if e.bucket != POSTPONE_BUCKET]

@@ -24,7 +24,7 @@ ByteColumn = tuple[npt.NDArray[np.uint8], Numbers, Numbers]
 _FILE_NUMBERS = ("schema_id", "level", "file_size", "row_count", "min_sequence_number", "max_sequence_number")
 _MASKS = ("clean", "compacted", "unusual", "indexed")
 _SPLIT_BYTES = 400
-"""The memory of a split that is kept."""
+"""The estimated bytes of a split in a cached plan."""
 
 
 @dataclass(frozen=True)

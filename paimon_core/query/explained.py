@@ -20,7 +20,7 @@ from paimon_core.types import STRING_ROOTS, DataType
 
 _TEXT_BYTES = 16
 _OTHER_BYTES = 32
-"""Assumed bytes of a text and of a nested value, of which the type does not tell the size."""
+"""Assumed bytes of a text and of a nested value, because the type does not state the size."""
 
 
 def explained(scan: ScanDescription, *, analyze: bool = False) -> ScanExplanation:

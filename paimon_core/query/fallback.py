@@ -85,7 +85,7 @@ class FallbackRows:
         """Yield the rows of the first branch, then the rows of the second one."""
         if scan.limit == 0:
             return
-        self._tell(scan)
+        self._share_damaged(scan)
         batches = self._typed(scan.schema, batching)
         yield from batches if scan.limit is None else first_rows(batches, scan.limit)
 
@@ -97,7 +97,7 @@ class FallbackRows:
 
     def count(self, scan: ScanDescription) -> int:
         """Return the number of rows; see ``Scan.count``."""
-        self._tell(scan)
+        self._share_damaged(scan)
         rows = self.first.count() + self.second.count()
         return rows if scan.limit is None else min(rows, scan.limit)
 
@@ -105,15 +105,15 @@ class FallbackRows:
         """Return the number of rows of each partition; raises InvalidRequest for a scan with a limit."""
         if scan.limit is not None:
             raise InvalidRequest(f"count_by_partition counts all rows: the scan has a limit of {scan.limit}")
-        self._tell(scan)
+        self._share_damaged(scan)
         return pa.concat_tables([self.first.count_by_partition(), self.second.count_by_partition()])
 
     def explain(self, scan: ScanDescription, *, analyze: bool) -> tuple[ScanExplanation, ScanExplanation]:
         """Return the explanations of both scans."""
         return self.first.explain(analyze=analyze), self.second.explain(analyze=analyze)
 
-    def _tell(self, scan: ScanDescription) -> None:
-        """Let the files that reads of the two scans leave out be among those of ``scan``."""
+    def _share_damaged(self, scan: ScanDescription) -> None:
+        """Let reads of the two scans report the damaged files that they leave out to ``scan``."""
         for member in (self.first, self.second):
             if member.damaged is not None and scan.damaged is not None:
                 member.damaged.found = scan.damaged.found
@@ -124,7 +124,7 @@ class FallbackRows:
 
 
 def _partitions(scan: Scan) -> frozenset[bytes]:
-    """Return the partitions of which the snapshot of a scan has files, also those that a read does not show yet."""
+    """Return the partitions in which the snapshot of a scan has files, also ones that a read does not show yet."""
     snapshot, context = scan.plan.snapshot, scan.context
     if snapshot is None:
         return frozenset()

@@ -54,7 +54,7 @@ class RowVersion:
     """Whether a deletion vector marks the version, so that reads ignore it."""
     values: Mapping[str, Any]
     after: Mapping[str, Any] | None
-    """The row after this version and those before it; None: there is no row."""
+    """The row after this version and all versions before it; None: there is no row."""
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ class BucketReader:
     positions: Mapping[str, Positions] = field(default_factory=dict)
     """The rows to leave out by file, instead of the rows in its deletion vector."""
     counts: ReadCounts | None = None
-    """Is told what is opened and decoded."""
+    """Counts what is opened and decoded."""
     leaves_out: Callable[[CorruptTable, str, int], bool] | None = None
     """Whether the rest of a file, given by its path and number of rows, is left out after an error; None: never."""
     batch_rows: int | None = None

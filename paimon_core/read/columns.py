@@ -27,7 +27,7 @@ _PLACED = {
 }
 _PARTITION_ID = _LAST_ID - 102
 PLACED_IDS = frozenset({_PARTITION_ID, *(f.id for f in _PLACED.values())})
-"""The ids of the columns that tell where a row is stored; no file contains them."""
+"""The ids of the columns that say where a row is stored; no file contains them."""
 
 
 def metadata_field(schema: TableSchema, name: str) -> DataField | None:

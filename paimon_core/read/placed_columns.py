@@ -1,4 +1,4 @@
-"""Placed columns: the metadata columns that tell where a row is stored (file, position, partition, bucket)."""
+"""Placed columns: the metadata columns that say where a row is stored (file, position, partition, bucket)."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ of the read:
   It is tested once, before a file is opened.
 - ``early`` is tested while rows are decoded, so that little else is decoded. Below a merge it may test only key
   columns: all rows of a key pass such a test, or none (format 8.8).
-- ``late`` is tested on the rows that were read or merged. A part that needs metadata columns is tested after those are
-  added (``read.row_reader``).
+- ``late`` is tested on the rows that were read or merged. A part that needs metadata columns is tested after the
+  columns are added (``read.row_reader``).
 """
 
 from __future__ import annotations

@@ -24,6 +24,6 @@ class ReadRequest:
     position: str | None = None
     """The name of an additional column with the position of each row of a raw split in its file."""
     damaged: DamagedFiles | None = None
-    """The damaged files to leave out; it is told which."""
+    """Records the damaged files that the read leaves out."""
     counts: ReadCounts | None = None
-    """Is told what is opened and decoded."""
+    """Counts what is opened and decoded."""

@@ -102,7 +102,7 @@ def _view(
     """Return the table with the columns to read from the files of the split.
 
     A merge rule other than the last row, and a filter, may need a whole ROW. So does a file that has none of the chosen
-    fields: it would not tell which values are null.
+    fields: it would not show which values are null.
     """
     schema = context.schema
     by_id = {f.id: f for f in schema.fields}

@@ -102,7 +102,7 @@ def _meaning(context: TableContext, split: Split, error: CorruptTable) -> str:
 
 
 def _rows(reader: BucketReader, split: Split, pushed: Pushdown, position: str | None) -> Iterator[pa.Table]:
-    """Yield the rows with the columns of ``pushed.fields``, and maybe others."""
+    """Yield the rows with at least the columns of ``pushed.fields``."""
     context = reader.context
     late = None if pushed.late is None else RowFilter(pushed.late)
     if split.raw:
@@ -132,7 +132,7 @@ def _rows(reader: BucketReader, split: Split, pushed: Pushdown, position: str | 
 
 
 def _counted(reader: BucketReader, file: DataFile) -> Iterator[pa.Table]:
-    """Yield rows of one column of no meaning, as many as the file has live rows; the file is not opened."""
+    """Yield as many rows as the file has live rows, with one column without meaning; the file is not opened."""
     deleted = reader.deleted(file)
     rows = file.row_count - (0 if deleted is None else len(deleted))
     for start in range(0, rows, _STEP_ROWS):

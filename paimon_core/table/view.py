@@ -230,8 +230,8 @@ class TableView:
         ``where`` tests each row on its own.
 
         ``way`` "auto" takes the changelog where it is complete, else the delta where rows were only added, else the
-        difference of two versions, as for overwrites; then several snapshots may be told as one, except under
-        ``with_commit``. "changelog" and "delta" return the rows as they were written and the difference only for
+        difference of two versions, as for overwrites; then the changes of several snapshots may be combined, except
+        under ``with_commit``. "changelog" and "delta" return the rows as they were written and the difference only for
         overwrites; "diff" is one difference. ``explain`` says which way was taken, ``prove`` checks the result.
 
         Raises SnapshotNotFound naming the snapshot that has expired (also during the read) or never existed,
@@ -247,7 +247,7 @@ class TableView:
 
         With a primary key, a changed row is -U with the row in ``a`` and +U with that in ``b``; without one, -D and +I
         are the rows that one version has more often than the other, in whatever files they are. Only files that the
-        versions do not have in common are read, and those whose keys overlap with them. Raises as ``changes``.
+        versions do not have in common are read, and files whose keys overlap with them. Raises as ``changes``.
         """
         refuse_other_branch(self.context)
         return diff_between(self.context, a, b, columns, where)

@@ -1,4 +1,4 @@
-"""WritableTable: the methods of ``Table`` that write rows and commit; see ``Table``, which adds the others.
+"""WritableTable: the methods of ``Table`` that write rows and commit; ``Table`` adds the other methods.
 
 Every method checks its request and calls a function of the rooms ``writes`` and ``rows``.
 """

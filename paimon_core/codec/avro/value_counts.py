@@ -101,7 +101,7 @@ class _Counter:
             raise ValueError(f"a block of {len(self.data)} bytes contains more than {self.limit} values")
 
     def long(self, most: int | None) -> int:
-        """Return the next number; raises ValueError when it is not from 0 to ``most``, if that is given."""
+        """Return the next number; with ``most``, raises ValueError for a number that is not from 0 to ``most``."""
         data, at = self.data, self.at
         if most is None and at < len(data) and data[at] < 0x80:  # most numbers take one byte
             self.at = at + 1

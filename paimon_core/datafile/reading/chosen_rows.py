@@ -96,7 +96,7 @@ def _mask(positions: Positions, count: int) -> Mask:
 
 
 def _groups_with(rows: Mask, sizes: Sequence[int]) -> tuple[list[int] | None, Mask]:
-    """Return the row groups with one of the ``rows``, and which of their rows these are; None: all row groups."""
+    """Return the row groups with one of the ``rows``, and the mask of the rows in these groups; None: all groups."""
     if len(sizes) < 2 or sum(sizes) != len(rows):
         return None, rows
     parts = np.split(rows, np.cumsum(sizes)[:-1])

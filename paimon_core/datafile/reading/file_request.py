@@ -35,7 +35,7 @@ class FileRequest:
     threads: bool = True
     """Decode columns in parallel."""
     counts: ReadCounts | None = None
-    """Is told what is opened and decoded."""
+    """Counts what is opened and decoded."""
 
 
 ALL_ROWS = FileRequest()

@@ -1,4 +1,4 @@
-"""Hash difference: which rows of two sides are surplus, those that one side has more often, decided by row hashes.
+"""Hash difference: which rows of two sides are surplus, that is, which one side has more often, decided by row hashes.
 
 Memory: 1 byte per row, and 200 bytes for each of ``BIN_ROWS`` rows: the hashes of more rows are spread over files on
 local disk by their values, so that equal hashes are compared with each other.
@@ -92,7 +92,7 @@ class HashedRows:
 
 
 def surplus(rows: HashedRows) -> tuple[Flags, Flags]:
-    """Return for each row of both sides whether it is surplus: of equal rows, as many as are too many."""
+    """Return for each row of both sides whether it is surplus: of equal rows, as many as one side has more of."""
     found = np.zeros(rows.counts[0], np.bool_), np.zeros(rows.counts[1], np.bool_)
     for (left, left_at), (right, right_at) in rows.bins():
         chosen = _surplus(left, right)

@@ -37,7 +37,7 @@ _KINDS = (RowKind.DELETE, RowKind.INSERT)
 def row_difference(context: TableContext, group: ChangedPlace) -> Iterator[pa.Table]:
     """Yield the rows of a place that were removed (-D) or added (+I): all columns and ``_VALUE_KIND``.
 
-    Equal rows count as often as they occur. Raises StorageError when local disk is full.
+    Each occurrence of equal rows counts. Raises StorageError when local disk is full.
     """
     sides = [list(_units(context, group.place[0], parts)) for parts in _alone(context, group)]
     held = _Held()
@@ -60,7 +60,7 @@ class _Held:
 
 
 def _hash(context: TableContext, unit: _Unit, hashed: HashedRows, side: int, held: _Held) -> int:
-    """Add the hashes of the rows of a unit, and its rows to those that are held; return their number."""
+    """Add the hashes of the rows of a unit, and keep its rows while there is memory; return the number of rows."""
     before, rows, size = hashed.counts[side], [], 0
     for some in unit.rows():
         hashed.add(side, wide_row_hashes(some, context.schema.fields))

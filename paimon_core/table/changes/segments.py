@@ -2,8 +2,8 @@
 
 The changes of a snapshot are its changelog, its delta, or the difference between the versions before and after it. Two
 rules decide. A changelog counts only between *settled* versions, whose rows are all in the changelog: otherwise rows of
-level 0, which a read returns, would be missing. And what cannot be told from files that still exist, or that does not
-say what it replaced, is answered by a difference of the nearest versions that can be read.
+level 0, which a read returns, would be missing. Where files are missing, or where a snapshot does not say what it
+replaced, the changes are the difference of the nearest versions that can be read.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class _Step:
-    """How one snapshot may be told; ``way`` None: it changes no row."""
+    """How the changes of one snapshot are found; ``way`` None: it changes no row."""
 
     way: Way | None
     reason: str = ""
@@ -66,7 +66,7 @@ class Planner:
     way: str
     """The way that was asked for: auto, changelog or delta."""
     by_commit: bool = False
-    """Whether the rows of each snapshot must be told apart where possible."""
+    """Whether the rows must name their snapshot where possible."""
 
     def segments(self, history: History) -> tuple[Segment, ...]:
         """Return the segments of a range in order; raises SnapshotNotFound."""
@@ -163,9 +163,10 @@ class Planner:
         return found
 
     def _settled(self, history: History, first: int) -> tuple[dict[int, bool], list[int]]:
-        """Return whether the changelog up to each version contains all its rows, and the compactions without one.
+        """Return whether each version is settled, and the ids of compactions that have no changelog.
 
-        A version that cannot be read is not settled, except for the first and the last one: nothing else is known.
+        A version that cannot be read is not settled, except for the first and the last one: there is no other way to
+        know.
         """
         context, last = self.context, history.end.id
         options = context.options

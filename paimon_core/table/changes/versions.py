@@ -1,4 +1,4 @@
-"""Versions: the states of a table between which changes are told, found by id, tag, time or snapshot value."""
+"""Versions: the states of a table between which changes are read, found by id, tag, time or snapshot value."""
 
 from __future__ import annotations
 

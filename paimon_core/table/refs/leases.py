@@ -119,7 +119,7 @@ class Lease(Generic[View]):
 
 
 def leases_of(context: TableContext) -> list[LeaseTag]:
-    """Return the leases of a table, sorted by tag, also those whose time is over."""
+    """Return the leases of a table, sorted by tag, also leases whose time is over."""
     return [
         LeaseTag(tag.name, tag.snapshot.id, name.group(1) or "", tag.expires_millis)
         for tag in same_table(context).tags.list()

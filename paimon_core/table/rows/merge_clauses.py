@@ -24,7 +24,7 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Update:
-    """Set columns of the row; None sets all columns that the source has, except for those that it is matched on.
+    """Set columns of the row; None sets all columns that the source has, except for the columns that it is matched on.
 
     A function in ``set`` gets the old rows and, in the same order, their rows of the source, as Arrow tables; for rows
     without a row of the source it gets only the old rows.
@@ -93,7 +93,7 @@ class Clauses:
     ) -> None:
         """Raise InvalidRequest or SchemaMismatch, which name the column, when a clause does not fit the table.
 
-        ``source``: the columns of the source; ``fields``: those that conditions may use.
+        ``source``: the columns of the source; ``fields``: the columns that conditions may use.
         """
         for condition in (c.source_where for c in (*self.changes, *self.not_matched)):
             if condition is not None:

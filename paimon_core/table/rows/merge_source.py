@@ -190,7 +190,7 @@ def _check_on(context: TableContext, on: Any) -> None:
 def _with_others(
     rows: pa.Table, table: pa.Table, others: Sequence[str], tested: frozenset[str], first_row: int
 ) -> pa.Table:
-    """Append columns that the table does not have; those that conditions use get the type of a column of a table."""
+    """Append columns that the table does not have; a column that conditions use gets the type of a table's column."""
     for name in others:
         column = table.select([name])
         if name in tested:

@@ -228,8 +228,8 @@ class TableStream:
         """Store that everything before ``position`` (default: the stream's position) was processed, in the consumer.
 
         The snapshots from there on do not expire. Of several streams with one consumer, each returns all batches; the
-        commit of one raises CommitConflict when it finds that another stream or a reset has moved the consumer. Two
-        commits at the same moment are not told apart: the later one counts. Raises InvalidRequest without a consumer.
+        commit of one raises CommitConflict when it finds that another stream or a reset has moved the consumer. Of two
+        commits at the same moment, the later one counts. Raises InvalidRequest without a consumer.
         """
         position = self._position if position is None else position
         if self._consumer is None:

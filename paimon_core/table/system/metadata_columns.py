@@ -150,7 +150,7 @@ def tags(source: Source) -> Makers:
 
 
 def iso_duration(millis: int) -> str:
-    """Return a duration as Java writes it: hours, minutes and seconds, those that are not 0, such as ``PT1H0.5S``."""
+    """Return a duration as Java writes it: hours, minutes and seconds that are not 0, such as ``PT1H0.5S``."""
     if not millis:
         return "PT0S"
     sign, rest = ("-", -millis) if millis < 0 else ("", millis)

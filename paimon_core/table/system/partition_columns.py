@@ -1,4 +1,4 @@
-"""The columns that tell the partition of a row of a system table: as Java's text, and as typed values of ours."""
+"""The columns that give the partition of a row of a system table: as Java's text, and as typed values of ours."""
 
 from __future__ import annotations
 

@@ -71,8 +71,8 @@ class Expiry:
     ) -> Plan:
         """Plan which lasting changelogs expire (format 16.2); the newest one is always kept.
 
-        Defaults come from the options ``changelog.num-retained.min/max`` and ``changelog.time-retained``, and from
-        those for snapshots. Raises InvalidRequest, CorruptTable.
+        Defaults come from the options ``changelog.num-retained.min/max`` and ``changelog.time-retained``, and from the
+        options for snapshots. Raises InvalidRequest, CorruptTable.
         """
         context, now = self._checked_context(), clock.now_millis()
         snapshots, lasting = retentions(context, now)

@@ -99,7 +99,7 @@ class Maintenance(expiry.Expiry):
         return quarantine.undo(self._checked_context(), quarantine_id)
 
     def plan_quarantine_purge(self, *, older_than: datetime.timedelta = _WEEK) -> Plan:
-        """Plan to delete the quarantines older than ``older_than``, except those with a file that the table uses."""
+        """Plan to delete the quarantines older than ``older_than``, except ones with a file that the table uses."""
         now = clock.now_millis()
         return quarantine.plan_purge(self._checked_context(), as_millis("older_than", older_than), now)
 

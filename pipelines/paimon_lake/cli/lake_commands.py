@@ -100,7 +100,7 @@ def _problems(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def _stale(settings: Settings) -> Iterator[str]:
-    """Yield the tables with stale partitions, and those whose ledger cannot be read."""
+    """Yield the tables with stale partitions, and the tables whose ledger cannot be read."""
     for name in settings.tables:
         try:
             found = stale_now(settings, name)

@@ -39,7 +39,7 @@ _LEFT_JOINS = frozenset(("LeftSemi$", "LeftAnti$"))
 
 @dataclass(frozen=True)
 class InputView:
-    """The table for which a view stands, and its columns; other columns of the view are not in the table."""
+    """The table that a view represents, and its columns; other columns of the view are not in the table."""
 
     table: str
     columns: frozenset[str]

@@ -166,7 +166,8 @@ def test_rows_of_many_loads_that_were_compacted_need_a_reload(quick: SmallLake) 
     quick.table(NAME).compact(full=True)
     removed(quick, data_files(quick) - older)
     with pytest.raises(
-        PipelineError, match=r"not known. Load them with .* --reload` which reads the whole source again"
+        PipelineError,
+        match=r"not known which loads had written the rows. Load .* --reload` which reads the whole source again",
     ):
         quick.load(NAME)
     quick.load(NAME, reload=True)

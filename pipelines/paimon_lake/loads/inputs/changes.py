@@ -52,7 +52,7 @@ def changed_rows(spark: SparkSession, table: TableView, after: Position | None, 
 
 
 def _check(table: TableView, after: Position, until: Snapshot) -> None:
-    """Raise SnapshotNotFound or InvalidRequest when the changes between the two are not what a reader sees."""
+    """Raise SnapshotNotFound or InvalidRequest when the changes up to ``until`` differ from what a reader sees."""
     name, options, snapshots = table.name, table.options, table.context.snapshots
     if position_of(snapshots.read(after[0])) != tuple(after):
         raise InvalidRequest(f"snapshot {after[0]} was rolled back, or the table was re-created")

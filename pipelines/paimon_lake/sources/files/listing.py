@@ -166,7 +166,7 @@ class _Walk:
 
 
 def escaped(path: str) -> str:
-    """Return a path as text: its bytes that are not UTF-8, which are surrogates in it, as ``\\xe9``."""
+    """Return a path as text; bytes that are not UTF-8 (surrogates in the path) are written as ``\\xe9``."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
