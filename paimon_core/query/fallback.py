@@ -72,7 +72,7 @@ class FallbackRows:
 
     @staticmethod
     def of(first: Scan, second: Scan) -> FallbackRows:
-        """Return the rows of ``first``, and those of ``second`` in the partitions that ``first`` does not have."""
+        """Return the rows of ``first``, and the rows of ``second`` in the partitions that ``first`` does not have."""
         return FallbackRows(first, replace(second, source=PlannedRows(PlanWithout(first))))
 
     def plan(self, scan: ScanDescription) -> ScanPlan:
@@ -82,20 +82,22 @@ class FallbackRows:
         )
 
     def batches(self, scan: ScanDescription, batching: Batching) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the first branch, then those of the second one."""
+        """Yield the rows of the first branch, then the rows of the second one."""
         if scan.limit == 0:
             return
+        self._tell(scan)
         batches = self._typed(scan.schema, batching)
         yield from batches if scan.limit is None else first_rows(batches, scan.limit)
 
     def _typed(self, schema: pa.Schema, batching: Batching) -> Iterator[pa.RecordBatch]:
-        _ = self.second.plan  # its snapshot, and that of the first branch, may expire while the first rows are read
+        _ = self.second.plan  # the snapshots of both branches may expire while the first rows are read
         for member in (self.first, self.second):
             for batch in member.source.batches(member, batching):
                 yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
     def count(self, scan: ScanDescription) -> int:
         """Return the number of rows; see ``Scan.count``."""
+        self._tell(scan)
         rows = self.first.count() + self.second.count()
         return rows if scan.limit is None else min(rows, scan.limit)
 
@@ -103,11 +105,18 @@ class FallbackRows:
         """Return the number of rows of each partition; raises InvalidRequest for a scan with a limit."""
         if scan.limit is not None:
             raise InvalidRequest(f"count_by_partition counts all rows: the scan has a limit of {scan.limit}")
+        self._tell(scan)
         return pa.concat_tables([self.first.count_by_partition(), self.second.count_by_partition()])
 
     def explain(self, scan: ScanDescription, *, analyze: bool) -> tuple[ScanExplanation, ScanExplanation]:
         """Return the explanations of both scans."""
         return self.first.explain(analyze=analyze), self.second.explain(analyze=analyze)
+
+    def _tell(self, scan: ScanDescription) -> None:
+        """Let the files that reads of the two scans leave out be among those of ``scan``."""
+        for member in (self.first, self.second):
+            if member.damaged is not None and scan.damaged is not None:
+                member.damaged.found = scan.damaged.found
 
     def narrowed(self, scan: ScanDescription) -> FallbackRows:
         """Return the rows of the two branches with the columns and the filter of ``scan``."""

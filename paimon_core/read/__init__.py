@@ -4,7 +4,9 @@ Import `read_split` and `read_changed_file`; compaction uses `BucketReader` and 
 
 Core types and functions:
 
+- ``ReadRequest``: what to read of a split, the same value from the scan to the reader of each file
 - ``BucketReader``: reads the files of a bucket, merged by key
+- ``SectionMerge``: how a section is merged, and which columns the merge decodes
 - ``LookupReader``: finds keys in levels above 0
 - ``Pushdown``: a filter divided by where it may be tested
 - ``PlacedColumns``: columns whose values come from the split, not from its files

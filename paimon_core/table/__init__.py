@@ -4,8 +4,9 @@ Methods check their arguments and call the rooms: `writes`, `rows`, `stream`, `c
 
 Core types:
 
-- ``TableView``: reads a table, at the latest snapshot or pinned to one
-- ``Table``: a view that also writes; its methods that write rows are in ``WritableTable``
+- ``TableView``: reads a table, at its latest version or pinned to one
+- ``WritableTable``: adds the methods that write rows and commit
+- ``Table``: adds maintenance: compaction, branches, expiry, schema changes
 - ``Inspect``: the system tables of metadata
 - ``CommitRequest``: one call that commits: the table, the author and the settings; ``Committed`` is its result
 """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import paimon_core as paimon
@@ -49,6 +51,17 @@ def test_filters_columns_and_limits(table):
     found = {r["p"]: r["record_count"] for r in table.scan().count_by_partition().to_pylist()}
     assert found == {"a": 3, "b": 3, "c": 2}
     assert len(table.scan().explain()) == 2
+
+
+def test_damaged_files_of_both_branches_are_told(table):
+    files = [str(path) for path in sorted(Path(table.location).rglob("data-*")) if {"p=a", "p=c"} & set(path.parts)]
+    for path in files:
+        Path(path).unlink()
+    asked = table.with_options({FALLBACK: "other", "scan.ignore-lost-files": "true"})
+    for scan in (asked.scan(), asked.scan().narrowed(["v"])):
+        assert parts(asked.scan()) == [("b", "main")]
+        assert len(scan.to_arrow()) == 3
+        assert sorted(scan.ignored_files) == files
 
 
 def test_time_travel_reads_both_branches_as_of_then(table):
