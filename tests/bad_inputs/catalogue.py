@@ -17,10 +17,10 @@ _ACCEPTED = "tests/bad_inputs/test_accepted.py::"
 _DAMAGE = _UNIT + "metadata/test_bad_inputs.py::"
 FOUND: dict[str, str] = {
     "a hash index of a wrong length": _UNIT
-    + "hashindex/test_index_file.py::test_a_file_of_another_size_than_recorded_is_corrupt",
+    + "table_indexes/test_hash_file.py::test_a_file_of_another_size_than_recorded_is_corrupt",
     "deletion vectors that are enabled on a table with data": "alterations: deletion vectors",
     "a deletion vector with a wrong checksum or position": _UNIT
-    + "deletionvectors/test_index_file.py::test_a_vector_that_does_not_fit_is_corruption_of_its_index_file",
+    + "table_indexes/test_vector_file.py::test_a_vector_that_does_not_fit_is_corruption_of_its_index_file",
     "a blank database": "names: database blank",
     "a database that leaves its directory": "names: database parent",
     "a database with a dot": "names: database dot",
@@ -132,16 +132,19 @@ FOUND: dict[str, str] = {
     "a list that leaves its directory": "files: a list that leaves",
     "a list that is missing or cut short": "files: a list that is missing",
     "an Avro file of another magic": "files: another magic",
-    "a manifest with other fields": _UNIT + "metadata/test_manifest_file.py::test_a_field_that_may_not_be_missing",
-    "an Avro bomb": _UNIT + "codec/test_avro_file.py::test_a_file_that_unpacks_to_a_thousand_times_its_size_is_refused",
-    "an unknown Avro codec": _UNIT + "codec/test_avro_file.py::test_codecs_that_are_not_built_are_named",
-    "a deep Avro schema": _UNIT + "codec/test_avro_file.py::test_a_schema_nests_as_deep_as_the_limit_and_not_deeper",
+    "a manifest with other fields": _UNIT
+    + "metadata/manifests/test_manifest_file.py::test_a_field_that_may_not_be_missing",
+    "an Avro bomb": _UNIT
+    + "codec/avro/test_container.py::test_a_file_that_unpacks_to_a_thousand_times_its_size_is_refused",
+    "an unknown Avro codec": _UNIT + "codec/avro/test_container.py::test_codecs_that_are_not_built_are_named",
+    "a deep Avro schema": _UNIT
+    + "codec/avro/test_container.py::test_a_schema_nests_as_deep_as_the_limit_and_not_deeper",
     "a flipped bit in a list": "files: a flipped bit in a list",
     "a manifest of another size": "files: another size of a manifest",
     "an entry of an impossible bucket or level": _DAMAGE + "test_fsck_finds_damage_that_a_read_does_not_notice",
     "an entry of a file elsewhere": "files: a file name with a path",
     "an entry of a newer version": "files: a newer entry",
-    "a key that does not decode": _UNIT + "codec/test_binary_row.py::test_impossible_bytes_are_refused",
+    "a key that does not decode": _UNIT + "codec/binary_row/test_rows.py::test_impossible_bytes_are_refused",
     "a data file that is missing or torn": "files: a data file that is missing",
     "a Parquet footer that does not fit": "files: a footer of 2 GiB",
     "a flipped bit in a page": "files: a flipped bit in a page",
@@ -158,6 +161,6 @@ FOUND: dict[str, str] = {
     "a projection that is none": "requests: a column twice",
     "a limit that is none": "requests: a negative limit",
     "YAML that is code, a bomb or ambiguous": "declarations: 12 a: !!python/object:os.sy",
-    "a store that ignores conditions": _UNIT + "storage/test_probe.py::test_refused",
+    "a store that ignores conditions": _UNIT + "storage/object_stores/test_probe.py::test_refused",
     "a directory that cannot be written": "options: a directory that cannot be made",
 }
