@@ -9,12 +9,16 @@ ARGS ?=
 CONFIGS ?=
 
 BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
+QUICK := tests/architecture tests/bad_inputs tests/golden tests/unit tests/pipelines/declarations
+# The tests start many processes: none compiles a module again that another has compiled.
+unexport PYTHONDONTWRITEBYTECODE
 # Spark's workers use python3 from the PATH by default; they must use the interpreter of .venv.
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-java setup-run demo ui test test-long check lint types layers format docs bench bench-commits bench-planning bench-indexes bench-reads clean
+.PHONY: help setup setup-java setup-run demo ui quick test test-long check lint types layers format docs bench bench-commits bench-planning bench-indexes bench-reads clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -34,11 +38,14 @@ demo: setup-run ## run the main job: build, maintain and query a lake under ./la
 ui: setup-run ## open Dagster for the lake that `make demo` built
 	@$(BIN)/python -m paimon_dagster.ui $(if $(CONFIGS),--configs "$(CONFIGS)") --port "$(PORT)"
 
-test: setup-java ## run the tests, without the long ones
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --durations 50 -m "not long" $(ARGS)
+quick: setup ## run the tests that need no Java, browser, server or other program
+	@$(PYTEST) -m "not long and not java and not spark and not programs" $(QUICK) $(ARGS)
 
-test-long: setup-java ## run the long tests
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --durations 20 -m long $(ARGS)
+test: setup-java ## run the tests, without the long ones
+	@$(PYTEST) --durations 50 -m "not long" $(ARGS)
+
+test-long: setup-java ## run the long tests, and the properties with more examples
+	@$(PYTEST) --durations 20 -m long --hypothesis-profile long $(ARGS)
 
 check: lint types layers ## check lint rules, formatting, types and layers
 

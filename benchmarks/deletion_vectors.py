@@ -36,7 +36,7 @@ class Side:
         self.checksum = 0
 
     def timed(self, name: str, work: Callable[[], Any], less: float = 0.0) -> Any:
-        """Run ``work`` and add its processor seconds, ``less`` some, to those of ``name``."""
+        """Run ``work`` and add its processor seconds, reduced by ``less``, to the seconds of ``name``."""
         before = self.clock()
         found = work()
         self.seconds[name] = self.seconds.get(name, 0.0) + self.clock() - before - less

@@ -61,7 +61,7 @@ def used() -> Seconds:
 
 
 class Profile:
-    """The seconds of each phase, without those of the phases that it calls, and the seconds of each run."""
+    """The seconds of each phase, without the phases that it calls, and the seconds of each run."""
 
     def __init__(self) -> None:
         self.phases: dict[str, Seconds] = defaultdict(lambda: (0.0,) * 4)

@@ -1,4 +1,4 @@
-"""Peak memory of a large write to one bucket and of its compaction, above that of a process after all imports.
+"""Peak memory of a large write to one bucket and of its compaction, above the memory of a process after all imports.
 
 Each case runs in its own process, on the rows of ``benchmarks.workload`` in batches of 250,000:
 

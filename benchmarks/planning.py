@@ -1,8 +1,8 @@
 """Measures plans and one-row commits on tables of 100 to 300,000 files, next to Java Paimon and pypaimon.
 
 The tables consist of metadata: their commits are replayed through the manifest store and the merge of manifests, so
-that the manifests are those of a real history, and no data file exists. Each measure of paimon_core runs in a fresh
-process (``planning_side``), and is the least of ``--repeats`` runs, in processor seconds without imports:
+that the manifests are the same as of a real history, and no data file exists. Each measure of paimon_core runs in a
+fresh process (``planning_side``), and is the least of ``--repeats`` runs, in processor seconds without imports:
 
 cold       the splits of the whole table, by a new catalog
 partition  the splits of one partition, by a new catalog

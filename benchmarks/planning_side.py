@@ -17,7 +17,7 @@ def seconds(work: Callable[[], Any]) -> float:
 
 
 def peak_mb() -> float:
-    """Return the peak resident memory of this process; ``ru_maxrss`` would include that of its parent."""
+    """Return the peak resident memory of this process; ``ru_maxrss`` would include its parent's memory."""
     text = Path("/proc/self/status").read_text()
     return int(text.split("VmHWM:")[1].split()[0]) / 1024
 

@@ -100,7 +100,7 @@ def fill(folder: str, rows: int, batches: int, keys: int) -> int:
 
 
 def measure(folder: str, query: Query) -> tuple[Any, float, float]:
-    """Return the answer, the seconds of the first run and those of a warm one."""
+    """Return the answer, the seconds of the first run and the seconds of a warm run."""
     checked_footer.forget()
     found: list[Any] = []
     first = spent(lambda: found.append(query.run(folder)))

@@ -70,7 +70,7 @@ class Run:
     def rows(self, commit: int) -> pa.Table:
         """Return the rows of one commit.
 
-        The keys of each partition are those of two commits before, so that the files of a partition overlap.
+        The keys of each partition are the keys of two commits before, so that the files of a partition overlap.
         """
         args = self.args
         count = args.partitions * args.rows

@@ -78,10 +78,10 @@ FILTER_TEXT_LENGTH = 16 << 20
 """Characters of the text of a filter."""
 
 
-def check_limit(what: str, found: int, limit: int, unit: str) -> None:
-    """Raise InvalidRequest, which names ``what`` and both numbers, when ``found`` exceeds ``limit``."""
-    if found > limit:
-        raise InvalidRequest(f"{what} has {found} {unit}, {limit} is the most", found=found, limit=limit)
+def check_limit(what: str, value: int, limit: int, unit: str) -> None:
+    """Raise InvalidRequest, which names ``what`` and both numbers, when ``value`` exceeds ``limit``."""
+    if value > limit:
+        raise InvalidRequest(f"{what} has {value} {unit}, {limit} is the most", found=value, limit=limit)
 
 
 def metadata_text(text: str, what: str) -> str:

@@ -1,19 +1,22 @@
 """Fixtures of every test: a Spark session, the Java oracle and pypaimon, each started once and only when asked for.
 
-A test that asks for one of them carries its marker by itself, so ``-m "not java and not spark"`` is the quick run.
+A test that asks for one of them carries its marker by itself. Temporary files are in memory where there is room.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
+from hypothesis import settings
 
 from tests.support import fake_tables, longest_first
 from tests.support.oracle import Oracle, OracleUnavailable
@@ -23,35 +26,66 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parent.parent
+MEMORY = Path("/dev/shm")
+MEMORY_BYTES = 4 * 2**30
+"""Temporary files are kept in memory when it has room for so many bytes."""
 MARKER_OF_FIXTURE = {"oracle": "java", "spark": "spark", "pypaimon": "pypaimon", "pypaimon_rust": "pypaimon"}
 LONG = (
+    "tests/assets/test_dagster_dev.py",
     "tests/cluster/",
     "tests/differential/",
+    "tests/flights/test_main_job.py",
+    "tests/integration/test_new_lake.py",
     "tests/simulator/test_every_call.py",
     "tests/simulator/test_mutants.py",
     "tests/simulator/test_power_loss.py",
     "tests/soak/",
     "tests/unit/fsck/test_bit_rot.py",
 )
-"""Tests of `make test-long`: many random cases of what shorter tests cover, and real clusters and processes."""
+"""Tests of `make test-long`: many random cases of what shorter tests cover, real clusters, and whole programs."""
+
+
+settings.register_profile("quick", max_examples=25)
+settings.register_profile("long", max_examples=100)
+settings.load_profile("quick")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--record-durations", action="store_true", help="write tests/support/durations.json")
+    parser.addoption("--record-durations", action="store_true", help="write and print tests/support/durations.json")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep temporary files in memory, unless the caller says where they are (``--basetemp``)."""
+    if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= MEMORY_BYTES:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    return longest_first.LongestFirst(config, log) if config.option.dist == "loadfile" else None
+    return longest_first.LongestFirst(config, log) if config.option.dist == "loadgroup" else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect without the garbage collector, and leave the collected tests out of its later runs."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    again = settings.get_current_profile_name() == "long"
     for item in items:
-        if item.nodeid.startswith(LONG):
+        if item.nodeid.startswith(LONG) or (again and hasattr(getattr(item, "function", None), "hypothesis")):
             item.add_marker("long")
         for fixture in getattr(item, "fixturenames", ()):
             if fixture in MARKER_OF_FIXTURE:
                 item.add_marker(MARKER_OF_FIXTURE[fixture])
+    longest_first.group_files(items)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -60,6 +94,13 @@ def empty_memory() -> Iterator[None]:
     yield
     MemoryFileSystem.store.clear()
     MemoryFileSystem.pseudo_dirs[:] = [""]
+
+
+@pytest.fixture
+def disk_path() -> Iterator[Path]:
+    """An empty folder on a disk, for tests of the disk: ``tmp_path`` may be in memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
 
 
 @pytest.fixture
@@ -112,8 +153,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         pytest.skip("no Java: Spark needs Java 17 or later")
     from pyspark.sql import SparkSession
 
+    from paimon_lake.class_archive import archive_options
+
     folder = tmp_path_factory.mktemp("spark")
-    java_options = f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dderby.system.home={folder}"
+    java_options = f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dderby.system.home={folder} {archive_options()}"
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("PYSPARK_PYTHON", sys.executable)
         environment.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
@@ -127,6 +170,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             .config("spark.local.dir", str(folder / "local"))
             .config("spark.sql.session.timeZone", "UTC")
             .config("spark.sql.shuffle.partitions", "4")
+            # The queries of tests have few rows: generating and compiling Java code for them takes longer.
+            .config("spark.sql.codegen.wholeStage", "false")
+            .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
             .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
             .config("spark.ui.enabled", "false")
             .config("spark.ui.showConsoleProgress", "false")
@@ -141,7 +187,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Count the bad inputs of this run (``tests/bad_inputs``), also those that ran in other processes."""
     if terminalreporter.config.getoption("--record-durations"):
         found = (r for some in terminalreporter.stats.values() for r in some if isinstance(r, pytest.TestReport))
-        longest_first.record(found)
+        for name, seconds in longest_first.record(found).items():
+            terminalreporter.write_line(f"seconds of the files of `make {name}`: {seconds}")
     reports = [r for outcome in ("passed", "failed") for r in terminalreporter.stats.get(outcome, ())]
     noted = [pair for r in reports if r.when == "call" for pair in r.user_properties]
     found = [value for name, value in noted if name == "bad input"]

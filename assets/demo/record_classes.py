@@ -36,7 +36,7 @@ class ArchiveFailed(Exception):
 
 
 def main() -> int:
-    """Create the archive and say so in one line; return the exit code."""
+    """Create the archive and print one line; return the exit code."""
     try:
         path = create_archive()
     except Exception as error:  # sessions work without it
@@ -113,8 +113,8 @@ def _check(path: Path, version: str) -> None:
     java = str(find_java())
     plain = subprocess.run([java, "-version"], capture_output=True, check=False)
     with_archive = subprocess.run([java, *java_options(path, version), "-version"], capture_output=True, check=False)
-    said = [(one.returncode, one.stdout, len(one.stderr.splitlines())) for one in (plain, with_archive)]
-    if said[0] != said[1]:
+    outputs = [(one.returncode, one.stdout, len(one.stderr.splitlines())) for one in (plain, with_archive)]
+    if outputs[0] != outputs[1]:
         raise ArchiveFailed(f"{java} does not accept an archive quietly")
 
 

@@ -4,8 +4,8 @@ Dagster records two events for every partition of a run. Its own SQLite storage 
 about 15 ms, so that a run of 92 days of two tables needs longer for its events than for its rows. With
 DAGSTER_EVENT_BATCH_SIZE Dagster hands them over in batches, and this class writes a batch in two transactions.
 It does not wait for the disk after each event: the newest events may be lost when the machine loses power, but the
-databases stay whole, and what was loaded stands in the tables.
-The files are the same as of Dagster's own storage: it can be used again at any time.
+databases stay valid, and the tables record what was loaded. The files are the same as of Dagster's own storage: it can
+be used again at any time.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class BatchedSqliteEvents(SqliteEventLogStorage):
             yield connection
 
     def store_event_batch(self, events: Sequence[EventLogEntry]) -> None:
-        """Store the events of one run; those that need more than an entry are stored one by one."""
+        """Store the events of one run; events that need more than an entry are stored one by one."""
         assets = [event for event in events if event.dagster_event_type in ASSET_EVENTS]
         for event in events:
             if event.dagster_event_type not in ASSET_EVENTS:

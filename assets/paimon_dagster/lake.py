@@ -85,7 +85,7 @@ def _definitions(
 def table_assets(
     settings: Settings, translator: PaimonTranslator, tables: Mapping[str, TableSpec]
 ) -> list[dg.AssetsDefinition | dg.AssetSpec]:
-    """Return the assets of tables: those with a source, and others as assets that Dagster does not run."""
+    """Return the assets of tables; Dagster does not run the assets of tables without a source."""
     made: list[dg.AssetsDefinition | dg.AssetSpec] = []
     for spec in tables.values():
         if spec.source is not None:

@@ -24,7 +24,7 @@ def check_definition(context: TableContext) -> None:
 def check_altered(context: TableContext, old: TableSchema, new: TableSchema) -> None:
     """Raise the error of ``check_definition`` for the schema ``new``, unless ``old`` breaks the same rule.
 
-    A table that another program made may break a rule that only counts here. It can still be altered.
+    A table of another program may break a rule that only this library has. It can still be altered.
     """
     stored = context.with_dynamic({})
     _check_new_problems(stored.reopened(old), stored.reopened(new))

@@ -70,7 +70,7 @@ class _State:
     schema: TableSchema
     has_snapshots: bool
     allowed: TableOptions
-    """The options that decide which changes are allowed: those before the first change, as in Java."""
+    """The options that decide which changes are allowed: the options before the first change, as in Java."""
     fields: list[DataField]
     options: dict[str, str]
     primary_keys: tuple[str, ...]

@@ -37,7 +37,7 @@ class ExactRange:
 
 
 def exact_range(stored: DataType, wanted: DataType) -> ExactRange | bool:
-    """Return the values that survive a cast: True for all of them, False when only the values themselves tell.
+    """Return the values that survive a cast: True for all values, False when it depends on each value.
 
     Values outside of the range may survive too. Nullability does not count.
     """

@@ -1,18 +1,65 @@
-"""Merge schema: the changes that let a table take data with new columns or wider types (option write.merge-schema)."""
+"""Merge schema: alter a table so that it can take data with new columns or wider types (option write.merge-schema).
+
+``data_columns`` gives the columns of Arrow data; ``table.writes.merging_writer`` is the writer that merges each batch.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
 
 from paimon_core.alter.allowed_casts import is_allowed
+from paimon_core.alter.alter_table import alter_table
 from paimon_core.alter.changes import AddColumn, SchemaChange, UpdateType
 from paimon_core.alter.members import Member
-from paimon_core.errors import SchemaMismatch
+from paimon_core.errors import InvalidRequest, SchemaMismatch
+from paimon_core.metadata.context import TableContext
+from paimon_core.options import TableOptions
 from paimon_core.schema import DataField, TableSchema
 from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot
 
+MergeSchema = bool | Literal["widen"] | None
+"""An argument ``merge_schema``: whether to add columns, and also to widen types; None: as the options say."""
 _SIZED = STRING_ROOTS | BINARY_ROOTS | TIMESTAMP_ROOTS
+
+
+@dataclass(frozen=True)
+class MergeRules:
+    """How a write may change the schema: add columns, and with ``widen`` and ``explicit`` also change types."""
+
+    widen: bool
+    explicit: bool
+
+    @staticmethod
+    def of(options: TableOptions, merge_schema: MergeSchema, explicit: bool | None = None) -> MergeRules | None:
+        """Return the rules of an argument ``merge_schema``; None when the table must not be altered.
+
+        What the arguments leave open (None), the options ``write.merge-schema*`` decide. Raises InvalidRequest.
+        """
+        if merge_schema not in (True, False, None, "widen"):
+            raise InvalidRequest(f"merge_schema must be True, False or 'widen', not {merge_schema!r:.60}")
+        if not (options["write.merge-schema"] if merge_schema is None else merge_schema):
+            return None
+        widen = merge_schema == "widen" or options["write.merge-schema.type-widening"]
+        return MergeRules(widen, options["write.merge-schema.explicit-cast"] if explicit is None else explicit)
+
+    def merged(self, context: TableContext, columns: Sequence[DataField]) -> TableContext:
+        """Return the table after it was altered so that it can take ``columns``; ``context`` when it can already.
+
+        A concurrent writer may add the same columns: then nothing is left to change. Raises SchemaMismatch for types
+        that cannot be merged, and the errors of ``alter_table``.
+        """
+        try:
+            if not self._changes(context.schema, columns=columns):
+                return context
+        except SchemaMismatch:
+            pass  # the latest schema may have wider types
+        return alter_table(context, partial(self._changes, columns=columns))
+
+    def _changes(self, schema: TableSchema, *, columns: Sequence[DataField]) -> list[SchemaChange]:
+        return merged_changes(schema, columns, widen=self.widen, explicit=self.explicit)
 
 
 def merged_changes(

@@ -1,7 +1,7 @@
 """Survival: whether the stored values of a table survive a change of their columns' types.
 
 A value survives when it is the same after it was read through the new type and converted back. Rows of the latest
-snapshot's data files count, without those that deletion vectors delete. With a primary key also rows count that a later
+snapshot's data files count, without rows that deletion vectors delete. With a primary key also rows count that a later
 row has replaced, until a compaction removes them, because a merge reads them too. Tags, older snapshots and branches
 are read with their own schemas, so that their values do not change.
 
@@ -38,7 +38,7 @@ class Survival:
     context: TableContext
     """The table with its schema before the change."""
     changed: tuple[tuple[DataField, DataField], ...]
-    """The columns before and after; only those whose types do not keep every value anyway."""
+    """The columns before and after, without columns whose types keep every value in any case."""
     snapshot_id: int | None = None
     """The snapshot whose values survive."""
     files: frozenset[str] = frozenset()

@@ -34,7 +34,7 @@ def rows_for(budget: int, row_bytes: float, most: int) -> int:
 
 
 def decoded_bytes(rows: pa.RecordBatch | pa.Table) -> int:
-    """Return the bytes of the rows when dictionary columns are decoded; short texts count as the longest of them."""
+    """Return the bytes of the rows with decoded dictionary columns; short texts all count as the longest one."""
     return sum(map(_column_bytes, rows.columns))
 
 

@@ -32,7 +32,7 @@ def inferred_fields(
 def merged_table(
     rows: Sequence[Mapping[str, Any]], fields: Sequence[DataField], first_row: int, *, widen: bool
 ) -> pa.Table:
-    """Return the rows as a table, by ``fields`` as far as these can hold the values, else by ``inferred_fields``.
+    """Return the rows as a table, by ``fields`` as far as their types can hold the values, else by ``inferred_fields``.
 
     With ``widen``, the Arrow fields of columns whose values fit have the exact types as metadata, see ``arrow_types``.
     """

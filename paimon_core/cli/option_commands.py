@@ -12,7 +12,7 @@ from paimon_core.options.similar_names import resembled
 
 
 def options(args: argparse.Namespace, out: Output) -> int:
-    """Print all options, those whose name contains the text, or everything about one option.
+    """Print all options, the options whose name contains the text, or everything about one option.
 
     Raises InvalidOption when no option has such a name.
     """

@@ -21,12 +21,12 @@ from paimon_core.commit.author import Author
 from paimon_core.commit.base import Base
 from paimon_core.commit.changes import Change, changes_of
 from paimon_core.commit.draft import Draft
+from paimon_core.commit.exactly_once import NOTHING_SEARCHED, OwnSnapshots, find_own
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.commit.publish import publish_draft
 from paimon_core.commit.read_set import Reads
 from paimon_core.commit.retry import tries
-from paimon_core.commit.snapshot_chain import in_chain
-from paimon_core.commit.snapshot_history import describe, newest_first
+from paimon_core.commit.snapshot_history import describe
 from paimon_core.commit.vector_switch import VectorSwitch
 from paimon_core.errors import CommitConflict, CommitStateUnknown, CorruptTable, PaimonError, SnapshotNotFound
 from paimon_core.metadata.commit_message import CommitMessage
@@ -63,15 +63,14 @@ def commit_changes(
     *,
     fresh: bool = False,
     reads: Reads | VectorSwitch | None = None,
-    checked_until: Snapshot | None = None,
+    own: OwnSnapshots = NOTHING_SEARCHED,
 ) -> tuple[Snapshot, ...]:
     """Commit the changes one after the other and return their snapshots; () when there is nothing to change.
 
     With an identifier, snapshots already committed under (user, identifier) are returned and only missing ones are
     created; none is created when the user has committed a higher identifier. A compaction never changes the rows of
     the table: once the first part is committed, a compaction that conflicts is skipped, and the result has no COMPACT
-    snapshot. ``fresh`` and ``reads``: see ``Assembly``; ``checked_until``: the snapshot up to which the caller has
-    found none of this (user, identifier).
+    snapshot. ``fresh`` and ``reads``: see ``Assembly``; ``own``: what the caller has found of this (user, identifier).
 
     Raises CommitConflict (a concurrent commit changed the same files, or all attempts lost the race),
     CommitStateUnknown, InvalidRequest, UnsupportedFeature (an option that a writer must obey, or an index that the
@@ -83,7 +82,7 @@ def commit_changes(
     context.options.check_writable(context.name)
     upgrades = overwrite is not None and all(change.kind is not CommitKind.COMPACT for change in changes)
     assembly = Assembly(context, author, overwrite, fresh, upgrades=upgrades, reads=reads)
-    call = _Commit(assembly, checked_until)
+    call = _Commit(assembly, own)
     for change in changes:
         try:
             call.commit_change(change)
@@ -100,14 +99,17 @@ def commit_changes(
 
 @dataclass
 class _Commit:
-    """The state of one call: its snapshots so far, and the snapshot up to which the history has been checked."""
+    """The state of one call: the snapshots that it has created, and those that it has found (``exactly_once``)."""
 
     assembly: Assembly
-    checked: Snapshot | None
-    committed: dict[bool, Snapshot] = field(default_factory=dict)
-    """The snapshots of this commit; the key is whether the snapshot is the compaction: False is the first part."""
-    superseded: bool = False
-    """Whether the user has committed a higher identifier."""
+    own: OwnSnapshots
+    created: dict[bool, Snapshot] = field(default_factory=dict)
+    """The key is whether the snapshot is the compaction: False is the first part."""
+
+    @property
+    def committed(self) -> dict[bool, Snapshot]:
+        """The snapshots of this commit so far, by the same key."""
+        return self.own.by_part | self.created
 
     def commit_change(self, change: Change) -> None:
         """Commit one change on top of the latest snapshot, with retries; raises as ``commit_changes`` does."""
@@ -146,7 +148,7 @@ class _Commit:
                     continue  # the base expired while it was read
                 raise
             if current and problem is None and publish_draft(base, snapshot, draft):
-                self.committed[change.kind is CommitKind.COMPACT] = snapshot
+                self.created[change.kind is CommitKind.COMPACT] = snapshot
                 self.assembly.numbering.published()
                 return
             draft.discard()
@@ -157,33 +159,15 @@ class _Commit:
 
     def is_done(self, change: Change) -> bool:
         """Whether this part is committed already; the compaction is always the last part of a commit."""
-        is_compaction = change.kind is CommitKind.COMPACT
-        return self.superseded or is_compaction in self.committed or (not is_compaction and True in self.committed)
+        is_compaction, committed = change.kind is CommitKind.COMPACT, self.committed
+        is_superseded = self.own.higher is not None
+        return is_superseded or is_compaction in committed or (not is_compaction and True in committed)
 
     def find_own_snapshots(self, base: Base) -> None:
-        """Find the snapshots of this (user, identifier) since the last check, newest first (format 14.5)."""
+        """Find the snapshots of this (user, identifier) up to the base that the last search has not read."""
         author = self.assembly.author
-        if not author.counts:
-            return
-        for snapshot in newest_first(base.context.snapshots, base.id, self.checked_up_to(base)):
-            if snapshot.commit_user != author.user or snapshot.commit_identifier == BATCH_IDENTIFIER:
-                continue
-            if not in_chain(base.context, snapshot):
-                break
-            if snapshot.commit_identifier < author.identifier:
-                break
-            if snapshot.commit_identifier > author.identifier:
-                self.superseded = True
-            else:
-                self.committed[snapshot.commit_kind is CommitKind.COMPACT] = snapshot
-        self.checked = base.snapshot
-
-    def checked_up_to(self, base: Base) -> int:
-        """Return the id up to which the snapshots have been checked; 0 when that snapshot no longer exists."""
-        seen = Base(base.context, self.checked)
-        if seen.snapshot is None:
-            return 0
-        return seen.id if seen.snapshot == base.snapshot or seen.is_current() else 0
+        if author.counts:
+            self.own = find_own(base.context, author.user, author.identifier, base.snapshot, self.own)
 
     def races_lost(self, change: Change, lost: int, winner: Snapshot | None) -> CommitConflict:
         """Return the error after the last attempt; it names the snapshot that won, if that is known."""

@@ -42,7 +42,7 @@ def added_before(base: Base, entries: Sequence[ManifestEntry]) -> Iterator[tuple
 
 
 def among(entries: Iterable[ManifestEntry], there: Iterable[ManifestEntry]) -> list[ManifestEntry]:
-    """Return those ``entries`` whose file is in ``there``, itself or as a renumbered file."""
+    """Return the ``entries`` whose file is in ``there``, itself or as a renumbered file."""
     found = list(there)
     names = {e.identity for e in found}
     again = {(e.partition, e.bucket, m[1]) for e in found if (m := _RENUMBERED.match(e.file.file_name))}

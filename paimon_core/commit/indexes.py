@@ -163,7 +163,7 @@ class _Assignments:
         self.last[keys.partition] = assignment
 
     def _check_all_keys(self, assignment: Assignment) -> None:
-        """Check that the keys of all partitions are those from which the rows were placed."""
+        """Check that all partitions still have the keys from which the buckets of the rows were chosen."""
         table = self.base.context.name
         last = self.last.setdefault(b"", assignment)
         if last.assigner != assignment.assigner:

@@ -1,6 +1,6 @@
 """Numbering: give the rows of a commit higher sequence numbers than all rows committed before (format 7.4).
 
-A writer numbers its rows above those that exist when it starts. A concurrent writer may commit to the same bucket
+A writer numbers its rows above the rows that exist when it starts. A concurrent writer may commit to the same bucket
 first, and then equal or lower numbers would let an older row win. In that case the commit rewrites its level-0 files of
 the bucket with higher numbers before it publishes. All implementations order rows by these numbers, so the later of two
 commits wins for every reader. Files of append tables store no numbers in their rows: only the manifest entries change.

@@ -9,8 +9,8 @@ from paimon_core.errors import InvalidRequest
 from paimon_core.lsm.key_order import key_order
 from paimon_core.lsm.levels import num_levels
 from paimon_core.lsm.sections import intervals
+from paimon_core.metadata.buckets import by_bucket
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
 
 Matches = Callable[[bytes], bool]
@@ -62,9 +62,7 @@ def upgraded(context: TableContext, entries: Sequence[ManifestEntry]) -> Sequenc
         return entries
     if any(e.file.level > 0 or e.bucket < 0 for e in new):
         return entries
-    buckets: dict[tuple[bytes, int], list[DataFile]] = {}
-    for entry in new:
-        buckets.setdefault((entry.partition, entry.bucket), []).append(entry.file)
+    buckets = {place: [e.file for e in some] for place, some in by_bucket(new).items()}
     order = key_order([f.type for f in context.schema.key_fields])
     rising = {
         place

@@ -19,7 +19,7 @@ def with_row_ids(
 ) -> tuple[list[ManifestEntry], int]:
     """Return the entries with the ids of their rows, from ``next_row_id`` on, and the next id after them.
 
-    Files of new rows get the id of their first row; files that contain ids keep these. Sequence numbers of 0 become
+    Files of new rows get the id of their first row; files that contain ids keep their ids. Sequence numbers of 0 become
     ``snapshot_id``. ``by_partition``: the ids of a partition are numbered without gaps.
     """
     if by_partition:

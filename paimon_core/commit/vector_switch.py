@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from paimon_core.commit.base import Base
 from paimon_core.commit.indexes import IndexChange, IndexStep
 from paimon_core.errors import CommitConflict, InvalidRequest
+from paimon_core.metadata.buckets import by_bucket
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifests.entries import FileKind
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
@@ -46,12 +47,8 @@ class VectorSwitch:
             return f"index file {held[0].file.file_name} deletes rows, which Java would show again" if held else None
         if not base.context.is_keyed:
             return None
-        levels: dict[tuple[bytes, int], set[int]] = {}
-        for entry in base.live(lambda partition: True):
-            if entry.bucket >= 0:
-                levels.setdefault((entry.partition, entry.bucket), set()).add(entry.file.level)
-        for place, found in levels.items():
-            path = base.context.bucket_path(*place)
+        for place, entries in by_bucket(e for e in base.live(lambda partition: True) if e.bucket >= 0).items():
+            path, found = base.context.bucket_path(*place), {e.file.level for e in entries}
             if len(found - {0}) > 1:
                 return f"{path} has files of several levels, in which a key could be visible twice"
             if 0 in found and not (later or self.merges_level_0):

@@ -142,7 +142,8 @@ def _much_deleted(vectors: Vectors, ratio: float) -> Callable[[DataFile], bool]:
 def rewrite_append(
     context: TableContext, partition: bytes, bucket: int, unit: AppendUnit, vectors: Vectors = _NO_VECTORS
 ) -> tuple[list[DataFile], list[DataFile]]:
-    """Rewrite each group without deleted rows, sorted if the unit says so; return the files removed and those added.
+    """Rewrite each group without deleted rows, sorted if the unit says so; return the files removed and the files
+    added.
 
     The sequence numbers of the new files stay within the range of their inputs.
     """

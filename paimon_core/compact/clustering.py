@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
-from paimon_core.compact.pick import by_bucket, largest_first
+from paimon_core.compact.pick import largest_first, rewritable
 from paimon_core.compact.sort_order import SortOrder
 from paimon_core.compact.task import AppendUnit, CompactionTask
 from paimon_core.lsm.compaction.universal import CompactionUnit, UniversalCompaction
@@ -53,7 +53,7 @@ def clustering_order(context: TableContext) -> SortOrder:
 def clustering_levels(files: Iterable[DataFile], count: int) -> Levels:
     """Arrange the files of a bucket in ``count`` levels as Java does: within a level as in the manifests.
 
-    Java sorts them by smallest sequence number before; in a table without buckets these are all equal.
+    Java sorts them by smallest sequence number before; in a table without buckets all numbers are equal.
     """
     by_level: dict[int, list[DataFile]] = {}
     for file in sorted(files, key=lambda f: f.min_sequence_number):
@@ -74,7 +74,7 @@ def pick_cluster(
     """Return the runs of a bucket to sort; None when there are too few or none joins.
 
     ``full``: all runs, into the last level, unless the bucket is one run there of which ``is_sorted`` is true for each
-    file (it was clustered by the same columns) and no row is deleted. The last condition is not Java's.
+    file (it was clustered by the same columns) and no row is deleted. Java does not have the last condition.
     """
     if not full:
         return UniversalCompaction.of(options).pick(levels)
@@ -97,12 +97,12 @@ def cluster_tasks(
 ) -> list[CompactionTask]:
     """Return the compactions that cluster the live ``entries`` at an epoch time (None: now), largest first.
 
-    ``matches`` selects partitions; then up to ``clustering.history-partition.limit`` others are clustered fully, those
-    that are without new files for ``clustering.history-partition.idle-to-full-sort``, the oldest first.
+    ``matches`` selects partitions; then up to ``clustering.history-partition.limit`` other partitions are clustered
+    fully, the oldest first: partitions that had no new file for ``clustering.history-partition.idle-to-full-sort``.
     Raises UnsupportedFeature as ``pick_tasks`` does, and InvalidRequest for ``clustering.columns``.
     """
     order, count = clustering_order(context), num_levels(context.options)
-    places = by_bucket(context, entries)
+    places = rewritable(context, entries)
     all_of = {place for place in places if matches is None or matches(place[0])}
     idle: set[tuple[bytes, int]] = set()
     if matches is not None and not context.has_buckets:

@@ -26,7 +26,7 @@ from paimon_core.lsm.compaction.universal import CompactionUnit
 from paimon_core.lsm.key_order import key_order
 from paimon_core.lsm.merge import adds
 from paimon_core.lsm.merge_order import MergeOrder
-from paimon_core.metadata.abort import abort
+from paimon_core.metadata.abort import aborted_on_error
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
@@ -83,7 +83,7 @@ def _with_indexes(context: TableContext, task: CompactionTask, message: CommitMe
 
     Files that were rewritten lose their vector, and the rows in ``marks`` are deleted.
     """
-    try:
+    with aborted_on_error([message], context):
         known = vectors_in(task.indexes)
         changed = {}
         for name, parts in marks.items():
@@ -92,9 +92,6 @@ def _with_indexes(context: TableContext, task: CompactionTask, message: CommitMe
         kept = {f.file_name for f in message.compact_after}
         gone = {f.file_name for f in message.compact_before} - kept
         added, deleted = replace_vectors(context, task.indexes, changed, gone)
-    except BaseException:
-        abort([message], context)
-        raise
     return replace(message, compact_new_indexes=added, compact_deleted_indexes=deleted)
 
 
@@ -112,11 +109,8 @@ def run_tasks(context: TableContext, tasks: Sequence[CompactionTask]) -> list[Co
         done.append(message := run_task(context, task))
         return message
 
-    try:
+    with aborted_on_error(done, context):
         return run_parallel(run, tasks)
-    except BaseException:
-        abort(done, context)
-        raise
 
 
 def _rewrite(

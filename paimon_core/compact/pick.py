@@ -17,6 +17,7 @@ from paimon_core.lsm.compaction.strategy import Strategy, needs_lookup
 from paimon_core.lsm.compaction.universal import CompactionUnit, full_unit
 from paimon_core.lsm.levels import Levels, num_levels
 from paimon_core.metadata import clock
+from paimon_core.metadata.buckets import by_bucket
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.manifests.entries import ManifestEntry
@@ -48,10 +49,10 @@ def pick_tasks(
 
     ``overdue``: the (partition, bucket)s whose level 0 has waited too long under gentle compaction (format 8.3).
     ``indexes``: the table's index files. In an append table without buckets, at most ``compaction.file-num-limit``
-    small files are looked at, unless all are compacted. Raises UnsupportedFeature for a file with extra
+    small files are considered, unless all are compacted. Raises UnsupportedFeature for a file with extra
     files other than file indexes.
     """
-    buckets = by_bucket(context, entries)
+    buckets = rewritable(context, entries)
     now = clock.now_millis(now_millis)
     index_files = index_files_by_bucket(indexes)
     tasks = []
@@ -86,7 +87,7 @@ def sort_tasks(
         )
     index_files = index_files_by_bucket(indexes)
     tasks = []
-    for place, of_bucket in by_bucket(context, entries).items():
+    for place, of_bucket in rewritable(context, entries).items():
         files = sorted((e.file for e in of_bucket), key=lambda f: (f.min_sequence_number, f.file_name))
         unit = AppendUnit((tuple(files),), order)
         tasks.append(CompactionTask(*place, of_bucket[0].total_buckets, unit, indexes=index_files.get(place, ())))
@@ -98,13 +99,12 @@ def largest_first(tasks: Iterable[CompactionTask]) -> list[CompactionTask]:
     return sorted(tasks, key=lambda t: (-t.input_bytes, t.partition, t.bucket))
 
 
-def by_bucket(context: TableContext, entries: Sequence[ManifestEntry]) -> dict[tuple[bytes, int], list[ManifestEntry]]:
+def rewritable(context: TableContext, entries: Sequence[ManifestEntry]) -> dict[tuple[bytes, int], list[ManifestEntry]]:
     """Return the entries by partition and bucket; raises UnsupportedFeature for files that compaction cannot rewrite.
 
     These are files with an external path or with extra files other than file indexes.
     """
     context.options.check_writable(context.name)
-    buckets: dict[tuple[bytes, int], list[ManifestEntry]] = {}
     for entry in entries:
         if entry.file.extra_files != entry.file.index_files:
             raise UnsupportedFeature(
@@ -112,8 +112,7 @@ def by_bucket(context: TableContext, entries: Sequence[ManifestEntry]) -> dict[t
                 "over",
                 table=context.name,
             )
-        buckets.setdefault((entry.partition, entry.bucket), []).append(entry)
-    return buckets
+    return by_bucket(entries)
 
 
 def _pick(

@@ -1,6 +1,6 @@
 """Bloom filter index: which values a file may contain (format 13.3).
 
-The filter has no checksum: a changed bit in its body cannot be told from another value.
+The filter has no checksum: a changed bit in its body looks like another value.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ def _joined(parts: Sequence[Keys | None]) -> Keys | None:
 
 
 def in_java_order(indexes: Sequence[IndexedColumn], payloads: Mapping[tuple[str, str], bytes | None]) -> Payloads:
-    """Return the payloads by column and kind in the order of Java's hash maps, without those that are None."""
+    """Return the payloads by column and kind in the order of Java's hash maps, without None."""
     kinds = put_order(i.kind for i in indexes)
     declared = sorted(indexes, key=lambda i: kinds.index(i.kind))
     by_place = {(i.column, i.key, i.kind): i for i in declared}

@@ -201,7 +201,7 @@ def _bisect(keys: list[Any], key: Any, *, right: bool = False) -> int:
 
 
 def _compared(op: Op, values: Any, low: int, high: int, exists: Mask) -> Mask:
-    """Return the rows whose value passes; those that equal the literal are from ``low`` to ``high``."""
+    """Return the rows whose value passes; the values from ``low`` to ``high`` are equal to the literal."""
     found: Mask = exists
     match op:
         case Op.LT:

@@ -13,7 +13,7 @@ from paimon_core.fileindex.keys import Keys, distinct_of
 def is_right(index: FileIndex, name: str, kind: str, keys: Keys) -> bool:
     """Whether the index of ``name`` fits the column of its file; raises CorruptTable when it does not decode.
 
-    A bloom filter fits when it contains all values; it may contain others too.
+    A bloom filter fits when it contains all values; it may contain more values.
     """
     payload = index.payload(name, kind)
     if payload is None:

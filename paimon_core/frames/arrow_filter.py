@@ -36,7 +36,7 @@ def _predicate(keep: pc.Expression, schema: pa.Schema) -> Predicate | None:
 
 
 def _fields_of(expression: pc.Expression, schema: pa.Schema) -> Iterator[str]:
-    """Yield at least the columns that an expression reads: those whose names are in its text.
+    """Yield at least the columns that an expression reads: all columns whose names are in its text.
 
     Arrow has no public way to ask an expression for its fields. Fields by position need all columns at their places.
     """

@@ -36,7 +36,7 @@ def lazy_frame(source: Source) -> polars.LazyFrame:
 def _frames(
     pl: Any, source: Source, columns: list[str] | None, predicate: polars.Expr | None, rows: int | None
 ) -> Iterator[polars.DataFrame]:
-    """Yield the rows; a number of rows counts those before the filter."""
+    """Yield the rows; a number of rows limits the rows before the filter."""
     names = list(source.schema.names) if columns is None else list(columns)
     # Polars may compare a 32-bit float in 64 bits, in which a literal has another value.
     exact = [f.name for f in source.schema if not pa.types.is_float32(f.type)]

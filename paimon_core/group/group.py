@@ -47,6 +47,7 @@ from paimon_core.storage.paths import identifier
 from paimon_core.storage.storage import Storage
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.table import Table
+from paimon_core.table.view import TableView
 from paimon_core.table.writes.message_check import check_messages
 
 _TRIES = 20
@@ -101,8 +102,8 @@ class Group:
         numbers = self.store.numbers("version")
         return self.store.version(numbers[-1]) if numbers else None
 
-    def table(self, name: str, version: int | None = None) -> Table:
-        """Open a table at a version of the group (None: the newest).
+    def table(self, name: str, version: int | None = None) -> TableView:
+        """Return a view of a table at a version of the group (None: the newest).
 
         Raises NotFound for a missing version or table, InvalidRequest for a version that was withdrawn or whose tag is
         missing.
@@ -326,7 +327,7 @@ class Group:
         return version if self.store.create_version(version) else self.store.version(intent.number)
 
     def _delete_tags(self, table: Table, used: set[str], newest: int) -> None:
-        """Delete the group's tags that no version uses, also those that an interrupted run left."""
+        """Delete the group's tags that no version uses, also tags that an interrupted run left."""
         for tag in table.tags.list():
             number = self._number_of(tag.name)
             if number is not None and number <= newest and tag.name not in used:
@@ -350,7 +351,7 @@ class Group:
 def _added_before(
     context: TableContext, entries: Sequence[ManifestEntry], latest: Snapshot | None
 ) -> list[ManifestEntry]:
-    """Return those entries whose files a snapshot has or had."""
+    """Return the entries whose files a snapshot has or had."""
     return [entry for entry, _ in added_before(Base(context, latest), entries)]
 
 

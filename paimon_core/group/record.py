@@ -41,7 +41,7 @@ class Part:
     undone: tuple[int, str] | None = None
     """For a rollback: id and uuid of the former latest snapshot; the rollback is done when it does not exist."""
     schema: tuple[int, int] | None = None
-    """Id and time of the table's schema; a re-created table has others. None in records of the older format."""
+    """Id and time of the table's schema; a re-created table differs in both. None in records of the older format."""
 
     def to_plain(self) -> dict[str, Any]:
         """Return plain JSON values."""

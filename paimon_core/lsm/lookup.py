@@ -64,7 +64,7 @@ def at_level(rows: pa.Table, groups: Groups, level: int) -> Positions:
 
 
 def without_older_states(rows: pa.Table, groups: Groups, kept: Positions | None = None) -> Groups:
-    """Return the groups without the states that are not ``kept`` (None: those that ``states`` finds)."""
+    """Return the groups without the states that are not ``kept`` (None: the states that ``states`` finds)."""
     kept = states(rows, groups) if kept is None else kept
     counts = _levels(rows) <= 0
     counts[kept[kept >= 0]] = True

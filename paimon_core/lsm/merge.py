@@ -28,7 +28,7 @@ from paimon_core.schema import VALUE_KIND
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
-    """The merged rows to keep: those for which ``where`` is true."""
+    """Keeps the merged rows for which ``where`` is true."""
 
     where: BoundPredicate
 
@@ -67,9 +67,9 @@ def merge_runs(
     needed only if there are rows of kind -U or -D. When batches have the column ``LEVEL``, as their last, only the
     newest state of a key is merged (``lsm.lookup``); ``columns`` must then be given.
 
-    If the engine keeps the last row, columns that decide nothing may be dictionaries, in all batches or some; they are
-    decoded in the result. Memory is bounded as in ``windows``. Raises CorruptTable when the keys of a run do not
-    ascend.
+    If the engine keeps the last row, columns that the merge does not compare may be dictionaries, in all batches or
+    some; they are decoded in the result. Memory is bounded as in ``windows``. Raises CorruptTable when the keys of a
+    run do not ascend.
     """
     pieces: Iterator[list[pa.Table]] = (
         ([pa.Table.from_batches([batch])] for batch in runs[0]) if len(runs) == 1 else windows(runs, key, window_rows)

@@ -16,7 +16,8 @@ from paimon_core.errors import CorruptTable
 from paimon_core.fileindex.builder import IndexBuilder, IndexedField, indexed_fields
 from paimon_core.fileindex.container import FileIndex
 from paimon_core.fileindex.keys import supports
-from paimon_core.metadata.abort import abort
+from paimon_core.metadata.abort import aborted_on_error
+from paimon_core.metadata.buckets import by_bucket
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, index_file_name
@@ -48,21 +49,14 @@ def rewrite_indexes(context: TableContext, where: Where | None, *, every: bool) 
         done.append(message := CommitMessage(*place, compact_before=(entry.file,), compact_after=(file,)))
         return message
 
-    try:
-        return _by_bucket([m for m in run_parallel(rewrite, entries) if m is not None])
-    except BaseException:
-        abort(done, context)
-        raise
+    with aborted_on_error(done, context):
+        rewritten = by_bucket(m for m in run_parallel(rewrite, entries) if m is not None)
+    return [_joined(messages) for messages in rewritten.values()]
 
 
-def _by_bucket(messages: Sequence[CommitMessage]) -> list[CommitMessage]:
-    out: dict[tuple[bytes, int, int], CommitMessage] = {}
-    for one in messages:
-        place = (one.partition, one.bucket, one.total_buckets)
-        all_of = out.get(place, CommitMessage(*place))
-        before, after = all_of.compact_before + one.compact_before, all_of.compact_after + one.compact_after
-        out[place] = replace(all_of, compact_before=before, compact_after=after)
-    return list(out.values())
+def _joined(messages: Sequence[CommitMessage]) -> CommitMessage:
+    before, after = ([f for m in messages for f in getattr(m, k)] for k in ("compact_before", "compact_after"))
+    return replace(messages[0], compact_before=tuple(before), compact_after=tuple(after))
 
 
 @dataclass(frozen=True)

@@ -15,18 +15,18 @@ TRIES = 4
 _T = TypeVar("_T")
 
 
-def retry_when_vanished(look: Callable[[], _T]) -> _T:
-    """Return the result of ``look``, a function that reads the table; call it again when something was deleted.
+def retry_when_vanished(read: Callable[[], _T]) -> _T:
+    """Return the result of ``read``, a function that reads the table; call it again when something was deleted.
 
     Retries, at most ``TRIES`` calls in total, after SnapshotNotFound and after CorruptTable for a missing file. Any
     other error, and the error of the last call, is raised.
     """
     for _ in range(TRIES - 1):
         try:
-            return look()
+            return read()
         except SnapshotNotFound:
             continue
         except CorruptTable as error:
             if not error.facts.get("missing"):
                 raise
-    return look()
+    return read()

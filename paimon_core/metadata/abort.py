@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
@@ -25,6 +25,16 @@ def abort(messages: Sequence[CommitMessage], context: TableContext) -> None:
         paths += [context.paths.index(f.file_name) for f in (*message.new_indexes, *message.compact_new_indexes)]
     _delete(paths, context)
     abort_changelog(messages, context)
+
+
+@contextlib.contextmanager
+def aborted_on_error(messages: Sequence[CommitMessage], context: TableContext) -> Iterator[None]:
+    """Delete the files of ``messages`` when the block fails; the block may add to a list that it was given."""
+    try:
+        yield
+    except BaseException:
+        abort(messages, context)
+        raise
 
 
 def abort_changelog(messages: Sequence[CommitMessage], context: TableContext) -> None:

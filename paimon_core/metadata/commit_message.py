@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from paimon_core.metadata.buckets import by_bucket
 from paimon_core.metadata.data_file import DataFile, bytes_from_plain, bytes_to_plain, from_plain, to_plain
 from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.manifests.index_manifest import IndexFile, index_from_plain, index_to_plain
@@ -114,10 +115,10 @@ def _assignment_from_plain(value: Any) -> Assignment:
 
 def deletions(entries: Iterable[ManifestEntry]) -> list[CommitMessage]:
     """Return messages that delete the files of the entries, one message per bucket."""
-    places: dict[tuple[bytes, int, int], list[DataFile]] = {}
-    for entry in entries:
-        places.setdefault((entry.partition, entry.bucket, entry.total_buckets), []).append(entry.file)
-    return [CommitMessage(*place, deleted_files=tuple(files)) for place, files in places.items()]
+    return [
+        CommitMessage(*place, some[0].total_buckets, deleted_files=tuple(e.file for e in some))
+        for place, some in by_bucket(entries).items()
+    ]
 
 
 _FILE_MEMBERS = (

@@ -245,7 +245,7 @@ class TableContext:
         return bool(self.options["data-evolution.enabled"]) and not self.is_keyed
 
     def tracked(self) -> TableContext:
-        """Return the table with the ids and sequence numbers of its rows as columns, if it has these."""
+        """Return the table with the ids and sequence numbers of its rows as columns, if its rows have them."""
         return replace(self, schema=self.schema.tracked()) if self.tracks_rows else self
 
     def with_kept_ids(self) -> TableContext:

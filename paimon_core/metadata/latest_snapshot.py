@@ -42,7 +42,7 @@ def read_latest(snapshots: SnapshotStore, read: Callable[[Snapshot | None], _T])
 
 
 def latest_entries(context: TableContext, among: Collection[bytes] | None = None) -> list[ManifestEntry]:
-    """Return the live files of the latest snapshot, or only those in the partitions ``among``; [] without a snapshot.
+    """Return the live files of the latest snapshot, or only of the partitions ``among``; [] without a snapshot.
 
     Raises CorruptTable when the metadata cannot be read.
     """

@@ -1,4 +1,4 @@
-"""Opening rules: what the keys and options of an existing table together allow when it is opened."""
+"""Opening rules: which options a table is opened with, and which operations its keys and options allow."""
 
 from __future__ import annotations
 

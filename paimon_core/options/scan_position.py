@@ -36,7 +36,7 @@ def selects_changes(option: str, value: Any) -> bool:
 def scan_position(options: TableOptions) -> tuple[str, Any] | None:
     """Return the option that selects what reads return, and its value; None when reads use the latest snapshot.
 
-    Raises InvalidOption when several options select one, or ``scan.mode`` does not fit to the others, as in Java.
+    Raises InvalidOption when several options select one, or ``scan.mode`` contradicts the other options, as in Java.
     """
     given = [key for key in POSITIONS[1:] if options[key] is not None]
     if len(given) > 1:

@@ -54,7 +54,7 @@ class TableOptions:
         return int(self["target-file-size"] or ((128 << 20) if keyed else (256 << 20)))
 
     def of_field(self, column: str) -> FieldOptions:
-        """Return the options of one column, without those for all columns."""
+        """Return the options of one column, without options for all columns."""
         return self.fields.get(column, FieldOptions())
 
     @property

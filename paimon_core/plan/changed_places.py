@@ -106,9 +106,9 @@ def changed_places(
 ) -> Iterator[ChangedPlace]:
     """Yield the places in which files differ, in order of partition and bucket; ``keeps`` tests partitions.
 
-    Only files of level ``least_level`` or more count; None: those that a batch read of their version reads. A place is
-    a bucket, or a partition when its keys may have moved between buckets. Raises SnapshotNotFound, CorruptTable, and
-    UnsupportedFeature for files that this library cannot read.
+    Only files of level ``least_level`` or more count; None: the levels that a batch read of their version reads. A
+    place is a bucket, or a partition when its keys may have moved between buckets. Raises SnapshotNotFound,
+    CorruptTable, and UnsupportedFeature for files that this library cannot read.
     """
     least = [int(_hides(context, s)) if least_level is None else least_level for s in (before, after)]
     both = before is not None and after is not None

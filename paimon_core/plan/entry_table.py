@@ -36,7 +36,7 @@ class StatsBytes:
     null_counts: Sequence[tuple[int | None, ...]]
 
     def present(self) -> Mask:
-        """Return which files have statistics: those whose row of minima has fields."""
+        """Return which files have statistics: their row of minima has fields."""
         buffer, starts, lengths = self.low
         out = lengths >= 4
         out[out] = buffer[starts[out][:, None] + np.arange(4)].any(axis=1)

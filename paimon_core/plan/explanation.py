@@ -109,7 +109,7 @@ class ScanExplanation:
     levels: tuple[tuple[int, int], ...]
     """The number of selected files of each level."""
     columns: tuple[str, ...] = ()
-    """The columns to decode: those asked for, and those that the filter or a merge needs."""
+    """The columns to decode: the requested columns, and the columns that the filter or a merge needs."""
     bytes_to_read: int = 0
     """The bytes of the read columns in the files, estimated from the types of all columns."""
     merge_bytes: int = 0

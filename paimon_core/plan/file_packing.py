@@ -76,30 +76,30 @@ class PackingRule:
     """Whether the recorded number of deletes of every file is used; False: only of files that a compaction wrote."""
 
 
-def pack_files(found: FileColumns, rule: PackingRule, matches: Mask | None = None) -> Iterator[PackedFiles]:
+def pack_files(columns: FileColumns, rule: PackingRule, matches: Mask | None = None) -> Iterator[PackedFiles]:
     """Yield the splits of all buckets, by bucket; ``matches``: the files in which a row may match the filter.
 
     Raises CorruptTable for keys that do not decode.
     """
-    if not len(found.group):
+    if not len(columns.group):
         return
-    order = np.argsort(found.group, kind="stable")
-    starts = np.searchsorted(found.group[order], np.arange(found.groups))
-    clean = np.logical_and.reduceat(found.clean[order], starts)
-    append = np.full(found.groups, not rule.keyed) | (rule.unique & clean)
-    levels = found.level[order]
+    order = np.argsort(columns.group, kind="stable")
+    starts = np.searchsorted(columns.group[order], np.arange(columns.groups))
+    clean = np.logical_and.reduceat(columns.clean[order], starts)
+    append = np.full(columns.groups, not rule.keyed) | (rule.unique & clean)
+    levels = columns.level[order]
     low, high = np.minimum.reduceat(levels, starts), np.maximum.reduceat(levels, starts)
     counts = np.diff(starts, append=len(order))
     # Files of one level above 0 share no key (format 7.3), so their keys need not be decoded.
     apart = (counts == 1) | ((low == high) & (low > 0))
     raw = append | (apart & clean)
-    in_sequence = np.where(append[found.group], found.min_sequence_number, 0)
-    order = np.lexsort((in_sequence, found.group))
-    keep = raw[found.group[order]]
-    others = _sectioned(found, rule, order[~keep], apart, matches)
+    in_sequence = np.where(append[columns.group], columns.min_sequence_number, 0)
+    order = np.lexsort((in_sequence, columns.group))
+    keep = raw[columns.group[order]]
+    others = _sectioned(columns, rule, order[~keep], apart, matches)
     chosen = order[keep] if matches is None else order[keep & matches[order]]
-    ends = np.searchsorted(found.group[chosen], np.arange(found.groups), side="right").tolist()
-    raw_splits = _RawSplits(found, rule.packing, chosen)
+    ends = np.searchsorted(columns.group[chosen], np.arange(columns.groups), side="right").tolist()
+    raw_splits = _RawSplits(columns, rule.packing, chosen)
     start = 0
     for group, end in enumerate(ends):
         yield from raw_splits.cut(group, start, end) if raw[group] else others(group)

@@ -34,7 +34,7 @@ class ScanCounts:
     pruned_by_key: int = 0
     pruned_by_value: int = 0
     pruned_by_time: int = 0
-    """Files that were created before the time from which on files are read."""
+    """Files that are left out because they were created too early (option scan.file-creation-time-millis)."""
     awaiting_compaction: int = 0
     """Level-0 files of a table with merge-engine first-row or deletion vectors: batch reads see their rows after a
     compaction (format 8.7)."""

@@ -354,7 +354,7 @@ def _same_type(a: DataType, b: DataType) -> bool:
 
 
 def _keeps_bounds(old: DataType, new: DataType) -> bool:
-    """Whether the cast between the types changes no value, so that the bounds before the cast are those after it."""
+    """Whether the cast between the types changes no value, so that the bounds stay valid after the cast."""
     if _same_type(old, new):
         return True
     if old.root in _WIDER:

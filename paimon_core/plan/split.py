@@ -56,7 +56,7 @@ class Split:
 
     @property
     def row_count(self) -> int:
-        """The rows in the files without those that are known to be deleted: the upper limit of what a read returns.
+        """The rows in the files without rows that are known to be deleted: the upper limit of what a read returns.
 
         A raw split returns exactly these rows unless ``is_counted`` is false.
         """

@@ -118,7 +118,8 @@ def plan_changes(context: TableContext, snapshot: Snapshot, on_overwrite: str) -
 def _overwritten(context: TableContext, snapshot: Snapshot, on_overwrite: str) -> Iterator[Unit]:
     """Return the units of an overwrite: the files that it added, or the places in which it changed files.
 
-    Rows of levels that a later changelog tells are not told now, neither when they appear nor when they vanish.
+    Rows of levels that a later changelog covers are not returned now, neither when they appear nor when they are
+    removed.
     """
     kinds = _entry_kinds(context, snapshot)
     certain = context.is_keyed or snapshot.index_manifest is None

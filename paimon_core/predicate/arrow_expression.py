@@ -214,7 +214,7 @@ def _listed(column: Column, options: dict[str, pa.Scalar], negated: bool) -> Pre
 
 
 _MATCH, _SKIP = 0, 1
-"""Values of null_matching_behavior: a null in the list matches nulls, or is ignored; for others nulls are unknown."""
+"""Values of null_matching_behavior: a null in the list matches nulls, or is ignored; otherwise nulls are unknown."""
 
 
 def _tested(function: str, argument: Any, options: dict[str, pa.Scalar]) -> Predicate:

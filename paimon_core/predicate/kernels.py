@@ -102,7 +102,7 @@ def pair_passes(op: Op, left: Operand, right: Operand, common: pa.DataType) -> O
 
 
 def cast_to(column: Operand, arrow: pa.DataType) -> Operand:
-    """Return the column in that type; dictionaries and other widths of text are decoded."""
+    """Return the column cast to the type ``arrow``; dictionaries and other widths of text are decoded."""
     if isinstance(column, pc.Expression):
         return column.cast(arrow)
     return column if column.type == arrow else column.cast(arrow)

@@ -1,7 +1,8 @@
 """Counts of rows: from metadata where they are exact, otherwise from the columns that decide.
 
 The number of rows of a file is exact in metadata if it is not merged with others and its deletion vector, if any,
-states how many rows it marks. With a filter, if it has no vector and its bounds show that every row passes.
+states how many rows it marks. With a filter, it is exact if the file has no vector and its bounds show that every row
+passes.
 """
 
 from __future__ import annotations

@@ -21,14 +21,14 @@ from paimon_core.spark.tasks import run_tasks
 from paimon_core.spark.types import arrow_schema, spark_schema, to_spark
 from paimon_core.table.stream.start import overwrite_rule
 from paimon_core.table.stream.table_stream import read_unit
-from paimon_core.table.table import Table
+from paimon_core.table.view import TableView
 
 SNAPSHOT_ID = pa.field("_snapshot_id", pa.int64(), nullable=False)
 
 
 def changes_spark(
     spark: SparkSession,
-    table: Table,
+    table: TableView,
     after: int | None = None,
     until: int | None = None,
     columns: Sequence[str] | None = None,

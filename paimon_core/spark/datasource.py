@@ -56,6 +56,7 @@ from paimon_core.spark.types import arrow_schema, spark_schema, to_spark
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.system.system_table import SystemTable
 from paimon_core.table.table import Table
+from paimon_core.table.view import TableView
 
 _READ_OPTIONS = frozenset({"warehouse", "path", "columns", "snapshot", "tag", "timestampsinmicros"})
 _CATALOG_READ_OPTIONS = frozenset({"warehouse", "path", "columns"})
@@ -102,9 +103,9 @@ class PaimonDataSource(DataSource):
             table = self._stream_table()
             columns = spark_schema(table.schema.select(self._columns(table)))
             return StructType([_KIND, *columns.fields]) if self._with_kinds() else columns
-        table = self._table(_READ_OPTIONS).reading()
-        seen = in_microseconds(table.context) if self._cuts() else table.context
-        return spark_schema(seen.schema.select(self._columns(table)))
+        view = self._view(_READ_OPTIONS).reading()
+        seen = in_microseconds(view.context) if self._cuts() else view.context
+        return spark_schema(seen.schema.select(self._columns(view)))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return a reader of one snapshot."""
@@ -115,7 +116,7 @@ class PaimonDataSource(DataSource):
             system = self._system_table()
             names = [name for name in self._named(system.arrow_schema.names) if name != _KIND.name]
             return SystemReader(system, [_KIND.name, *names])
-        table = self._table(_READ_OPTIONS).reading()
+        table = self._view(_READ_OPTIONS).reading()
         return PaimonReader(table, self._columns(table), cuts=self._cuts())
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
@@ -169,11 +170,15 @@ class PaimonDataSource(DataSource):
     def _audited(self, table: str, kind: str, more: set[str]) -> SystemTable:
         allowed = _CATALOG_READ_OPTIONS | {"snapshot", "tag"} | _INCREMENTAL | more
         changes = {key: value for key, value in self.options.items() if key.lower() in _INCREMENTAL}
-        return self._table(allowed, table).with_options(changes).system_table(kind)
+        return self._view(allowed, table).with_options(changes).system_table(kind)
 
     def _table(self, allowed: frozenset[str], name: str | None = None) -> Table:
         self._check_options(allowed)
-        table = open_catalog(self.options["warehouse"]).table(name or self.options["path"])
+        return open_catalog(self.options["warehouse"]).table(name or self.options["path"])
+
+    def _view(self, allowed: frozenset[str], name: str | None = None) -> TableView:
+        """Return the table, or the version of it that the options snapshot and tag select."""
+        table = self._table(allowed, name)
         snapshot, tag = self.options.get("snapshot"), self.options.get("tag")
         if snapshot is None and tag is None:
             return table
@@ -195,7 +200,7 @@ class PaimonDataSource(DataSource):
     def _cuts(self) -> bool:
         return parsed_bool("timestampsInMicros", self.options.get("timestampsInMicros", "false"))
 
-    def _columns(self, table: Table) -> Sequence[str]:
+    def _columns(self, table: TableView) -> Sequence[str]:
         return self._named(table.schema.names)
 
     def _named(self, every: Sequence[str]) -> Sequence[str]:
@@ -213,7 +218,7 @@ class SplitPartition(InputPartition):
 class PaimonReader(DataSourceReader):
     """Reads the splits of one plan."""
 
-    def __init__(self, table: Table, columns: Sequence[str], *, cuts: bool) -> None:
+    def __init__(self, table: TableView, columns: Sequence[str], *, cuts: bool) -> None:
         self._reference = TableReference.of(table.context)
         self._columns = list(columns)
         self._cuts = cuts

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from pyspark.sql.types import NullType, StructType
 
+from paimon_core.alter.data_columns import recognised
+from paimon_core.alter.merge_schema import MergeRules, MergeSchema
 from paimon_core.errors import InvalidOption
 from paimon_core.options.parsers import parse_bool
 from paimon_core.schema import DataField
 from paimon_core.table.table import Table
-from paimon_core.table.writes.merged_write import MergeRules, MergeSchema, recognised
 from paimon_core.types import read_annotations
 from paimon_core.types.spark_json import from_spark_json
 

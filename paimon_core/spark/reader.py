@@ -25,7 +25,7 @@ from paimon_core.spark.reference import TableReference
 from paimon_core.spark.tasks import run_tasks
 from paimon_core.spark.types import arrow_schema, spark_schema, to_spark
 from paimon_core.storage.fsspec_storage import FsspecStorage
-from paimon_core.table.table import Table
+from paimon_core.table.view import TableView
 from paimon_core.types import TIMESTAMP_ROOTS, DataType, TypeRoot
 
 _GLOB = re.compile(r"[\[\]{}*?\\]")
@@ -35,7 +35,7 @@ _NATIVE_COMPARISONS = 256
 
 def read_spark(
     spark: SparkSession,
-    table: Table,
+    table: TableView,
     columns: Sequence[str] | None = None,
     where: Where | None = None,
     *,
@@ -85,11 +85,11 @@ def _unchanged(context: TableContext) -> TableContext:
     return context
 
 
-def _is_native(split: Split, table: Table, needed: Sequence[DataField]) -> bool:
+def _is_native(split: Split, table: TableView, needed: Sequence[DataField]) -> bool:
     """Whether Spark's Parquet reader returns the same rows.
 
     This needs local Parquet files of the current schema that are not merged, without TIME and INT96 timestamp columns.
-    Damaged files may only be left out by Python tasks, which tell them.
+    Only Python tasks may leave out damaged files, because they report them.
     """
     return (
         split.raw
@@ -110,7 +110,7 @@ def _is_unsupported_natively(kind: DataType) -> bool:
 def _native(
     spark: SparkSession,
     splits: Sequence[Split],
-    table: Table,
+    table: TableView,
     columns: Sequence[str],
     needed: Sequence[str],
     where: Predicate | None,

@@ -107,7 +107,7 @@ class SparkExecutor:
         return found
 
     def data_names(self, context: TableContext, manifests: Mapping[str, bool], among: Collection[str]) -> set[str]:
-        """Read each task's manifests in that task; the driver reads those that a task could not read."""
+        """Read each task's manifests in that task; the driver reads the manifests that a task could not read."""
         reference, wanted = TableReference.of(context), frozenset(among)
 
         def work(payload: bytes) -> bytes:

@@ -54,7 +54,7 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Commit a batch; when it was committed before, its new files are deleted instead.
 
-        Concurrent commits of other users do not matter, except those that any write conflicts with (CommitConflict).
+        Concurrent commits of other users do not matter, unless any write would conflict with them (CommitConflict).
         """
         table = Table(self._reference.open())
         request = CommitRequest.of(table.context, self._user, batchId, None, ends_input=False)

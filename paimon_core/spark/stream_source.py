@@ -149,7 +149,8 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return one partition per unit between the offsets.
 
-        Raises as ``TableStream.poll``, and ReadOutdated when the snapshots are not those that ``end`` was made from.
+        Raises as ``TableStream.poll``, and ReadOutdated when the snapshots differ from the ones that ``end`` was made
+        from.
         """
         walked = self._walk(Position.from_members(start), Position.from_members(end))
         return [as_partition(snapshot, unit) for _, snapshot, unit in walked if unit is not None]

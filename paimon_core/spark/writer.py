@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructField, StructType
 
+from paimon_core.alter.merge_schema import MergeSchema
 from paimon_core.arrow import gather
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import InvalidRequest, SchemaMismatch
@@ -34,7 +35,6 @@ from paimon_core.spark.reference import TableReference
 from paimon_core.spark.tasks import collect_tasks
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.table import Table
-from paimon_core.table.writes.merged_write import MergeSchema
 from paimon_core.write.bucketing import assign_buckets, assigned_buckets, key_hashes, valid_keys
 from paimon_core.write.default_values import conform_with_defaults
 from paimon_core.write.staging import Staged, StagingWriter, is_staged

@@ -44,8 +44,8 @@ class _CachedFile:
 class LocalCache:
     """A directory of at most about ``max_bytes``; the files that were used longest ago are deleted first.
 
-    ``scope`` names the store, so that equal paths of two stores are different files. The size can exceed the maximum by
-    the files that other processes added since the last listing, of which there is one in ``FILES_PER_LISTING``.
+    ``scope`` names the store, so that equal paths of two stores are different files. The directory is listed after
+    every ``FILES_PER_LISTING`` new files. In between, files of other processes can make it larger than the maximum.
     """
 
     def __init__(self, directory: str, max_bytes: int, scope: str) -> None:

@@ -1,4 +1,7 @@
-"""CommitRequest: the user, identifier, properties and watermark of one commit, checked before anything is written."""
+"""CommitRequest: the user, identifier, properties and watermark of one commit, checked before anything is written.
+
+``Committed`` is its result, for the steps that follow a commit.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,9 @@ from dataclasses import dataclass, field
 from paimon_core.commit.author import Author
 from paimon_core.commit.changes import changes_of
 from paimon_core.commit.committer import commit_changes
+from paimon_core.commit.exactly_once import NOTHING_SEARCHED, OwnSnapshots, check_ascending, find_own, newest_of
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.commit.read_set import Reads
-from paimon_core.commit.snapshot_chain import in_chain
-from paimon_core.commit.snapshot_history import newest_first
 from paimon_core.errors import CommitConflict, InvalidRequest, PaimonError, TableNotFound
 from paimon_core.limits import PROPERTIES_BYTES, USER_BYTES, check_limit
 from paimon_core.metadata.abort import abort, abort_changelog
@@ -25,6 +27,18 @@ from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.write.staging import written_again
 
 _NOT_IN_A_USER = re.compile(r"[/\\\x00-\x1f\x7f]")
+
+
+@dataclass(frozen=True)
+class Committed:
+    """A commit that succeeded; see ``writes.after_commit`` for what follows it."""
+
+    context: TableContext
+    """The table at the schema of the commit."""
+    snapshot: Snapshot
+    """The last snapshot of the commit."""
+    written: frozenset[tuple[bytes, int]] | None = None
+    """The (partition, bucket)s that got rows, which may be compacted now; None: no compaction follows."""
 
 
 @dataclass
@@ -38,8 +52,8 @@ class CommitRequest:
     watermark: int | None = None
     named: bool = True
     """Whether the caller chose the user; otherwise it is a random one, created for this commit."""
-    checked_until: Snapshot | None = field(default=None, compare=False)
-    """The latest snapshot when ``committed_snapshot`` found no snapshot of this (user, identifier)."""
+    own: OwnSnapshots = field(default=NOTHING_SEARCHED, compare=False)
+    """What ``committed_snapshot`` has found of this (user, identifier); the commit continues that search."""
 
     @staticmethod
     def of(
@@ -93,41 +107,20 @@ class CommitRequest:
         """Whether the commit has an identifier, and so happens exactly once for its (user, identifier)."""
         return self.identifier != BATCH_IDENTIFIER
 
-    def committed_snapshot(self, above: int = 0) -> Snapshot | None:
-        """Return the snapshot that this (user, identifier) has committed before; None when there is none.
+    def committed_snapshot(self) -> Snapshot | None:
+        """Return the newest snapshot that this (user, identifier) has committed before; None when there is none.
 
-        Expired snapshots are not found. Only snapshots with an id above ``above`` are read. Raises InvalidRequest when
-        the user has committed a higher identifier instead.
+        Expired snapshots are not found. Raises InvalidRequest when the user has committed a higher identifier instead.
         """
         if not self.counts:
             return None
-        newest = self.newest(above)
-        if newest is None or newest.commit_identifier < self.identifier:
-            return None
-        if newest.commit_identifier == self.identifier:
-            return newest
-        raise InvalidRequest(
-            f"user {self.user!r} has committed identifier {newest.commit_identifier} to {self.context.name}: "
-            f"identifier {self.identifier} is too low, because the identifiers of a user must ascend",
-            user=self.user,
-            identifier=self.identifier,
-        )
+        self.own = find_own(self.context, self.user, self.identifier, self.context.snapshots.latest(), self.own)
+        check_ascending(self.context, self.user, self.identifier, self.own)
+        return self.own.found[0] if self.own.found else None
 
-    def newest(self, above: int = 0) -> Snapshot | None:
-        """Return the newest snapshot of this user that has an identifier; None when there is none.
-
-        An orphaned snapshot does not count.
-        """
-        latest = self.context.snapshots.latest()
-        if latest is None:
-            return None
-        for snapshot in newest_first(self.context.snapshots, latest.id, above):
-            if snapshot.commit_user == self.user and snapshot.commit_identifier < BATCH_IDENTIFIER:
-                if in_chain(self.context, snapshot):
-                    return snapshot
-                break
-        self.checked_until = latest if above == 0 else None
-        return None
+    def newest(self) -> Snapshot | None:
+        """Return the newest snapshot of this user that has an identifier; None when there is none."""
+        return newest_of(self.context, self.user)
 
     def commit(
         self,
@@ -154,9 +147,7 @@ class CommitRequest:
         )
         changes = changes_of(messages, overwrite, keep_empty=empty_too)
         author = self.author(operation)
-        snapshots = commit_changes(
-            changes, self.context, author, overwrite, fresh=fresh, reads=reads, checked_until=self.checked_until
-        )
+        snapshots = commit_changes(changes, self.context, author, overwrite, fresh=fresh, reads=reads, own=self.own)
         if changes and not snapshots and self.counts:
             self.committed_snapshot()
         return snapshots[-1] if snapshots else None
@@ -174,17 +165,18 @@ class CommitRequest:
         When the commit fails, their files are deleted. A successful overwrite deletes their changelog files, because
         an overwrite has no changelog.
         """
-        return self.commit_written(messages, overwrite, operation, reads=reads)[0]
+        committed = self.complete(messages, overwrite, operation, reads=reads)
+        return None if committed is None else committed.snapshot
 
-    def commit_written(
+    def complete(
         self,
         messages: Sequence[CommitMessage],
         overwrite: Overwrite | None = None,
         operation: str | None = None,
         *,
         reads: Reads | None = None,
-    ) -> tuple[Snapshot | None, Sequence[CommitMessage]]:
-        """Do ``commit_own``; return the snapshot and the messages that it contains.
+    ) -> Committed | None:
+        """Do ``commit_own``, and return with the snapshot the buckets that got rows.
 
         In a table with ``bucket = -2``, a concurrent commit may give a partition another number of buckets. Then the
         rows are written again for that number, unless they were computed from rows of the table (``reads``).
@@ -207,7 +199,9 @@ class CommitRequest:
                 messages = again
         if overwrite is not None:
             abort_changelog(messages, self.context)
-        return snapshot, messages
+        if snapshot is None:
+            return None
+        return Committed(self.context, snapshot, frozenset((m.partition, m.bucket) for m in messages))
 
     def _may_place_again(self, error: PaimonError, messages: Sequence[CommitMessage]) -> bool:
         """Whether only the number of buckets is outdated, and all messages are new rows of a postponed table."""

@@ -1,6 +1,7 @@
 """Table: the user's handle on one table, to read, write and maintain it.
 
-Every method checks its arguments and calls a lower layer.
+Every method checks its request and calls the room that does the work. The methods that write rows are in ``writable``,
+the methods that read in ``view`` (decision 0051).
 """
 
 from __future__ import annotations
@@ -32,20 +33,21 @@ from paimon_core.predicate import Where
 from paimon_core.query.fallback import refuse_other_branch
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.refs.branches import Branches
-from paimon_core.table.refs.tags import Tags, rollback_target
+from paimon_core.table.refs.tags import rollback_target
 from paimon_core.table.stream.start import Start, open_stream
 from paimon_core.table.stream.table_stream import TableStream
-from paimon_core.table.table_merges import TableMerges
+from paimon_core.table.upkeep.analysis import analyze
 from paimon_core.table.upkeep.expiry import requested_retentions
 from paimon_core.table.upkeep.maintenance import Maintenance
 from paimon_core.table.upkeep.rescale import rescale
+from paimon_core.table.writable import WritableTable
 
 _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, repr=False)
-class Table(TableMerges):
-    """One table at its latest snapshot, to read, write and maintain; pinned to a snapshot it can only be read.
+class Table(WritableTable):
+    """One table at its latest snapshot, to read, write and maintain; ``at`` returns a view of another snapshot.
 
     >>> orders = catalog.table("shop.orders")  # doctest: +SKIP
     >>> orders.write([{"id": 1, "price": 9.5}])  # doctest: +SKIP
@@ -69,13 +71,21 @@ class Table(TableMerges):
         their schema and commit as before. Raises InvalidRequest, which names the column and the rule, InvalidOption,
         TableNotFound, CommitConflict and CommitStateUnknown.
         """
-        self._check_latest("alter")
         values = [v for c in changes for v in (parse_changes(c) if isinstance(c, str) else [c])]
         committed: list[Snapshot] = []
         altered = replace(self, context=alter_table(self.context, values, committed))
         for snapshot in committed:
             altered.settle(snapshot)
         return altered
+
+    def analyze(self, columns: Sequence[str] | None = None) -> Snapshot | None:
+        """Compute and commit the row count and the planner statistics of ``columns`` (default: all but collections).
+
+        Reads the latest snapshot and commits an ANALYZE snapshot; later commits inherit the statistics until the
+        schema changes. None for a table without snapshots. Raises SchemaMismatch, and CommitConflict when the schema
+        changed during the call.
+        """
+        return self._settled(analyze(CommitRequest.of(self.context, None, None, None), columns))
 
     # -- streams
 
@@ -98,7 +108,6 @@ class Table(TableMerges):
         ``on_overwrite``: "changes" (default), "skip" (as Java), "added" or "fail". Rows have the columns of this
         handle. Raises InvalidRequest, SchemaMismatch, SnapshotNotFound, UnsupportedFeature.
         """
-        self._check_latest("be followed")
         refuse_other_branch(self.context)
         return open_stream(
             self.context, start, full=full, columns=columns, where=where, consumer=consumer, on_overwrite=on_overwrite
@@ -113,7 +122,6 @@ class Table(TableMerges):
         fully compacted. It counts as a full compaction only when it is committed with the properties that
         ``compact.recent_compactions.marked`` returns.
         """
-        self._check_latest("compact")
         return plan(same_table(self.context), full=full, where=where)
 
     def run_compaction(self, task: CompactionTask) -> CommitMessage:
@@ -147,7 +155,6 @@ class Table(TableMerges):
         ``clustering.history-partition.idle-to-full-sort``. Raises InvalidRequest for columns by which rows
         cannot be sorted.
         """
-        self._check_latest("compact")
         author = CommitRequest.of(self.context, user, None, properties).author()
         report = compaction.compact(self.context, author, full=full, where=where, work=work)
         self._settled(report.snapshot)
@@ -176,7 +183,6 @@ class Table(TableMerges):
         SchemaMismatch for other tables and columns, CommitConflict when other commits conflicted in every partition;
         the new files are then deleted.
         """
-        self._check_latest("compact")
         author = CommitRequest.of(self.context, user, None, properties).author()
         tasks = plan_sorted(self.context, SortOrder.of(self.context, order_by, strategy), where)
         report = compaction.run(self.context, author, tasks, work) if tasks else CompactReport()
@@ -206,10 +212,8 @@ class Table(TableMerges):
         ``write-buffer-size`` and what a compaction needs; other rows of a partition with a primary key wait on local
         disk.
         """
-        self._check_latest("rescale")
         request = CommitRequest.of(self.context, user, None, properties)
-        snapshot, written = rescale(request, buckets, where)
-        return None if snapshot is None else self.settle(snapshot, written)
+        return self._completed(rescale(request, buckets, where))
 
     def rewrite_file_index(
         self,
@@ -228,11 +232,12 @@ class Table(TableMerges):
         there was nothing to do. Raises CommitConflict when that happened in every bucket, CorruptTable for a data file
         that cannot be read.
         """
-        self._check_latest("rewrite file indexes")
         author = CommitRequest.of(self.context, user, None, properties).author()
         messages = rewrite_indexes(table_to_change(self.context), where, every=every)
         report = compaction.commit_buckets(self.context, author, messages) if messages else CompactReport()
         return self._settled(report.snapshot)
+
+    # -- references and removal
 
     def expire_snapshots(
         self,
@@ -250,7 +255,6 @@ class Table(TableMerges):
         changelogs are kept, and the same call expires them by those options. Raises InvalidRequest, CorruptTable, and
         TableNotFound when the table was dropped or re-created.
         """
-        self._check_latest("expire snapshots")
         context = table_to_change(self.context)
         snapshots, changelogs = requested_retentions(context, keep_last, keep_max, older_than, limit)
         return expire_retained(context, snapshots, changelogs, dry_run=dry_run)
@@ -258,18 +262,11 @@ class Table(TableMerges):
     @property
     def maintenance(self) -> Maintenance:
         """Expiry, removal of orphans, repair and checks; what deletes something is planned before it is applied."""
-        self._check_latest("maintain")
         return Maintenance(self.context, self.settle)
-
-    @property
-    def tags(self) -> Tags:
-        """The tags: named snapshots, which do not expire. On a pinned table ``create`` tags the pinned snapshot."""
-        return Tags(self.context, self.pinned)
 
     @property
     def branches(self) -> Branches:
         """The branches of the table; ``create`` starts one from this branch."""
-        self._check_latest("branch")
         return Branches(self.context)
 
     def rollback(
@@ -286,6 +283,5 @@ class Table(TableMerges):
         ``time`` or a ``watermark``. ``maintenance.plan_rollback`` shows what would be deleted. Raises SnapshotNotFound,
         TagNotFound, and CommitConflict when concurrent commits kept changing the table.
         """
-        self._check_latest("roll back")
         target = rollback_target(self.context, snapshot, tag, time, watermark)
         return rollback(table_to_change(self.context), target)

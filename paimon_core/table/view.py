@@ -1,11 +1,15 @@
-"""TableView: the methods of a table handle that read, at the latest snapshot or pinned to one."""
+"""TableView: a table to read, at the latest snapshot or pinned to one; ``Table`` adds the methods that write.
+
+A view never becomes a table: ``at``, ``lease`` and the draft of ``Table.prepare`` return views, and what a view returns
+(``with_options``, ``branch``, ``refresh``) is a view. So a function that gets a view cannot write (decision 0051).
+"""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import pyarrow as pa
 
@@ -33,12 +37,21 @@ from paimon_core.table.changes.versions import Bound
 from paimon_core.table.dynamic_options import selects_snapshot, with_dynamic_options
 from paimon_core.table.inspect import Inspect
 from paimon_core.table.refs.leases import Lease, LeaseTag, leases_of
+from paimon_core.table.refs.tags import Tags
 from paimon_core.table.system.row_tables import changes_asked
 from paimon_core.table.system.system_table import SystemScan, SystemTable
 from paimon_core.table.system.tables import check_name, is_of_snapshot, system_table
 
 if TYPE_CHECKING:
     import polars
+
+_NAMES = (
+    "alter analyze branches callbacks commit committed compact complete delete expire_snapshots filter_committed "
+    "maintenance merge overwrite overwrite_spec plan_compaction prepare prepare_messages prepared rescale "
+    "rewrite_file_index rollback run_compaction settle sort_compact stream update with_callbacks write writer"
+)
+METHODS_OF_TABLES = frozenset(_NAMES.split())
+"""The names that only ``Table`` has: the AttributeError of a view says where they are."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +91,20 @@ class TableView:
         return self.context.paths.root
 
     def __repr__(self) -> str:
-        return f"Table({self.name}{f' at snapshot {self.pinned.id}' if self.pinned else ''})"
+        return f"{type(self).__name__}({self._place})"
+
+    @property
+    def _place(self) -> str:
+        return self.name if self.pinned is None else f"{self.name} at snapshot {self.pinned.id}"
+
+    if not TYPE_CHECKING:  # type checkers and completion know that a view has no such method
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if name in METHODS_OF_TABLES and not hasattr(type(self), name):
+                raise AttributeError(
+                    f"table {self._place} is read-only: call {name} on catalog.table({self.name!r})", name=name
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def latest_snapshot(self) -> Snapshot | None:
         """Return the pinned snapshot, or the latest; None for a table never written. Options ``scan.*`` do not count.
@@ -148,7 +174,7 @@ class TableView:
         """Return all rows as a polars LazyFrame: ``scan().to_lazy()``."""
         return self.scan().to_lazy()
 
-    def reading(self) -> Self:
+    def reading(self) -> TableView:
         """Return the table as its reads use it: pinned when options ``scan.*`` select a snapshot, else unchanged.
 
         Raises UnsupportedFeature when they select it in a way that is not supported, InvalidOption when they contradict
@@ -157,7 +183,7 @@ class TableView:
         refuse_other_branch(self.context)
         return self._selected()
 
-    def _selected(self) -> Self:
+    def _selected(self) -> TableView:
         if self.pinned is not None:
             return self
         self.options.check_scannable(self.name)
@@ -171,7 +197,7 @@ class TableView:
             )
         with within_same_table(self.context):
             found = time_travel.by_option(self.context, *position)
-        return self._pinned(found)
+        return self._at(found)
 
     def statistics(self) -> Statistics | None:
         """Return the statistics that the snapshot has from the last ``analyze``; None when it has none."""
@@ -234,8 +260,8 @@ class TableView:
         time: datetime.date | str | int | None = None,
         watermark: int | None = None,
         version: str | int | None = None,
-    ) -> Self:
-        """Return this table pinned to one of its snapshots (format 15.4).
+    ) -> TableView:
+        """Return a view of this table, pinned to one of its snapshots (format 15.4).
 
         ``snapshot`` is an id. ``time`` selects the snapshot that was the latest then: a datetime or a text in ISO
         format (naive: local time), a date (its first moment, local time) or epoch milliseconds. ``watermark``, in epoch
@@ -258,14 +284,14 @@ class TableView:
                 found = time_travel.by_version(context, text)
             else:
                 found = context.snapshots.as_of(epoch_millis(time))
-        return self._pinned(found)
+        return self._at(found)
 
-    def _pinned(self, found: Snapshot) -> Self:
+    def _at(self, found: Snapshot) -> TableView:
         schema = self.context.schemas.read(found.schema_id)
-        return replace(self, context=self.context.with_schema(schema), pinned=found)
+        return TableView(self.context.with_schema(schema), found)
 
-    def lease(self, keep_for: datetime.timedelta, *, holder: str = "") -> Lease[Self]:
-        """Protect the snapshot of a long read from expiry, at most for ``keep_for``; ``with`` returns the pinned table.
+    def lease(self, keep_for: datetime.timedelta, *, holder: str = "") -> Lease[TableView]:
+        """Protect the snapshot of a long read from expiry, at most for ``keep_for``; ``with`` returns the pinned view.
 
         >>> with table.lease(timedelta(hours=2), holder="nightly") as leased:  # doctest: +SKIP
         ...     leased.scan().to_arrow()
@@ -274,7 +300,8 @@ class TableView:
         the time, up to 7 days in all. The lease is a tag, which every expiry obeys. Raises SnapshotNotFound for a
         pinned snapshot that has expired and for a table without snapshots, InvalidRequest.
         """
-        return Lease(self.reading(), keep_for, holder)
+        view = self.reading()
+        return Lease(view.context, view.pinned, view._at, keep_for, holder)
 
     def leases(self) -> list[LeaseTag]:
         """Return the leases of the table, also those of other processes and engines."""
@@ -303,6 +330,11 @@ class TableView:
         """
         context = with_dynamic_options(self.context, options)
         return replace(self, context=context, pinned=None if selects_snapshot(options) else self.pinned)
+
+    @property
+    def tags(self) -> Tags:
+        """The tags: named snapshots, which do not expire. On a pinned view ``create`` tags the pinned snapshot."""
+        return Tags(self.context, self.pinned)
 
     @property
     def inspect(self) -> Inspect:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from paimon_core.codec.arrays import Positions
+from paimon_core.metadata.buckets import by_bucket
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import read_latest
@@ -23,11 +24,8 @@ Indexes = tuple[IndexFile, ...]
 
 def index_files_by_bucket(entries: Iterable[IndexEntry]) -> dict[tuple[bytes, int], Indexes]:
     """Return the files of deletion vectors of each (partition, bucket) that has some."""
-    found: dict[tuple[bytes, int], list[IndexFile]] = {}
-    for entry in entries:
-        if entry.file.vectors is not None:
-            found.setdefault((entry.partition, entry.bucket), []).append(entry.file)
-    return {place: tuple(files) for place, files in found.items()}
+    found = by_bucket(entry for entry in entries if entry.file.vectors is not None)
+    return {place: tuple(entry.file for entry in some) for place, some in found.items()}
 
 
 def vectors_in(files: Iterable[IndexFile]) -> Vectors:
@@ -38,7 +36,7 @@ def vectors_in(files: Iterable[IndexFile]) -> Vectors:
 def replace_vectors(
     context: TableContext, there: Indexes, changed: Mapping[str, Positions], gone: Collection[str]
 ) -> tuple[Indexes, Indexes]:
-    """Write index files in which files have the ``changed`` positions; return the files to add and to delete.
+    """Write index files with the ``changed`` positions of data files; return the index files to add and to delete.
 
     ``there``: the bucket's index files. ``gone``: data files that lose their vector. Raises CorruptTable.
     """

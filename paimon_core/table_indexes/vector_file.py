@@ -22,7 +22,7 @@ _MOST_UNKNOWN = 1 << 26
 def write_vectors(
     context: TableContext, vectors: Mapping[str, Positions], *, single: bool = False
 ) -> tuple[IndexFile, ...]:
-    """Write the vectors, by data file, to index files and return these; without vectors, nothing is written.
+    """Write the vectors, by data file, to index files and return the index files; without vectors, nothing is written.
 
     A file ends with the vector that exceeds ``deletion-vector.index-file.target-size``; with ``single``, all vectors
     are in one file, as buckets require it (format 12.2). When a write fails, the files written before are deleted.

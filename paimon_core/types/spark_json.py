@@ -83,7 +83,7 @@ def _field(child: Child) -> dict[str, Any]:
 
 
 def _has_required(kind: DataType) -> bool:
-    """Whether a member is NOT NULL, other than the key of a map: Spark may relax these."""
+    """Whether a member is NOT NULL, other than the key of a map: Spark may make such a member nullable."""
     members = kind.children[1:] if kind.root in MAP_ROOTS else () if kind.root is TypeRoot.VARIANT else kind.children
     return any(not c.type.nullable or _has_required(c.type) for c in members)
 

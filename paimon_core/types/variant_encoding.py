@@ -1,6 +1,6 @@
 """Variant encoding: Python values and JSON texts as the two binaries of a VARIANT (format 2.2).
 
-The bytes are those that Java's builder writes: the smallest type for each number, names in the order of their first
+The bytes are the same as from Java's builder: the smallest type for each number, names in the order of their first
 use, the fields of an object in the order of their UTF-8 bytes.
 """
 

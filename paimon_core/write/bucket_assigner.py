@@ -2,7 +2,7 @@
 
 The assigner reads the hash indexes of a partition when its first rows arrive. Its messages state what it read, and
 their commit conflicts when a concurrent commit has changed the indexes of the partition since then: so no key is in two
-buckets. Messages of later flushes continue those before; they are committed in this order, together or one by one.
+buckets. Messages of later flushes continue the earlier ones; they are committed in this order, together or one by one.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class BucketAssigner:
         return self._assignments.get(partition) or Assignment(self._name, self._partitions[partition].base)
 
     def index_files(self, partition: bytes) -> Mapping[int, IndexFile]:
-        """Return the hash index file of each bucket of a partition, including those that ``write_indexes`` wrote."""
+        """Return the hash index file of each bucket of a partition, including files that ``write_indexes`` wrote."""
         return dict(self._partitions[partition].files)
 
     def write_indexes(self) -> dict[tuple[bytes, int], IndexUpdate]:

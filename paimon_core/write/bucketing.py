@@ -70,7 +70,7 @@ def assigned_buckets(keys: pa.Table, context: TableContext, assigner: BucketAssi
 
 
 def valid_keys(rows: pa.Table | pa.RecordBatch, context: TableContext) -> tuple[pa.Table, np.ndarray]:
-    """Return the columns of the primary key of the rows without a null in it, converted, and which rows these are."""
+    """Return the converted key columns of the rows whose primary key has no null, and a mask of the rows."""
     fields = context.schema.select(context.schema.primary_keys)
     valid = np.ones(len(rows), bool)
     for field in fields:

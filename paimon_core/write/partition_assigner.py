@@ -101,7 +101,7 @@ class PartitionAssigner:
     def _kept(
         self, index: KeyIndex, rows: pa.Table, wanted: _Ints, keys: pa.Array, key: _Ints, known: _Ints
     ) -> PlacedRows:
-        """Place rows whose key stays where it is, or where its first row belongs."""
+        """Place rows by key: a known key stays in its bucket, a new key goes where its first row belongs."""
         first = np.unique(key, return_index=True)[1]  # keys are numbered in order of arrival
         new = np.flatnonzero(known < 0)
         places = known.copy()

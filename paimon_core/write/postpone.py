@@ -19,7 +19,7 @@ from paimon_core.datafile.reading.reader import read_batches
 from paimon_core.datafile.writing.rolling_writer import RollingWriter
 from paimon_core.datafile.writing.table_files import rolling_writer
 from paimon_core.errors import CommitConflict, CorruptTable
-from paimon_core.metadata.abort import abort
+from paimon_core.metadata.abort import abort, aborted_on_error
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
@@ -128,7 +128,7 @@ def spread(
     for place in files:
         by_count[counts[place]].append(place)
     messages: list[CommitMessage] = []
-    try:
+    with aborted_on_error(messages, context):
         for count, places in sorted(by_count.items()):
             writer = writer_of(context.with_buckets(count))
             try:
@@ -140,9 +140,6 @@ def spread(
             except BaseException:
                 writer.abort()
                 raise
-    except BaseException:
-        abort(messages, context)
-        raise
     return messages
 
 

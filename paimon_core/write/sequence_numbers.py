@@ -78,7 +78,7 @@ class SequenceNumbers:
         return self._positions.get(partition)
 
     def record(self, partition: bytes, bucket: int, files: Iterable[DataFile]) -> None:
-        """Number the rows of a later flush above these, committed or not; other commits may come in between."""
+        """Number the rows of a later flush above ``files``, which may not be committed, even after other commits."""
         self._next[partition, bucket] = max([f.max_sequence_number + 1 for f in files], default=0)
 
     def clear(self) -> None:

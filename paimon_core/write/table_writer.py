@@ -89,7 +89,7 @@ class TableWriter:
             assigner = self._own_assigner = BucketAssigner(context, ignore_existing=ignore_existing)
         self._assigner = assigner
         self.rows_received = 0
-        """The rows that were put into buckets, before rows with the same key are merged, or that options ignore."""
+        """The rows that were put into buckets, before rows with one key are merged, and rows that options ignore."""
 
     @property
     def context(self) -> TableContext:
@@ -135,7 +135,7 @@ class TableWriter:
         return self._context.schema.fields
 
     def _write(self, table: pa.Table, codes: pa.Array | None, first_row: int) -> None:
-        """Add the rows of one table of the data, without a column of kinds that the table lacks."""
+        """Add rows of the data; a column of kinds that the table does not have is already removed."""
         context = self._context
         rows = conform_with_defaults(table, context.schema.fields, first_row=first_row)
         if not len(rows):
@@ -155,7 +155,7 @@ class TableWriter:
         self._buffer(rows)
 
     def _without_ignored(self, rows: pa.Table) -> pa.Table:
-        """Drop the rows that ignore-delete and ignore-update-before ignore, and check the others (format 9.1)."""
+        """Drop the rows that ignore-delete and ignore-update-before ignore, and check all other rows (format 9.1)."""
         options = self._context.options
         ignored = RETRACTS if options["ignore-delete"] else frozenset[RowKind]()
         if options["ignore-update-before"]:

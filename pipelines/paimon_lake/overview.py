@@ -95,7 +95,7 @@ def overview(settings: Settings, name: str) -> TableOverview:
 def _stale(settings: Settings, name: str) -> tuple[str, ...]:
     try:
         return tuple(sorted(stale_now(settings, name)))
-    except (PaimonError, PipelineError):  # checks and loads tell why
+    except (PaimonError, PipelineError):  # checks and loads report the reason
         return ("not known",)
 
 

@@ -31,7 +31,7 @@ class AuditFailed(Exception):
 
 @dataclass(frozen=True)
 class LevelSize:
-    """The live data files of one level; ``rows`` are those in the files."""
+    """The live data files of one level; ``rows`` are the rows in the files."""
 
     files: int
     rows: int
@@ -47,7 +47,7 @@ class StepResult:
     snapshot_id: int | None
     """The table's latest snapshot after the step; None for a table never written."""
     row_count: int | None
-    """Visible rows: those that a reader sees after the step; None where only a merge of many rows could count them."""
+    """The rows that a reader sees after the step; None where only a merge of many rows could count them."""
     rows_written: int
     """Rows that this step, a load, gave to the table: read and not rejected. 0 for every other step."""
     commits: tuple[int, ...]

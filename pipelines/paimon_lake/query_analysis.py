@@ -43,7 +43,7 @@ def _of_source(spark: Spark, settings: Settings, spec: TableSpec, source: SqlSou
     try:
         query = query_text(settings, spec)
     except PipelineError:
-        return  # the rules across files tell it
+        return  # the rules across files report it
     try:
         found = _analysed(spark(), settings, query, source.inputs, changes=source.read == "changes")
         if spec.columns:

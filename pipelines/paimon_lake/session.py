@@ -47,7 +47,7 @@ def start_session(settings: Settings) -> SparkSession:
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if settings.spark.master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    # Spark also logs the errors of queries, as JSON with the traceback of the JVM; steps tell them in one sentence.
+    # Spark also logs the errors of queries, as JSON with the traceback of the JVM; steps report them in one sentence.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     builder = SparkSession.builder.master(settings.spark.master).appName(settings.spark.app_name)
     for key, value in _configuration(settings).items():

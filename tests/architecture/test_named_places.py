@@ -23,6 +23,8 @@ FEW_MODULES = 3
 ALLOWED = {"commit.user", "partitions.column", "paimon_core.__version__", "spark.sql.timeType.enabled"}
 """Names that begin like a room and are keys of declarations or options of Spark, or that ``__getattr__`` returns."""
 
+_FENCED = re.compile(r"^```\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_BARE = re.compile(r"(?<![\w/.-])([a-z_]+\.[a-z_]+)(?![\w/.-])")
 _NAME = re.compile(r"(?<!`)`{1,2}([a-z_]+(?:\.[A-Za-z_]\w*)+)(?:\(\))?`{1,2}(?!`)")
 
 
@@ -90,7 +92,9 @@ def _is_place(name: str, holder: Path) -> bool:
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
 def test_places_that_documents_name_exist(path: Path) -> None:
-    assert [name for name in _NAME.findall(path.read_text()) if not _is_place(name, path)] == []
+    text = path.read_text()
+    names = [*_NAME.findall(text), *(name for block in _FENCED.findall(text) for name in _BARE.findall(block))]
+    assert [name for name in names if not _is_place(name, path)] == []
 
 
 def test_places_that_module_docstrings_name_exist() -> None:

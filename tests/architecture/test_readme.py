@@ -47,6 +47,7 @@ def test_the_python_of_the_library_page_runs_without_extras(tmp_path):
     run("\n".join([BARE, *plain, check]), tmp_path)
 
 
+@pytest.mark.programs
 def test_the_imports_that_need_spark(tmp_path):
     (block,) = (block for block in blocks("python", LIBRARY) if "paimon_core.spark" in block)
     assert LIBRARY.partition(block)[0].endswith("With Spark (extra `spark`):\n\n```python\n")

@@ -10,6 +10,7 @@ import dagster as dg
 import pytest
 from pyspark.sql import SparkSession
 
+from paimon_dagster import resources
 from paimon_dagster.instance import open_instance
 from paimon_dagster.lake import build_definitions
 from paimon_dagster.resources import SparkResource
@@ -43,7 +44,7 @@ Run = Callable[..., dg.ExecuteInProcessResult]
 
 @pytest.fixture
 def run(settings: Settings, instance: dg.DagsterInstance, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setattr("paimon_dagster.resources.start_session", lambda settings: spark)
+    monkeypatch.setattr(resources, "start_session", lambda settings: spark)
     monkeypatch.setattr(SparkResource, "teardown_after_execution", lambda self, context: None)
     definitions = build_definitions(settings)
 

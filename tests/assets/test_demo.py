@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from assets.demo import run as demo
 from assets.demo.runs import Demo
+from paimon_dagster import resources
 from paimon_dagster.resources import SparkResource
 from paimon_lake.declarations import Settings
 from paimon_lake.tables import open_table
@@ -55,7 +56,7 @@ def test_by_hand_a_partition_is_compacted_that_a_person_can_name(tmp_path: Path)
 def test_a_lake_is_loaded_compacted_and_checked(
     settings: Settings, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("paimon_dagster.resources.start_session", lambda settings: spark)
+    monkeypatch.setattr(resources, "start_session", lambda settings: spark)
     monkeypatch.setattr(SparkResource, "teardown_after_execution", lambda self, context: None)
     assert demo.main(["--configs", str(settings.folder)]) == 0
     said = capsys.readouterr().out

@@ -3,6 +3,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from paimon_dagster import resources
 from paimon_dagster.resources import SparkResource
 from paimon_lake.declarations import Settings
 from tests.support.declared_lakes import declared_lake
@@ -26,7 +27,7 @@ def test_a_run_starts_one_session_when_a_step_asks_and_stops_it(
         started.append(FakeSession(settings))
         return started[-1]
 
-    monkeypatch.setattr("paimon_dagster.resources.start_session", start)
+    monkeypatch.setattr(resources, "start_session", start)
     folder = declared_lake(tmp_path / "lake", {}).folder
     resource = SparkResource(environment="local", warehouse="/nowhere/lake", configs=str(folder))
     assert started == []
@@ -39,7 +40,7 @@ def test_a_run_starts_one_session_when_a_step_asks_and_stops_it(
 
 
 def test_a_kept_session_is_not_stopped_after_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paimon_dagster.resources.start_session", FakeSession)
+    monkeypatch.setattr(resources, "start_session", FakeSession)
     resource = SparkResource(environment="local", warehouse="/nowhere/lake", keep_session=True)
     session = resource.session()
     resource.teardown_after_execution(dg.build_init_resource_context())

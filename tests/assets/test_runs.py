@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from paimon_dagster import resources
 from paimon_dagster.factories.compaction import compaction_config
 from paimon_dagster.factories.loads import RANGE_END, RANGE_START
 from paimon_dagster.instance import open_instance
@@ -51,7 +52,7 @@ def started(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> list[Settin
         sessions.append(settings)
         return spark
 
-    monkeypatch.setattr("paimon_dagster.resources.start_session", start)
+    monkeypatch.setattr(resources, "start_session", start)
     monkeypatch.setattr(SparkResource, "teardown_after_execution", lambda self, context: None)
     return sessions
 

@@ -20,7 +20,6 @@ from paimon_core.errors import (
 from paimon_core.limits import FILTER_COMPARISONS, FILTER_DEPTH
 from paimon_core.predicate import col, from_json
 from tests.bad_inputs.case import Case, Cases, case
-from tests.support.broken_tables import some_rows
 
 
 def scanned(error: type[Exception], *says: str, table: str = "keyed", **arguments: Any) -> Case:
@@ -132,12 +131,6 @@ POSITIONS: dict[str, Case] = {
     "a version that is a fraction": at(InvalidRequest, "version", "1.5", version=1.5),
     "two positions": at(InvalidRequest, "exactly one", snapshot=1, tag="monday"),
     "no position": at(InvalidRequest, "exactly one"),
-    "a write at a snapshot": case(
-        lambda lake: lake.table("keyed").at(snapshot=1).write(some_rows([1])), InvalidRequest, "pinned to snapshot 1"
-    ),
-    "an alteration at a snapshot": case(
-        lambda lake: lake.table("keyed").at(snapshot=1).alter("DROP COLUMN v"), InvalidRequest, "pinned", "alter"
-    ),
     "changes after a missing snapshot": case(
         lambda lake: lake.table("keyed").changes(start=77), paimon.PaimonError, "77"
     ),

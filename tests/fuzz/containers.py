@@ -37,7 +37,7 @@ def avro_long(value: int) -> bytes:
 
 
 def avro_file(schema: bytes, codec: str, blocks: Sequence[tuple[int, bytes]], *, pack: bool = True) -> bytes:
-    """Return a container file of these counts and unpacked (else packed) blocks."""
+    """Return a container file of blocks, given as (count, data); ``pack``: the data is packed first."""
     meta = [(b"avro.schema", schema), (b"avro.codec", codec.encode())]
     parts = [b"Obj\x01", avro_long(len(meta))]
     for key, value in meta:

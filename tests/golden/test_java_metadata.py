@@ -5,11 +5,11 @@ import time
 from pathlib import Path
 
 import pytest
-from paimon_core.metadata.manifest import FileKind, ManifestEntry
 
-from paimon_core.codec.binary_row import decode_row
+from paimon_core.codec.binary_row.rows import decode_row
 from paimon_core.metadata.column_stats import ColumnStats
 from paimon_core.metadata.data_file import DataFile, FileSource
+from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.metadata.stores.manifest_store import ManifestStore, describe
 from paimon_core.metadata.stores.schema_store import SchemaStore

@@ -51,6 +51,10 @@ found = {
     "compact": lambda: (table.compact(full=True), table.scan().count())[1],
     "wide": lambda: table.write(pa.RecordBatchReader.from_batches(SCHEMA, wide(30_000))) and table.scan().count(),
     "update": lambda: table.update(col("id") >= 0, {"s": "y" * 45_000}) and table.scan().count(),
+    "renumber": lambda: table.update(col("id") >= 0, {"n": -1}) and table.scan().count(),
+    "changes": lambda: rows(table.changes(1, 2)),
+    "diff": lambda: table.diff(1, 2).summary().added,
+    "prove": lambda: table.changes(1, 2).prove().check() is not None,
     "merge": lambda: table.merge(shared(100_000), ["id"]) and table.scan().count(),
     "write": lambda: table.write(shared(100_000)) and table.scan().count(),
 }[sys.argv[3]]()
@@ -130,3 +134,15 @@ def test_peak_memory_of_long_rows_in_a_keyed_table(tmp_path, case, rows, expecte
     found, peak = json.loads(run(CASE, tmp_path, "db.keyed", case))
     assert found == expected
     assert peak < MOST, f"{peak >> 20} MB"
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc of Linux")
+@pytest.mark.parametrize(("count", "width"), [(5_000_000, 10), (20_000, 100_000)])
+def test_peak_memory_of_changes_of_an_append_table(tmp_path, count, width):
+    """One update changes all rows."""
+    run(FILL, tmp_path, "changed", count, width, 0, 1)
+    for case, expected in {"renumber": count, "changes": 2 * count, "diff": count, "prove": True}.items():
+        found, peak = json.loads(run(CASE, tmp_path, "db.changed", case))
+        assert (case, found) == (case, expected)
+        assert peak < MOST, f"{case}: {peak >> 20} MB"

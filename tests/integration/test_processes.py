@@ -45,6 +45,11 @@ chance = random.Random(17)
 paimon.open_catalog(warehouse).table("db.t").scan().to_arrow()  # all is imported before the first fork
 
 
+@pytest.fixture
+def tmp_path(disk_path):
+    return disk_path
+
+
 def work(first, calls, acknowledged):
     '''Commit until the given number of calls of the system is used up, then die in the middle of one.'''
     left = [calls]

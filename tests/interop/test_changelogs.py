@@ -16,6 +16,7 @@ from paimon_core.maintain.tags.operations import create_tag, delete_tag
 from tests.support.changelogs import changing
 from tests.support.fake_tables import assert_nothing_is_left_over, check_whole, files_on_storage
 from tests.support.java_rows import json_rows
+from tests.support.long_cases import long_cases
 
 T = "db.t"
 PRODUCERS = ("none", "input", "lookup", "full-compaction")
@@ -247,7 +248,7 @@ def test_our_snapshot_has_the_members_of_javas(oracle, warehouse):
 
 
 @pytest.mark.parametrize("producer", PRODUCERS)
-@pytest.mark.parametrize("left", [1, 4])
+@pytest.mark.parametrize("left", [1, *long_cases([4])])
 def test_our_expiry_deletes_the_changelog_files_that_javas_does(oracle, warehouse, producer, left):
     tags = [{"op": "tag", "table": T, "name": f"t{i}", "snapshot": i} for i in (1, 4)]
     oracle.run(warehouse, [*history(producer), *tags])

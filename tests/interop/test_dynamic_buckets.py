@@ -13,6 +13,7 @@ from paimon_core import col
 from paimon_core.read.request import ReadRequest
 from paimon_core.read.split_reader import read_split
 from paimon_core.table_indexes.hash_file import read_hashes
+from tests.support.long_cases import long_cases
 
 FIELDS = [
     {"name": "p", "type": "INT NOT NULL"},
@@ -91,8 +92,7 @@ def test_both_sides_write_in_turn_and_each_key_keeps_its_bucket(oracle, warehous
     assert not table.maintenance.check(deep=True).findings
 
 
-@pytest.mark.parametrize("overwrite", [False, True])
-@pytest.mark.parametrize("groups", [1, 4])
+@pytest.mark.parametrize(("groups", "overwrite"), [(4, False), (1, True), *long_cases([(1, False), (4, True)])])
 def test_the_same_rows_get_the_same_buckets_and_hashes_as_in_java(oracle, warehouse, groups, overwrite):
     options = {"dynamic-bucket.target-row-num": "10", "dynamic-bucket.initial-buckets": str(groups)}
     table = table_in(warehouse, oracle, **options)

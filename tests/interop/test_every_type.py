@@ -13,6 +13,7 @@ import paimon_core as paimon
 from paimon_core import col
 from paimon_core.types import BINARY_ROOTS, TypeRoot, parse_type
 from tests.support.java_rows import arrow_rows, as_set, json_rows
+from tests.support.long_cases import long_cases
 
 ELEPHANT = "\U0001f418"
 PLAIN: dict[str, list[Any]] = {
@@ -156,7 +157,7 @@ def in_java_form(rows, fields):
     return json_rows(arrow_rows(rows, fields), fields)
 
 
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("kind", [FORMATS[0], *long_cases(FORMATS[1:])])
 def test_both_sides_write_read_and_compact_in_turns(oracle, warehouse, kind):
     ours, theirs = tables(oracle, warehouse, kind, keyed=True)
     fields = ours.schema.fields
@@ -196,9 +197,7 @@ def is_wrong_in_java(kind: str, text: str, value: Any, op: str) -> bool:
     return kind == "orc" and op != "=" and isinstance(value, str) and value[:1] in ("\uffff", ELEPHANT)
 
 
-@pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=pytest.mark.long if kind == "avro" else ()) for kind in FORMATS]
-)
+@pytest.mark.parametrize("kind", [FORMATS[0], *long_cases(FORMATS[1:])])
 def test_filters_find_the_same_rows(oracle, warehouse, kind):
     """Each row is a file of its own, so that statistics decide which files are read.
 

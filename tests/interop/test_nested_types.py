@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import paimon_core as paimon
+from tests.support.long_cases import long_cases
 
 ARROW = {
     "a": pa.list_(pa.int32()),
@@ -128,7 +129,7 @@ JAVA = [
 ]
 
 
-FORMATS = [("parquet", True), ("parquet", False), ("orc", True), ("orc", False), ("avro", True)]
+FORMATS = [("parquet", True), ("orc", False), *long_cases([("parquet", False), ("orc", True), ("avro", True)])]
 
 
 @pytest.mark.parametrize(("kind", "keyed"), FORMATS)

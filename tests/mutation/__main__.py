@@ -1,10 +1,10 @@
 """Change one token of the core at a time, and run the quick tests: ``python -m tests.mutation --count 150``.
 
 Each mutant is printed with its number, its line and what became of it. Each runs in a copy of the sources, in one
-process: first the tests that mirror the module, then those of its package, then those of packages that use it. A test
-run that takes longer than the limit kills the mutant too, because a mutant may loop for ever. The draw for a seed
-changes only where the sources change. ``--first`` goes on after an interruption. Mutants of ``equivalent.toml`` behave
-as the original does: they are drawn, but neither played nor counted.
+process: first the tests that mirror the module, then the tests of its package, then the tests of packages that use it.
+A test run that takes longer than the limit kills the mutant too, because a mutant may loop for ever. The draw for a
+seed changes only where the sources change. ``--first`` goes on after an interruption. Mutants of ``equivalent.toml``
+behave as the original does: they are drawn, but neither played nor counted.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def equivalents(mutants: Iterable[Mutant]) -> set[Mutant]:
 
 
 def quick_tests(mutant: Mutant) -> list[str]:
-    """The tests to run, in this order: those of the module, of the package, and those of users of the package."""
+    """The tests to run, in this order: of the module, of the package, of packages that use the package."""
     parts = mutant.path.with_suffix("").parts[1:]
     mirrored = f"tests/unit/{'/'.join(parts[:-1])}/test_{parts[-1]}.py"
     return [path for path in (mirrored, f"tests/unit/{parts[0]}", *EXTRA[parts[0]]) if (ROOT / path).exists()]

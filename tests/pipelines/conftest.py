@@ -25,7 +25,12 @@ def dry_lake(tmp_path: Path) -> SmallLake:
 
 
 @pytest.fixture
-def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SmallLake:
-    """A lake whose tasks run in this process, for loads of files and databases."""
+def tasks_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the tasks of loads of files and databases in this process; queries and functions run in Spark."""
     monkeypatch.setattr(write_tasks, "collect_tasks", in_this_process)
+
+
+@pytest.fixture
+def quick(tmp_path: Path, tasks_here: None) -> SmallLake:
+    """A lake without Spark, for loads of files and databases."""
     return small_lake(tmp_path / "lake", SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=2)))

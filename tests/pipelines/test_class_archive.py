@@ -2,8 +2,10 @@
 
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
+import pyspark
 import pytest
 
 from assets.demo import record_classes
@@ -24,8 +26,8 @@ def folder(tmp_path, monkeypatch):
     (java / "bin" / "java").chmod(0o755)
     release(java, "21.0.2")
     monkeypatch.setenv("JAVA_HOME", str(java))
-    monkeypatch.setattr("sys.prefix", str(tmp_path / "my env"))
-    monkeypatch.setattr("pyspark.__version__", "4.3.0")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "my env"))
+    monkeypatch.setattr(pyspark, "__version__", "4.3.0")
     path = tmp_path / "my env" / "share" / "paimon-lake"
     path.mkdir(parents=True)
     return path

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from paimon_lake.cli import main as cli_main
 from paimon_lake.cli.main import main
 from paimon_lake.cli.new_lake import new_lake
 from paimon_lake.tables import open_lake
@@ -79,7 +80,7 @@ def test_loads_audits_and_shows(
 ) -> None:
     shutil.rmtree(lake.folder)
     new_lake(lake.folder)
-    monkeypatch.setattr("paimon_lake.cli.main.start_session", lambda _: lake.session)
+    monkeypatch.setattr(cli_main, "start_session", lambda _: lake.session)
     here = ["--configs", str(lake.folder)]
     assert main(["load", *ORDERS, "--partition", "2024-01-01", "--partition", "2024-01-03", "--json", *here]) == 0
     printed = json.loads(capsys.readouterr().out)

@@ -1,6 +1,7 @@
 """Declared tables and the tables of the lake: what differs, what is created, and columns written down from files."""
 
 import datetime
+import os
 from decimal import Decimal
 from pathlib import Path
 
@@ -327,7 +328,7 @@ def test_a_crash_while_columns_are_written_leaves_the_old_file(tmp_path, monkeyp
     def die(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("paimon_lake.steps.infer.os.replace", die)
+    monkeypatch.setattr(os, "replace", die)
     with pytest.raises(KeyboardInterrupt):
         _write_columns(path, {"id": "INT"})
     assert path.read_text() == "columns: infer\n"

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from paimon_lake.cli import main as cli_main
 from paimon_lake.cli.main import main
 from paimon_lake.protocol import PipelineError
 from paimon_lake.query_analysis import query_problems
@@ -78,7 +79,7 @@ def test_a_query_that_cannot_run_is_told_with_its_place(shop: SmallLake, old: st
 def test_the_command_fails_for_a_query_and_for_the_query_of_a_check(
     shop: SmallLake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("paimon_lake.cli.main.start_session", lambda settings: shop.session)
+    monkeypatch.setattr(cli_main, "start_session", lambda settings: shop.session)
     shop.file("data/1.csv", "id,day,amount\n")
     check = "checks: [{type: sql, name: few, query: SELECT nope FROM shop.orders}]\n"
     shop.declare("shop.total", TOTAL + check)

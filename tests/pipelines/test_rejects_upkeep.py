@@ -18,7 +18,7 @@ from paimon_lake.declarations import Retention, Settings, load_settings
 from paimon_lake.loads import load as loading
 from paimon_lake.loads import write_tasks
 from paimon_lake.loads.load import load_table
-from paimon_lake.steps import rejects_upkeep
+from paimon_lake.steps import expiry, rejects_upkeep
 from paimon_lake.steps.audit import audit_fsck
 from paimon_lake.steps.rejects_upkeep import expire_rejects, fsck_rejects, sweep_rejects
 from paimon_lake.tables import open_lake
@@ -94,7 +94,7 @@ def test_an_expiry_that_never_gets_a_plan_that_keeps_it_stops(
     for _ in range(2):
         load(settings, reload=True)
     rejects(settings).compact(full=True)
-    monkeypatch.setattr("paimon_lake.steps.expiry._since_load", lambda table, loaded: 0)
+    monkeypatch.setattr(expiry, "_since_load", lambda table, loaded: 0)
     with pytest.raises(PlanOutdated, match="other commits came after the plan was made"):
         expire_rejects(never, settings, NAME)
 

@@ -18,6 +18,7 @@ from paimon_core.table.table import Table
 from paimon_core.table.upkeep.maintenance import Maintenance
 from paimon_lake.cli.main import main
 from paimon_lake.steps import expiry
+from paimon_lake.steps import sweep as sweep_module
 from paimon_lake.steps.check_and_rollback import fsck, rollback
 from paimon_lake.steps.expiry import expire
 from paimon_lake.steps.sweep import sweep
@@ -150,7 +151,8 @@ def test_long_lists_are_spread_over_spark(
     asked: list[str] = []
     monkeypatch.setattr(expiry, "apply_spark", lambda spark, table, plan: asked.append(plan.operation))
     monkeypatch.setattr(
-        "paimon_lake.steps.sweep.plan_orphan_removal_spark",
+        sweep_module,
+        "plan_orphan_removal_spark",
         lambda spark, table, older_than: (
             asked.append("plan"),
             table.maintenance.plan_orphan_removal(older_than=older_than),

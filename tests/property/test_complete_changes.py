@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from tests.support.change_histories import ChangeHistory, told
+from tests.support.long_cases import long_cases
 
 
 def bounds(history):
@@ -53,6 +54,6 @@ def check_some(history):
     check(history, history.chance.choice(found), history.chance.choice([f for f in found if f[1] is not None]))
 
 
-@pytest.mark.parametrize("seed", [*range(26), *(pytest.param(s, marks=pytest.mark.long) for s in range(26, 330))])
+@pytest.mark.parametrize("seed", [*range(26), *long_cases(range(26, 182))])
 def test_applied_to_the_start_they_give_the_end(seed):
     play(seed)

@@ -9,6 +9,7 @@ import pytest
 from paimon_core.errors import ReadOutdated, SnapshotNotFound
 from paimon_core.table.changes.segments import inexact
 from tests.support.change_histories import ChangeHistory, told
+from tests.support.long_cases import long_cases
 
 
 class Follower:
@@ -61,6 +62,6 @@ def play(seed: int) -> str:
     return history.kind
 
 
-@pytest.mark.parametrize("seed", [*range(13), *(pytest.param(s, marks=pytest.mark.long) for s in range(13, 260))])
+@pytest.mark.parametrize("seed", [*range(13), *long_cases(range(13, 156))])
 def test_content_and_changes_are_the_table(seed):
     play(seed)

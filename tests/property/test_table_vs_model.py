@@ -201,11 +201,11 @@ class TableMachine(RuleBasedStateMachine):
         }
 
 
-@pytest.mark.parametrize("examples", [20, pytest.param(150, marks=pytest.mark.long)])
-def test_a_table_behaves_as_the_model(examples):
+@pytest.mark.parametrize("histories", [8, pytest.param(150, marks=pytest.mark.long)])
+def test_a_table_behaves_as_the_model(histories):
     run_state_machine_as_test(
         TableMachine,
         settings=settings(
-            max_examples=examples, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=histories, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )

@@ -13,6 +13,7 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import col
+from tests.support.long_cases import long_cases
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("w", pa.string())])
 KEYS = 2000
@@ -37,7 +38,7 @@ def check(table, model):
     assert {r["k"]: (r["v"], r["w"]) for r in found} == model
 
 
-@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(s, marks=pytest.mark.long) for s in range(4, 40))])
+@pytest.mark.parametrize("seed", [*range(3), *long_cases(range(3, 30))])
 def test_a_table_with_a_primary_key(seed):
     chance = random.Random(seed)
     engine = ("deduplicate", "partial-update", "aggregation")[seed % 3]
@@ -90,7 +91,7 @@ def test_a_table_with_a_primary_key(seed):
     assert not report.findings, report.text()
 
 
-@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(s, marks=pytest.mark.long) for s in range(3, 30))])
+@pytest.mark.parametrize("seed", [*range(3), *long_cases(range(3, 24))])
 def test_an_append_table(seed):
     chance = random.Random(seed)
     options = {

@@ -12,6 +12,7 @@ from paimon_core.errors import CommitConflict, CommitStateUnknown
 from paimon_core.maintain.orphans.removal import plan_orphan_removal
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.write.table_writer import TableWriter
+from tests.support.long_cases import long_cases
 from tests.support.reachable import assert_whole_and_clean
 
 SCHEMA = pa.schema([pa.field("k", pa.int64(), nullable=False), ("v", pa.string())])
@@ -54,7 +55,7 @@ def checked(table, expected, *, clean=True):
     assert_whole_and_clean(table.context, clean=clean)
 
 
-@pytest.mark.parametrize("formats", ["parquet", "orc", "avro"])
+@pytest.mark.parametrize("formats", ["parquet", *long_cases(("orc", "avro"))])
 @pytest.mark.parametrize("before", [0, 1])
 def test_of_two_writers_that_began_together_the_later_commit_wins(catalog, before, formats):
     table = make(catalog, {"file.format": formats})

@@ -5,6 +5,7 @@ import struct
 import pytest
 
 import paimon_core as paimon
+from paimon_core.catalog.rest import client as rest_client
 from paimon_core.catalog.rest.client import RestClient
 from paimon_core.storage.open import open_storage
 from tests.support.silent_server import silent_server
@@ -85,7 +86,7 @@ def test_a_silent_rest_server():
 
 
 def test_the_time_out_of_a_rest_catalog_is_its_option(monkeypatch):
-    monkeypatch.setattr("paimon_core.catalog.rest.client.READ_TRIES", 1)
+    monkeypatch.setattr(rest_client, "READ_TRIES", 1)
     options = {"request-timeout": "200 ms"}
     with silent_server() as port, pytest.raises(paimon.StorageError, match=r"no answer within 0\.2 s"):
         paimon.open_catalog("lake", type="rest", uri=f"http://127.0.0.1:{port}", options=options)

@@ -262,7 +262,7 @@ def play(operation: Operation, seed: int, fault: Fault | None, *, keep: bool = F
 
 
 def faults_of(verbs: list[str]) -> Iterator[Fault]:
-    """Yield all faults of these calls."""
+    """Yield all faults of the calls ``verbs``."""
     for number, verb in enumerate(verbs):
         yield Fault(number, Outcome.DIE_BEFORE)
         yield Fault(number, Outcome.FAIL)

@@ -1,7 +1,7 @@
 """Histories with real files and table indexes: deletion vectors, dynamic buckets (hash indexes) and file indexes.
 
-The model is that of ``real``: no acknowledged commit is lost, no deleted row returns, no key occurs twice. Level 0 is
-merged on read, so that the content of a snapshot does not depend on its compaction; at the end the whole table is
+The model is the same as in ``real``: no acknowledged commit is lost, no deleted row returns, no key occurs twice. Level
+0 is merged on read, so that the content of a snapshot does not depend on its compaction; at the end the whole table is
 compacted, and then also reads without level 0 must find these rows.
 """
 

@@ -58,7 +58,7 @@ class MetadataHistory(History):
         return Oracle(self.world, self.disk, self.context, frozenset(), state_of=self.state_of)
 
     def state_of(self, files: dict[Any, Any]) -> Any:
-        """Return the rows of these files; no row may be in two of them."""
+        """Return the rows of the files; no row may be in two files."""
         out: set[Any] = set()
         count = 0
         for entry in files.values():

@@ -8,10 +8,10 @@ from tests.simulator.dropping import NAME, OPERATIONS, OTHER_SCHEMA, SCHEMA, mak
 from tests.simulator.store import Disk, SimStorage
 from tests.simulator.world import World, simulated
 
-HISTORIES = 60
+LONG = pytest.mark.long
 
 
-@pytest.mark.parametrize("then", ["nothing", "the same", "another"])
+@pytest.mark.parametrize("then", [pytest.param("nothing", marks=LONG), pytest.param("the same", marks=LONG), "another"])
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_an_old_handle_says_that_the_table_is_gone(name, then):
     world = World(0)
@@ -42,6 +42,7 @@ def test_every_operation_works_while_the_table_is_there():
             operation(table, table.at(snapshot=2))
 
 
-def test_histories_of_a_drop():
-    failures = [f"{seed}: {v}" for seed in range(HISTORIES) if (v := play(seed).world.violation) is not None]
-    assert not failures, f"{len(failures)} of {HISTORIES}: {failures[:3]}"
+@pytest.mark.parametrize("histories", [10, pytest.param(100, marks=LONG)])
+def test_histories_of_a_drop(histories):
+    failures = [f"{seed}: {v}" for seed in range(histories) if (v := play(seed).world.violation) is not None]
+    assert not failures, f"{len(failures)} of {histories}: {failures[:3]}"

@@ -4,6 +4,7 @@ import datetime
 import random
 
 import pyarrow as pa
+import pytest
 
 import paimon_core as paimon
 from paimon_core.fsck.check import check
@@ -15,6 +16,11 @@ from tests.simulator.store import SimStorage
 from tests.simulator.world import World
 
 STATES = 2_000
+
+
+@pytest.fixture
+def tmp_path(disk_path):
+    return disk_path
 
 
 def recorded(folder: str) -> tuple[Journal, TableContext]:

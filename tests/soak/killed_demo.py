@@ -2,7 +2,7 @@
 
 Each round has a lake of its own: a table of files (with rejects) and a query over it. The process of the demo, its JVM
 and its Python workers are killed (SIGKILL) after a random time, then the demo is run to its end. The rows, the rejected
-rows and the counts must be those of a demo that was never killed.
+rows and the counts must be the same as of a demo that was never killed.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         for line in play(asked.points, asked.seed, folder=Path(folder)):
             print(line, flush=True)
-    print(f"{asked.points} rounds: all tables equal those of a run that was never killed")
+    print(f"{asked.points} rounds: all tables are equal to the tables of a run that was never killed")
     return 0
 
 

@@ -11,13 +11,14 @@ from paimon_core.spark.bucket_expression import bucket_expression
 N = 20_000
 RANDOM = np.random.default_rng(5)
 EDGE_TEXTS = ["", "a", "sieben7", "achtacht", "x" * 15, "x" * 16, "x" * 17, "中文", "中文字符", "\x00", "\x7f\x80"]
+TEXTS = [*EDGE_TEXTS, *(f"key-{k}" for k in range(5000))]
 COLUMNS = {
     "t": pa.array(RANDOM.integers(-128, 128, N), pa.int8()),
     "h": pa.array(RANDOM.integers(-(2**15), 2**15, N), pa.int16()),
     "i": pa.array(RANDOM.integers(-(2**31), 2**31, N), pa.int32()),
     "b": pa.array(RANDOM.integers(-(2**62), 2**62, N) * 2, pa.int64()),
     "d": pa.array(RANDOM.integers(-30_000, 30_000, N).astype(np.int32), pa.int32()).cast(pa.date32()),
-    "s": pa.array([(EDGE_TEXTS + [f"key-{k}" for k in range(5000)])[k % 5011] for k in range(N)]),
+    "s": pa.array([TEXTS[k % len(TEXTS)] for k in range(N)]),
     "u": pa.array([f"{'long ' * (k % 9)}{k}" for k in range(N)]),
 }
 

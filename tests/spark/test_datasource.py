@@ -45,8 +45,8 @@ def test_write_and_read(spark, warehouse, table):
     ("name", "options"),
     [
         ("dynamic", {"bucket": "-1", "dynamic-bucket.target-row-num": "10"}),
-        ("cross", {"bucket": "-1"}),
-        ("fixed", {"bucket": "-2"}),
+        pytest.param("cross", {"bucket": "-1"}, marks=pytest.mark.long),
+        pytest.param("fixed", {"bucket": "-2"}, marks=pytest.mark.long),
         ("waiting", {"bucket": "-2", "postpone.batch-write-fixed-bucket": "false"}),
     ],
 )

@@ -14,16 +14,18 @@ from paimon_core import col
 from paimon_core.compact import compaction
 from paimon_core.compact.recent_compactions import FULL_MARK
 from paimon_core.spark import PaimonDataSource, compact_spark, read_spark, write_spark
+from tests.support.long_cases import long_cases
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("w", pa.string())])
 SUM = {"merge-engine": "aggregation", "fields.v.aggregate-function": "sum"}
-TABLES = [
-    {"changelog-producer": "input"},
-    {"merge-engine": "partial-update", "changelog-producer": "lookup"},
-    SUM | {"changelog-producer": "full-compaction"},
-    {"merge-engine": "first-row", "changelog-producer": "lookup"},
-]
-NAMES = ["input", "partial-update lookup", "aggregation full-compaction", "first-row lookup"]
+TABLES = {
+    "partial-update lookup": {"merge-engine": "partial-update", "changelog-producer": "lookup"},
+    "aggregation full-compaction": SUM | {"changelog-producer": "full-compaction"},
+}
+MORE_TABLES = {
+    "input": {"changelog-producer": "input"},
+    "first-row lookup": {"merge-engine": "first-row", "changelog-producer": "lookup"},
+}
 
 
 def create(warehouse, schema=SCHEMA, *, primary_key=("k",), **options):
@@ -63,8 +65,9 @@ def levels(table):
     return sorted(zip(*(files[n].to_pylist() for n in ("bucket", "level", "record_count")), strict=True))
 
 
-@pytest.mark.parametrize("options", TABLES, ids=NAMES)
-def test_spark_writes_compacts_and_reads_as_the_library_does(spark, tmp_path, options):
+@pytest.mark.parametrize("name", [*TABLES, *long_cases(MORE_TABLES)])
+def test_spark_writes_compacts_and_reads_as_the_library_does(spark, tmp_path, name):
+    options = {**TABLES, **MORE_TABLES}[name]
     ours, sparks = create(str(tmp_path / "a"), **options), create(str(tmp_path / "b"), **options)
     for start in (0, 3):
         ours.write(rows(start))
@@ -227,7 +230,7 @@ def test_nested_columns_both_ways(spark, warehouse):
         spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
-@pytest.mark.parametrize("file_format", ["orc", "avro"])
+@pytest.mark.parametrize("file_format", ["orc", pytest.param("avro", marks=pytest.mark.long)])
 def test_files_that_are_not_parquet_are_read_in_python(spark, warehouse, file_format):
     table = create(warehouse, **{"file.format.per.level": f"0:{file_format}"})
     table.write(rows(0))

@@ -196,10 +196,9 @@ def test_rows_are_staged_where_their_places_depend_on_all_of_them(
     assert bool(list(tmp_path.rglob("bucket-postpone/*.*"))) == (name == "waiting")
 
 
-@pytest.mark.parametrize("key", ["d", "t", "v"])
-def test_key_types_without_sql_are_bucketed_in_python(spark, warehouse, key):
+def test_key_types_without_sql_are_bucketed_in_python(spark, warehouse):
     table = catalog_in(warehouse).create_table(
-        "db.o", SCHEMA, primary_key=[key], options={"bucket": "3", "write-only": "true"}
+        "db.o", SCHEMA, primary_key=["d", "t", "v"], options={"bucket": "3", "write-only": "true"}
     )
     rows = frame(spark, range(30), 0).withColumn("d", (F.col("k") / 2).cast("decimal(9,2)"))
     rows = rows.withColumn("t", F.expr("timestamp_ntz'2024-01-01 00:00:00' + make_dt_interval(0, 0, 0, k)"))
@@ -340,16 +339,6 @@ def test_a_table_that_is_not_write_only_is_compacted_by_its_writers(spark, wareh
     assert max(table.inspect.buckets()["sorted_runs"].to_pylist()) <= 2
     assert "COMPACT" in table.inspect.snapshots()["commit_kind"].to_pylist()
     assert table.scan().count() == 10
-
-
-@pytest.mark.parametrize("kind", ["orc", "avro"])
-def test_files_of_other_formats(spark, warehouse, kind):
-    catalog = catalog_in(warehouse)
-    table = catalog.create_table("db.t", SCHEMA, options={"file.format": kind})
-    write_spark(frame(spark, range(20), 0), table)
-    table.write(table.scan().to_arrow().slice(0, 1))
-    assert read_spark(spark, table, ["k"], col("k") >= 10).count() == 10
-    same_rows(read_spark(spark, table).toArrow(), table.scan().to_arrow())
 
 
 def test_spark_reads_files_of_several_schemas(spark, warehouse):

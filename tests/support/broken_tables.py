@@ -81,7 +81,7 @@ def edit_json(context: TableContext, path: str, **changes: object) -> None:
 
 
 def listed(context: TableContext, entries: Sequence[ManifestEntry]) -> dict[str, object]:
-    """Write a delta manifest list of these entries, and return the members of a snapshot that reference it."""
+    """Write a delta manifest list of the entries, and return the members of a snapshot that reference it."""
     name, size = context.manifests.write_list(context.manifests.write_manifests(entries, 1 << 20) if entries else [])
     return {"delta_manifest_list": name, "delta_manifest_list_size": size}
 

@@ -89,7 +89,7 @@ class Bucket:
     def batches(
         self, file: DataFile, fields: Sequence[DataField] | None = None, **settings: Any
     ) -> Iterator[pa.RecordBatch]:
-        """Read a file in batches as these fields, by default those of the file."""
+        """Read a file in batches as these fields, by default as the fields of the file."""
         wanted = self.schema.file_fields if fields is None else fields
         request = FileRequest(**settings)
         return read_batches(
@@ -97,7 +97,7 @@ class Bucket:
         )
 
     def read(self, file: DataFile, fields: Sequence[DataField] | None = None, **settings: Any) -> pa.Table:
-        """Read all rows of a file as these fields, by default those of the file."""
+        """Read all rows of a file as these fields, by default as the fields of the file."""
         wanted = self.schema.file_fields if fields is None else fields
         return pa.Table.from_batches(list(self.batches(file, wanted, **settings)), pa.schema([f.arrow for f in wanted]))
 

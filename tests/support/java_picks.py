@@ -18,7 +18,7 @@ NOW = 1_700_000_000_000
 
 
 def ask_java(buckets, first=None):
-    """Return Java's picks; ``first``: a folder of classes that override those of the jar."""
+    """Return Java's picks; ``first``: a folder of classes that override classes of the jar."""
     command = java_command("PaimonPicks")
     if first is not None:
         at = command.index("-cp") + 1

@@ -41,7 +41,7 @@ def bucket(*runs: tuple[int, int], num_levels: int = 6) -> Levels:
 
 
 def byte_order(key: bytes) -> SortKey:
-    """Return the key order of these files."""
+    """Return the key order of the files of ``lsm_files``."""
     return ((1, key[0]),)
 
 

@@ -90,9 +90,10 @@ def _schedule(
 def due_partitions(partitions: dg.PartitionsDefinition[str], done: set[str]) -> list[str]:
     """Return the existing partitions that a scheduled load takes.
 
-    By time, these are the ones after the newest materialized one, so that missed ticks are made up for, or the newest
-    one again, for files that arrived late. Nothing materialized yet: the newest only; the others are left to a
-    backfill. Static and dynamic partitions: all.
+    Of partitions by time, it takes the partitions after the newest materialized one, so that missed ticks are made up
+    for. If there is none, it takes the newest partition again, for files that arrived late. When nothing was
+    materialized yet, it takes the newest partition only; older partitions are left to a backfill. Of static and dynamic
+    partitions it takes all.
     """
     keys = list(partitions.get_partition_keys())
     if not isinstance(partitions, dg.TimeWindowPartitionsDefinition):

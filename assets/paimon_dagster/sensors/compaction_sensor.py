@@ -79,7 +79,7 @@ def compaction_sensor(
             try:
                 table = open_table(settings_now, name)
                 snapshot, runs, awaited = table.latest_snapshot(), fullest_bucket(table), is_awaited(table)
-            except PaimonError as error:  # the other tables are compacted all the same
+            except PaimonError as error:  # other tables are still compacted
                 reasons.append(f"{name}: {error}")
                 pressed |= before & {name}
                 continue

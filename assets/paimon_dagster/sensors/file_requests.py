@@ -49,17 +49,17 @@ def listed(settings: Settings, spec: TableSpec) -> list[SourceFile]:
     return source_files(settings, spec.source, None)
 
 
-def planned(spec: TableSpec, found: Sequence[SourceFile], ledger: Ledger) -> FilePlan:
+def planned(spec: TableSpec, files: Sequence[SourceFile], ledger: Ledger) -> FilePlan:
     """Return which of the files a load would read now.
 
-    A load that must fail for changed files is planned like one that loads them, so that its run says so.
+    A load that must fail for changed files is planned as if it loaded them, so that its run reports the error.
     """
     from paimon_lake.loads.files.file_plan import plan_files
 
     source = spec.source
     assert isinstance(source, FilesSource)
     changed = "load" if source.changed == "fail" else source.changed
-    return plan_files(spec, source.model_copy(update={"changed": changed}), found, ledger.files)
+    return plan_files(spec, source.model_copy(update={"changed": changed}), files, ledger.files)
 
 
 def decide(

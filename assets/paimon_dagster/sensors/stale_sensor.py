@@ -1,7 +1,7 @@
 """Sensor of stale partitions: requests a load of the partitions whose inputs changed after they were loaded.
 
 The sensor of inputs sees which partitions of an input a run loaded. This one sees which partitions its rows belong to:
-a file of one day may correct orders of another. It is for the same tables, those that declare ``schedule.on: inputs``.
+a file of one day may correct orders of another. It is for the same tables, which declare ``schedule.on: inputs``.
 A partition is requested when two ticks in a row find it stale, because the sensor of inputs may request it as well.
 """
 
@@ -59,7 +59,7 @@ def stale_sensor(settings: Settings, jobs: "Jobs", translator: PaimonTranslator 
                 with dg.partition_loading_context(dynamic_partitions_store=context.instance):
                     known = _known(translator.partitions_def(spec), stale.keys() & set(before.get(name, [])))
                 requests += _requests(settings, spec, stale, known, translator)[: MOST_REQUESTS - len(requests)]
-            except (PaimonError, PipelineError) as error:  # the other tables are looked at all the same
+            except (PaimonError, PipelineError) as error:  # other tables are still checked
                 told.append(f"{name}: {error}")
                 continue
             seen[name] = sorted(stale)
@@ -80,7 +80,7 @@ def _waits_for_inputs(spec: TableSpec) -> bool:
 
 
 def _known(partitions: dg.PartitionsDefinition[str] | None, keys: Collection[str]) -> list[str]:
-    """Return the keys that Dagster knows: others, and what only a load of the whole table loads, are told."""
+    """Return the keys that Dagster knows; the sensor logs other keys, and what only a load of the whole table loads."""
     return sorted(key for key in keys if partitions is not None and partitions.has_partition_key(key))
 
 

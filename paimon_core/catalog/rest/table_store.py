@@ -25,14 +25,14 @@ class TableStore:
     uses_tokens: bool
     """Whether the credentials of each table are requested from the server."""
 
-    def open(self, name: Identifier, place: str) -> tuple[Storage, str]:
+    def open(self, name: Identifier, url: str) -> tuple[Storage, str]:
         """Return the storage of the table ``name`` and its root; raises the errors of ``open_storage``."""
-        storage, root = open_storage(place, self._options(place))
-        if not self.uses_tokens or not _options_of(place):
+        storage, root = open_storage(url, self._options(url))
+        if not self.uses_tokens or not _options_of(url):
             return storage, root
-        return TokenStorage(TokenSource(self, name, place)), root
+        return TokenStorage(TokenSource(self, name, url)), root
 
-    def borrow(self, name: Identifier, place: str) -> TemporaryStorage:
+    def borrow(self, name: Identifier, url: str) -> TemporaryStorage:
         """Request the table's credentials from the server; raises UnsupportedFeature when the store supports none."""
         answer = self.client.get("databases", name.database, "tables", name.table, "token")
         token, expires = answer.get("token"), answer.get("expiresAtMillis")
@@ -40,14 +40,14 @@ class TableStore:
             raise StorageError(
                 f"the answer of {self.client.uri} contains no credentials for table {name}", table=str(name)
             )
-        usable = {key: str(value) for key, value in token.items() if key in _options_of(place)}
+        usable = {key: str(value) for key, value in token.items() if key in _options_of(url)}
         if not usable:
             raise UnsupportedFeature(
                 f"table {name}: the store supports none of the credentials that {self.client.uri} sends: "
                 f"{', '.join(sorted(token))}",
                 table=str(name),
             )
-        return TemporaryStorage(open_storage(place, {**self._options(place), **usable})[0], expires)
+        return TemporaryStorage(open_storage(url, {**self._options(url), **usable})[0], expires)
 
     def _options(self, place: str) -> dict[str, str]:
         from_server = {key: value.reveal() for key, value in self.server_options if key in _options_of(place)}

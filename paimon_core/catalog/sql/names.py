@@ -80,7 +80,7 @@ class SqlNames:
     # -- databases
 
     def databases(self) -> list[str]:
-        """Return all databases, sorted: those with properties, and, as in Java, those that only have tables."""
+        """Return all databases, sorted: databases with properties and, as in Java, databases that only have tables."""
         with self.connection.transaction() as connection:
             found = {
                 name

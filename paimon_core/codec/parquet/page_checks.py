@@ -28,7 +28,7 @@ _NUMBER_BYTES = 16
 """The most bytes of a number in memory, with its levels."""
 _TEXT, _FIXED = 6, 7
 _PLAIN, _PREFIXED, _INDEXES = 0, 7, (2, 8)
-"""The encodings of texts: one by one, as prefixes of others, and as indexes in a dictionary."""
+"""The encodings of texts: one by one, as prefixes of the text before, and as indexes in a dictionary."""
 _ZSTD = 6
 _CODECS = {1: "snappy", 2: "gzip", 4: "brotli", 7: "lz4_raw"}
 
@@ -40,7 +40,7 @@ class Pages(NamedTuple):
     largest: int
     """The unpacked bytes of the largest page."""
     value_bytes: int
-    """The bytes of a value on average in a page, without those in the dictionary."""
+    """The mean bytes of a value in a page, without the bytes of the dictionary."""
     dictionary: tuple[int, Page] | None
     """The position of the packed bytes of a dictionary of texts, and its header."""
     is_plain: bool

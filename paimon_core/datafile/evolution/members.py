@@ -22,7 +22,7 @@ def with_members_of(stored: DataType, wanted: DataType) -> DataType:
 
 
 def shares_members(stored: DataType, wanted: DataType) -> bool:
-    """Whether a file with ``stored`` tells which values of ``wanted`` are null: each ROW has one of the fields."""
+    """Whether a file with ``stored`` shows which values of ``wanted`` are null: each ROW has one of the fields."""
     if stored.root is not TypeRoot.ROW or wanted.root is not TypeRoot.ROW:
         return True
     types = {c.id: c.type for c in stored.children}

@@ -44,7 +44,7 @@ def row_bytes(source: pa.NativeFile) -> dict[str, float]:
 
 
 def _members(types: Sequence[Mapping[int, list[Any]]]) -> dict[str, range]:
-    """Return the numbers of the types of each column: its own and, for a nested column, those after it."""
+    """Return the numbers of the types of each column: its own and, for a nested column, its members' numbers."""
     starts = [*types[0].get(2, []), len(types)]
     names = [name.decode() for name in types[0].get(3, [])]
     return {name: range(start, end) for name, start, end in zip(names, starts[:-1], starts[1:], strict=True)}

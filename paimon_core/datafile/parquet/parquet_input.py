@@ -123,7 +123,7 @@ class ParquetInput:
 def _as_dictionaries(
     repeating: set[str], leaves: Mapping[int, str], pages: Sequence[Mapping[int, Pages]], rows: int, most: int
 ) -> set[str]:
-    """Return the text columns to read as dictionaries: those that repeat, or may take ``most`` bytes in ``rows`` rows.
+    """Return the text columns to read as dictionaries: their texts repeat, or may take ``most`` bytes in ``rows`` rows.
 
     Arrow cannot read pages with prefixes as dictionaries.
     """

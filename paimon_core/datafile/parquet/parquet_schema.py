@@ -22,7 +22,7 @@ from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS, STRING_ROOTS, TIMESTAM
 
 FIELD_ID = b"PARQUET:field_id"
 INTEGER_DECIMAL = 18
-"""The highest precision of a DECIMAL that is stored as INT32 or INT64; others are fixed-length byte arrays."""
+"""The highest precision of a DECIMAL that is stored as INT32 or INT64; longer ones are fixed-length byte arrays."""
 
 _SAMPLE_ROWS = 4096
 _SAMPLE_BYTES = 4 << 20

@@ -58,7 +58,7 @@ class ChosenRows:
         return batch.append_column(self.position, pa.array(self._positions(np.arange(start, start + len(batch)))))
 
     def live_rows(self, start: int, count: int) -> Mask | None:
-        """Return which of ``count`` rows from the number ``start`` on to return; None: all of them."""
+        """Return a mask of the rows to return among ``count`` rows from number ``start`` on; None: all rows."""
         if self.live is not None:
             return self.live[start : start + count]
         if self.deleted is None:

@@ -18,7 +18,7 @@ Visit = Callable[[ManifestEntry, str], None]
 def check_files(
     run: CheckRun, entries: Iterable[ManifestEntry], location: Location, visit: Visit | None = None
 ) -> None:
-    """Check each file that was not checked before; call ``visit`` for those that exist."""
+    """Check each file that was not checked before; call ``visit`` for each file that exists."""
     for entry in entries:
         file = entry.file
         what = hash((entry.partition, entry.bucket, file.file_size, file.row_count, file.schema_id))

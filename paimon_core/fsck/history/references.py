@@ -21,11 +21,11 @@ from paimon_core.metadata.stores.tag_store import parse_tag
 _TAG, _CONSUMER = "tag-", "consumer-"
 _CORE = tuple(f.name for f in fields(Snapshot))
 
-Held = Callable[[CheckedFiles, Snapshot, Location], None]
+CheckFiles = Callable[[CheckedFiles, Snapshot, Location], None]
 """A function that checks the files of a tag."""
 
 
-def check_tags(run: CheckRun, held: Held) -> None:
+def check_tags(run: CheckRun, check_files: CheckFiles) -> None:
     """Check that each tag decodes, equals its snapshot while that exists (I21), and references complete files."""
     context, collector = run.context, run.collector
     for name, path, data in _files(run, context.paths.tag_directory, _TAG):
@@ -36,7 +36,7 @@ def check_tags(run: CheckRun, held: Held) -> None:
             if context.snapshots.exists(snapshot.id):
                 _compare(run, snapshot, context.snapshots.read(snapshot.id), location)
             check_schema_of(run, snapshot, location)
-            _check_state(run, snapshot, location, held)
+            _check_state(run, snapshot, location, check_files)
 
 
 def _compare(run: CheckRun, tagged: Snapshot, found: Snapshot, location: Location) -> None:
@@ -51,7 +51,7 @@ def _compare(run: CheckRun, tagged: Snapshot, found: Snapshot, location: Locatio
             return
 
 
-def _check_state(run: CheckRun, snapshot: Snapshot, location: Location, check_files: Held) -> None:
+def _check_state(run: CheckRun, snapshot: Snapshot, location: Location, check_files: CheckFiles) -> None:
     lists = [
         run.manifests_of(snapshot.base_manifest_list, snapshot.base_manifest_list_size, location),
         run.manifests_of(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size, location),
@@ -69,8 +69,8 @@ def _check_state(run: CheckRun, snapshot: Snapshot, location: Location, check_fi
     check_files(files, snapshot, location)
 
 
-def check_changelogs(run: CheckRun, told: Callable[[list[ManifestEntry], Location], None]) -> None:
-    """Check that each lasting changelog decodes and references complete files; ``told`` checks its entries."""
+def check_changelogs(run: CheckRun, check_entries: Callable[[list[ManifestEntry], Location], None]) -> None:
+    """Check that each lasting changelog decodes and references complete files; ``check_entries`` checks its entries."""
     context, collector = run.context, run.collector
     for snapshot_id in context.changelogs.ids():
         path = context.paths.changelog(snapshot_id)
@@ -79,7 +79,7 @@ def check_changelogs(run: CheckRun, told: Callable[[list[ManifestEntry], Locatio
         with collector.guarding("I6", location, path):
             kept = context.changelogs.read(snapshot_id)
             for entries in _changes_of(run, kept, location):
-                told(entries, location)
+                check_entries(entries, location)
 
 
 def _changes_of(run: CheckRun, kept: Snapshot, location: Location) -> Iterator[list[ManifestEntry]]:

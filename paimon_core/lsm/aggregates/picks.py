@@ -57,5 +57,5 @@ class First:
 
 
 def _unless(retracts: Retracts, rows: Positions) -> Positions:
-    """Return the rows, with -1 for those that are retracts."""
+    """Return the rows, with -1 for retracts."""
     return np.where((rows >= 0) & retracts[rows], -1, rows)

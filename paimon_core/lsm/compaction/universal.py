@@ -99,8 +99,8 @@ def full_unit(
 ) -> CompactionUnit | None:
     """Return the compaction of all runs into the last level; None if there is nothing to do (format 8.4).
 
-    If the bucket already is one run at the last level, only some files are rewritten: all of them with
-    ``force_rewrite``, else those that contain expired rows according to ``expires``.
+    If the bucket already is one run at the last level, only some files are rewritten: all files with ``force_rewrite``,
+    else the files that contain expired rows according to ``expires``.
     """
     if not levels.runs:
         return None

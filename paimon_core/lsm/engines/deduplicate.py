@@ -33,7 +33,7 @@ class Deduplicate:
         return tuple(dict.fromkeys(columns))
 
     def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:
-        """Return the groups with a row that counts; with ``drop_deletes`` only those whose last row is no retract."""
+        """Return the groups with a row that counts; with ``drop_deletes`` only groups whose last row is no retract."""
         if not (drop_deletes or self.ignore_delete) or VALUE_KIND not in rows.column_names:
             return groups
         adds = is_add(rows)

@@ -26,7 +26,7 @@ class MergeEngine(Protocol):
         """Return the table's columns that the fold of ``columns`` reads, including ``columns``, each once."""
 
     def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:
-        """Return the groups that have a result; with ``drop_deletes`` only those whose result is of kind +I or +U."""
+        """Return the groups that have a result; with ``drop_deletes`` only groups whose result is of kind +I or +U."""
 
     def fold(self, rows: pa.Table, groups: Groups, columns: Sequence[str]) -> pa.Table:
         """Return ``columns`` of the results, one row per group in the order of the groups, which must be ``survivors``.

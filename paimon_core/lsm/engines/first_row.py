@@ -53,7 +53,7 @@ class FirstRow:
         return tuple(dict.fromkeys(columns))
 
     def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:
-        """Return the groups that have a row that counts; with ``drop_deletes`` only those whose first is no retract."""
+        """Return the groups with a row that counts; with ``drop_deletes`` only groups whose first row is no retract."""
         if VALUE_KIND not in rows.column_names:
             return groups
         adds = is_add(rows)

@@ -104,7 +104,7 @@ class OrderedColumns:
 
     @cached_property
     def _any_retract(self) -> bool:
-        """Whether the functions receive a retract, even one before the record was removed."""
+        """Whether the functions receive a retract, also a retract before the removal of the record."""
         state = self.state
         if state.retracts is None:
             return False

@@ -65,7 +65,7 @@ class PartialUpdate:
         return tuple(wanted)
 
     def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:
-        """Return all groups; ``drop_deletes`` leaves out those with result -D. Raises InvalidRequest like ``fold``."""
+        """Return all groups; ``drop_deletes`` leaves out groups with result -D. Raises InvalidRequest like ``fold``."""
         if not drop_deletes or VALUE_KIND not in rows.column_names:
             return groups
         adds = is_add(rows)

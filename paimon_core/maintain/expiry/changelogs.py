@@ -181,7 +181,7 @@ def _removable(context: TableContext, chosen: ExpirySelection, expiring: Collect
 
 
 def _states(context: TableContext, expiring: Collection[int]) -> list[Snapshot]:
-    """Return the first and the latest snapshot, without those that count as expired.
+    """Return the first and the latest snapshot, without snapshots that count as expired.
 
     An older file that a snapshot between the two uses is also used by one of the two.
     """

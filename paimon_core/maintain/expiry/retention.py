@@ -92,7 +92,7 @@ def _needed(context: TableContext, next_snapshot: int) -> int:
 
 
 def choose_snapshots(
-    context: TableContext, retention: Retention, ids: Sequence[int], held: Iterable[Bound], newest: int
+    context: TableContext, retention: Retention, ids: Sequence[int], limits: Iterable[Bound], newest: int
 ) -> ExpirySelection:
     """Choose the snapshots to expire.
 
@@ -100,8 +100,8 @@ def choose_snapshots(
     at that time. ``ids`` may have gaps, and snapshots that are deleted meanwhile are skipped. Reads at most two
     snapshots more than it returns as expired. ``newest`` is the id from which the numbers count.
     """
-    held = list(held)
-    ceiling, forced_below = min(b.first for b in held), newest - retention.retain_max + 1
+    limits = list(limits)
+    ceiling, forced_below = min(b.first for b in limits), newest - retention.retain_max + 1
     expired: list[Snapshot] = []
     current: Snapshot | None = None
     protected: tuple[Protected, ...] = ()
@@ -113,7 +113,7 @@ def choose_snapshots(
         if current is not None:
             young = following.time_millis >= retention.older_than_millis and current.id >= forced_below
             if current.id >= ceiling and not young:
-                protected = _protections("snapshot", current.id, held)
+                protected = _protections("snapshot", current.id, limits)
             if current.id >= ceiling or young:
                 break
             expired.append(current)
@@ -122,14 +122,14 @@ def choose_snapshots(
 
 
 def choose_changelogs(
-    read: Callable[[int], Snapshot], retention: Retention, ids: Sequence[int], held: Iterable[Bound], newest: int
+    read: Callable[[int], Snapshot], retention: Retention, ids: Sequence[int], limits: Iterable[Bound], newest: int
 ) -> ExpirySelection:
     """Choose the changelogs that were committed before ``older_than_millis``; the newest is kept (format 16.2).
 
     ``read`` returns a changelog by id, or raises SnapshotNotFound.
     """
-    held = list(held)
-    ceiling, forced_below = min(b.first for b in held), newest - retention.retain_max + 1
+    limits = list(limits)
+    ceiling, forced_below = min(b.first for b in limits), newest - retention.retain_max + 1
     expired: list[Snapshot] = []
     for changelog_id in ids:
         try:
@@ -139,7 +139,7 @@ def choose_changelogs(
         young = current.time_millis >= retention.older_than_millis and current.id >= forced_below
         if young or current.id >= ceiling or current.id == ids[-1]:
             old_enough = not young and current.id >= ceiling
-            protected = _protections("changelog", current.id, held) if old_enough else ()
+            protected = _protections("changelog", current.id, limits) if old_enough else ()
             return ExpirySelection(tuple(expired), current, protected)
         expired.append(current)
     return ExpirySelection()
@@ -150,9 +150,9 @@ def limit_text(limit: int) -> str:
     return f"the limit of one run, {limit}: run it again" if limit else "the limit, 0: nothing expires"
 
 
-def _protections(kind: str, first: int, held: Iterable[Bound]) -> tuple[Protected, ...]:
+def _protections(kind: str, first: int, limits: Iterable[Bound]) -> tuple[Protected, ...]:
     """Return every bound that protects the first one kept."""
-    return tuple(Protected(f"{kind} {first} and those after it", b.by) for b in held if b.first <= first)
+    return tuple(Protected(f"{kind} {first} and those after it", b.by) for b in limits if b.first <= first)
 
 
 def refuse_unread_options(context: TableContext) -> None:

@@ -1,7 +1,7 @@
 """existing_files: returns the files to delete that exist, so that plans and reports do not count deleted files.
 
-An expiry reads the files to delete from manifests. These also name files that an earlier run has deleted, for example
-those that the first remaining snapshot deleted, or files of a run that was interrupted.
+An expiry reads the files to delete from manifests. The lists also name files that an earlier run has deleted, for
+example files that the first remaining snapshot deleted, or files of a run that was interrupted.
 """
 
 from __future__ import annotations

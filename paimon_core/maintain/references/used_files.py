@@ -52,7 +52,7 @@ class Reached:
 
 
 def used_names(context: TableContext, roots: Iterable[Root], among: Collection[str] | None = None) -> set[str]:
-    """Return the names of the files that these roots use; of data files only those in ``among``, unless it is None.
+    """Return the names of the files that the roots use; of data files only the ones in ``among``, unless it is None.
 
     Raises CorruptTable for a list or manifest that is missing or cannot be read.
     """
@@ -84,7 +84,7 @@ def metadata_names(context: TableContext, roots: Iterable[Root], known: Collecti
 
 
 def data_names(context: TableContext, manifests: Mapping[str, bool], among: Collection[str] | None = None) -> set[str]:
-    """Return the data files and extra files that the manifests add or delete; only those in ``among`` when given.
+    """Return the data files and extra files that the manifests add or delete; only files in ``among`` when given.
 
     ``manifests``: by name, whether it must exist. Raises CorruptTable for a manifest that cannot be read, or that is
     missing although it must exist.

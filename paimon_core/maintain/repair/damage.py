@@ -127,7 +127,7 @@ def _snapshots(context: TableContext, damage: Damage) -> None:
 
 
 def _later_tag(context: TableContext, damage: Damage, tags: Sequence[Tag]) -> None:
-    """Prefer a readable tag to an older snapshot, and then keep no snapshot from which its id is not the next one."""
+    """Prefer a readable tag to an older snapshot; keep older snapshots only if no id is missing before the tag's."""
     newest = damage.target.id if damage.target is not None else 0
     later = [tag for tag in tags if damage.newest and tag.snapshot.id > newest]
     if not later:
@@ -204,7 +204,7 @@ def _consumers(context: TableContext, damage: Damage) -> None:
 
 
 def _schemas(context: TableContext, damage: Damage, tags: Sequence[Tag]) -> None:
-    """Find the schemas above the newest readable one that nothing readable needs; advise for the others."""
+    """Find the schemas above the newest readable one that nothing readable needs; give advice for the needed ones."""
     listed = _numbered(context, context.paths.schema_directory, "schema-")
     problems = {}
     for schema_id in listed:

@@ -195,7 +195,7 @@ def _wrong_hints(context: TableContext, damage: Damage) -> list[str]:
 
 
 def _repaired_hints(context: TableContext) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Correct the hints; return those that were wrong, and what is left to do."""
+    """Correct the hints; return the wrong ones, and what is left to do."""
     try:
         report = repair_hints(context)
     except CorruptTable as error:  # another branch cannot be opened

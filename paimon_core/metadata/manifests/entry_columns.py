@@ -305,7 +305,7 @@ class EntryColumns:
 
 
 Entries = EntryColumns | tuple[ManifestEntry, ...]
-"""The entries of one manifest: columns, or values where these are few."""
+"""The entries of one manifest: columns, or values when there are few entries."""
 
 
 def values_of(entries: Entries) -> Sequence[ManifestEntry]:

@@ -223,7 +223,7 @@ def _spans(column: Column, size: int) -> Spans:
 
 
 def _check_fields(records: Records) -> None:
-    """Raise NotInColumns unless all fields have the declared types, and those that may not be missing are present.
+    """Raise NotInColumns unless all fields have the declared types, and all required fields are present.
 
     Raises CorruptTable for a field with a damaged name.
     """

@@ -205,7 +205,7 @@ _SOURCES: dict[int | None, FileSource | None] = {None: None, **{source.value: so
 
 
 def decode_entries(data: bytes, path: str, holding: Collection[bytes] | None = None) -> list[ManifestEntry]:
-    """Return the entries of a manifest, in order; those that contain none of the texts ``holding`` may be left out."""
+    """Return the entries of a manifest in order; entries that contain none of the texts ``holding`` may be left out."""
     with gc_paused():
         return _entries(data, path, holding)
 

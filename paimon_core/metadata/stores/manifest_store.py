@@ -1,7 +1,7 @@
 """ManifestStore: writes and reads the manifests and manifest lists of one table (format 3.3, 4).
 
-Manifests never change, so those read last are cached as columns (``ManifestCache``). Every file gets a unique name,
-whatever thread or process writes it.
+Manifests never change, so the manifests that were read last are cached as columns (``ManifestCache``). Every file gets
+a unique name, whatever thread or process writes it.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class ManifestStore:
         return EntryColumns.concat(self.read_each(manifests, texts))
 
     def read_each(self, manifests: Sequence[ManifestFile], texts: Collection[bytes] | None = None) -> list[Entries]:
-        """Read the entries of each manifest, as columns where these are many; several files are read at the same time.
+        """Read the entries of each manifest, as columns when there are many; several files are read at the same time.
 
         ``texts``: entries whose serialized partition contains none of the texts may be left out. Of a large manifest
         that is not cached, only the blocks that contain such a text are decoded then; when it has been read

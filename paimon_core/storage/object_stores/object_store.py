@@ -40,8 +40,8 @@ class Failure:
 def meaning_of(status: int) -> Meaning:
     """Return the meaning of an HTTP status of 300 or more.
 
-    409 is a race with another request for the same key; 429 and most of 5xx ask the client to retry later. After these
-    it is not known whether the request was executed, and the same request may be sent again.
+    409 is a race with another request for the same key; 429 and most of 5xx ask the client to retry later. After such a
+    failure it is not known whether the request was executed, and the same request may be sent again.
     """
     if status == 404:
         return Meaning.MISSING

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from paimon_core.errors import InvalidRequest, TagNotFound, UnsupportedFeature
 from paimon_core.lsm.merge import adds
+from paimon_core.metadata.buckets import by_bucket
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.microseconds import in_microseconds
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
@@ -52,12 +53,10 @@ class WrittenPlan:
         splits: list[Split] = []
         count = 0
         for snapshot in self.steps:
-            places: dict[tuple[bytes, int], list[ChangedFile]] = {}
-            for file in changed_files(scan.context, snapshot, changelog=self.logged):
-                if keeps(file.partition):
-                    places.setdefault((file.partition, file.bucket), []).append(file)
-                    count += 1
-            splits += (split for place in places.values() for split in _splits(scan.context, snapshot, place))
+            changed = changed_files(scan.context, snapshot, changelog=self.logged)
+            files = [file for file in changed if keeps(file.partition)]
+            count += len(files)
+            splits += (split for place in by_bucket(files).values() for split in _splits(scan.context, snapshot, place))
         counts = ScanCounts(files_total=count, files_selected=count)
         return ScanPlan(scan.snapshot, scan.context.schema, scan.where, tuple(splits), counts)
 

@@ -11,20 +11,19 @@ import contextlib
 import datetime
 import re
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from paimon_core.argument_checks import as_millis
 from paimon_core.errors import InvalidRequest, TagNotFound
 from paimon_core.metadata import clock
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores.tag_store import Tag
 from paimon_core.metadata.table_identity import same_table
 from paimon_core.query.scan_options import LEASE_PREFIX, SCAN_HOLDER
 from paimon_core.table.refs.tags import Tags
-
-if TYPE_CHECKING:
-    from paimon_core.table.view import TableView
 
 LONGEST = datetime.timedelta(days=7)
 """The most time from the start of a lease to its end, with all renewals."""
@@ -32,7 +31,7 @@ MOST_LEASES = 256
 """The most leases of one table at a time."""
 _NAME = re.compile(rf"{LEASE_PREFIX}[0-9]+-[0-9a-f]{{8}}(?:-(.+))?")
 _HOLDER = re.compile(r"[A-Za-z0-9._-]{1,64}")
-View = TypeVar("View", bound="TableView")
+View = TypeVar("View")
 
 
 @dataclass(frozen=True)
@@ -48,15 +47,22 @@ class LeaseTag:
 
 
 class Lease(Generic[View]):
-    """The lease of one read; ``with`` returns the table pinned to the protected snapshot.
+    """The lease of one read; ``with`` returns the view that is pinned to the protected snapshot.
 
     It promises that no expiry deletes files of the snapshot until the lease ends or its time is over. A rollback to an
     older snapshot deletes the tag: then a read raises SnapshotNotFound.
     """
 
-    def __init__(self, view: View, keep_for: datetime.timedelta, holder: str) -> None:
-        """Create the tag; see ``TableView.lease``."""
-        self._context = view.context
+    def __init__(
+        self,
+        context: TableContext,
+        pinned: Snapshot | None,
+        open_at: Callable[[Snapshot], View],
+        keep_for: datetime.timedelta,
+        holder: str,
+    ) -> None:
+        """Create the tag on ``pinned``, or else the latest snapshot, and open the view; see ``TableView.lease``."""
+        self._context = context
         self._started = clock.now_millis()
         self._check(keep_for)
         if not isinstance(holder, str) or (holder and not _HOLDER.fullmatch(holder)):
@@ -75,10 +81,10 @@ class Lease(Generic[View]):
                 table=self._context.name,
             )
         self._holder = holder
-        position = view.latest_snapshot()
+        position = pinned or context.snapshots.latest()
         name = self._new_name(0 if position is None else position.id)
-        self.tag: Tag = Tags(self._context, view.pinned).create(name, keep_for=keep_for)
-        self.table: View = view._pinned(self.tag.snapshot)
+        self.tag: Tag = Tags(context, pinned).create(name, keep_for=keep_for)
+        self.table: View = open_at(self.tag.snapshot)
 
     def renew(self, keep_for: datetime.timedelta) -> None:
         """Keep the snapshot for this time from now on, also when it has expired under the lease; the tag is a new one.

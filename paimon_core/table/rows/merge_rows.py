@@ -17,7 +17,7 @@ from paimon_core.arrow import gather
 from paimon_core.arrow.byte_budget import BATCH_BYTES, Sizes, ranges, row_sizes
 from paimon_core.datafile.reading.file_request import FileRequest
 from paimon_core.errors import InvalidRequest
-from paimon_core.metadata.abort import abort
+from paimon_core.metadata.abort import aborted_on_error
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
@@ -241,16 +241,13 @@ def _merged_rows(merge: Merge, buckets: Sequence[ChangedBucket], where: Predicat
             if changed:
                 messages.append(without(context.tracked(), bucket, {name: c.at for name, c in changed.items()}))
 
-        try:
+        with aborted_on_error(messages, context):
             for bucket, changed in places:
                 _write_updated(merge, bucket, changed, updates)
             merge.write_inserts(inserts)
             run_parallel(delete, places)
             messages += updates.flush()
             messages += inserts.flush() if inserts is not updates else []
-        except BaseException:
-            abort(messages, context)
-            raise
     return messages
 
 

@@ -48,7 +48,8 @@ class _KeyColumn:
 class MergeSource:
     """The rows of the source.
 
-    Columns of the table have the table's types, but texts may be dictionaries in columns that decide nothing.
+    Columns of the table have the table's types, but texts may be dictionaries in columns that no condition and no
+    comparison uses.
     """
 
     rows: pa.Table

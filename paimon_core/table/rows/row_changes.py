@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,8 @@ from paimon_core.codec.arrays import Positions
 from paimon_core.compact.append import rewrite_files
 from paimon_core.datafile.reading.file_request import FileRequest
 from paimon_core.errors import InvalidRequest, SchemaMismatch, UnsupportedFeature
-from paimon_core.metadata.abort import abort
+from paimon_core.metadata.abort import aborted_on_error
+from paimon_core.metadata.buckets import by_bucket
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, FileSource
@@ -79,16 +79,13 @@ def changed_rows(
             if found:
                 messages.append(without(context, bucket, found))
 
-        try:
+        with aborted_on_error(messages, context):
             buckets = changed_buckets(context, plan, indexes)
             if assignments is not None:
                 for bucket in buckets:
                     _write_updated(context, bucket, where, assignments, writer)
             run_parallel(change, buckets)
             messages += writer.flush()
-        except BaseException:
-            abort(messages, context)
-            raise
     return messages
 
 
@@ -96,15 +93,12 @@ def changed_buckets(
     context: TableContext, plan: ScanPlan, indexes: Mapping[tuple[bytes, int], Indexes]
 ) -> list[ChangedBucket]:
     """Return the files of the plan by bucket, with the files of deletion vectors of each."""
-
-    def place(split: Any) -> tuple[bytes, int, int]:
-        return split.partition, split.bucket, split.total_buckets
-
     found = []
-    for at, group in groupby(sorted(plan.splits, key=place), place):
-        there = indexes.get(at[:2], ())
-        reader = BucketReader(context, *at[:2], threads=False, vectors=vectors_in(there))
-        found.append(ChangedBucket(*at, tuple(f for s in group for f in s.files), there, reader))
+    for place, splits in sorted(by_bucket(plan.splits).items()):
+        there = indexes.get(place, ())
+        reader = BucketReader(context, *place, threads=False, vectors=vectors_in(there))
+        files = tuple(f for split in splits for f in split.files)
+        found.append(ChangedBucket(*place, splits[0].total_buckets, files, there, reader))
     return found
 
 
@@ -140,13 +134,10 @@ def without(context: TableContext, bucket: ChangedBucket, found: Mapping[str, Po
         new_indexes=added,
         deleted_indexes=replaced,
     )
-    try:
+    with aborted_on_error([message], context):
         left = [f for f in gone if len(positions[f.file_name]) < f.row_count]
         rest = replace(bucket.reader, positions=positions)
         return replace(message, new_files=tuple(rewrite_files(rest, left, FileSource.APPEND)))
-    except BaseException:
-        abort([message], context)
-        raise
 
 
 def deleted_by_key(context: TableContext, plan: ScanPlan, where: Predicate) -> list[CommitMessage]:

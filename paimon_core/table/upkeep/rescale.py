@@ -18,29 +18,29 @@ import pyarrow as pa
 
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.commit.read_set import Reads
-from paimon_core.commit.retry import tries
 from paimon_core.compact.compaction import run
 from paimon_core.compact.planning import plan
-from paimon_core.errors import CommitConflict, CorruptTable, InvalidRequest, ReadOutdated
+from paimon_core.errors import CorruptTable, InvalidRequest, ReadOutdated
 from paimon_core.lsm.key_order import key_order
 from paimon_core.lsm.levels import Levels, num_levels
 from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.lsm.sections import intervals
-from paimon_core.metadata.abort import abort
+from paimon_core.metadata.abort import aborted_on_error
+from paimon_core.metadata.buckets import by_bucket
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.metadata.latest_snapshot import is_missing, read_latest
+from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.metadata.table_identity import refreshed
 from paimon_core.plan.live_files import refuse_unread
 from paimon_core.plan.partitions import matching_partitions
 from paimon_core.predicate import Where
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.read.section_merge import SectionMerge
 from paimon_core.schema import VALUE_KIND
-from paimon_core.table.commit_request import CommitRequest
+from paimon_core.table.commit_request import CommitRequest, Committed
+from paimon_core.table.rows.repeat import Found, repeat_when_outdated
 from paimon_core.table_indexes.bucket_vectors import Indexes, index_files_by_bucket, vectors_in
 from paimon_core.write.table_writer import TableWriter
 
@@ -60,43 +60,26 @@ class _Bucket:
 _Partitions = Mapping[bytes, Sequence[_Bucket]]
 
 
-def rescale(
-    request: CommitRequest, buckets: int | None = None, where: Where | None = None
-) -> tuple[Snapshot | None, set[tuple[bytes, int]]]:
-    """Rewrite the partitions into ``buckets`` buckets in one commit; return its snapshot and the new buckets.
+def rescale(request: CommitRequest, buckets: int | None = None, where: Where | None = None) -> Committed | None:
+    """Rewrite the partitions into ``buckets`` buckets in one commit; behaves and raises as ``Table.rescale``."""
+    count = _count(request.context, buckets)
 
-    Behaves and raises as ``Table.rescale``.
-    """
-    context = request.context
-    count = _count(context, buckets)
-    outdated: CommitConflict | None = None
-    for _ in tries(context.options):
+    def read(context: TableContext) -> Found[_Partitions]:
         latest, partitions = read_latest(context.snapshots, partial(_to_rescale, context, count, where))
-        if not partitions:
-            return None, set()
         files = [f for found in partitions.values() for bucket in found for f in bucket.files]
-        if any(f.schema_id > context.schema.id for f in files):
-            context = refreshed(context)
-            continue
-        reads = Reads(latest, partitions.__contains__)
-        try:
-            if _awaits_changelog(context, partitions):
-                _compact(replace(request, context=context), where, partitions)
-                continue
-            messages = _rewritten(context, count, partitions)
-            target = Overwrite(partitions.__contains__, waiting=False)
-            snapshot = replace(request, context=context).commit_own(messages, target, reads=reads)
-            return snapshot, {(m.partition, m.bucket) for m in messages}
-        except CommitConflict as error:
-            own = not isinstance(error, ReadOutdated)
-            if own and ("attempts" in error.facts or context.snapshots.latest() == latest):
-                raise
-            outdated = error
-        except CorruptTable as error:  # another commit replaced the files, and an expiry deleted them
-            if not is_missing(error) or context.snapshots.latest() == latest:
-                raise
-            outdated = CommitConflict(f"table {context.name}: files were removed during the rescale: {error}")
-    raise outdated or CommitConflict(f"table {context.name}: its schema changed during each try", table=context.name)
+        return Found(Reads(latest, partitions.__contains__), files, partitions)
+
+    def rewrite(request: CommitRequest, found: Found[_Partitions]) -> Committed | None:
+        context, partitions = request.context, found.content
+        if not partitions:
+            return None
+        if _awaits_changelog(context, partitions):
+            _compact(request, where, partitions)
+            raise ReadOutdated(f"table {context.name}: the rescale has compacted the partitions, which changed them")
+        target = Overwrite(partitions.__contains__, waiting=False)
+        return request.complete(_rewritten(context, count, partitions), target, reads=found.reads)
+
+    return repeat_when_outdated(request, read, rewrite)
 
 
 def _count(context: TableContext, buckets: int | None) -> int:
@@ -129,33 +112,31 @@ def _to_rescale(
     with context.manifests.reading(latest):
         indexes = index_files_by_bucket(context.manifests.read_indexes(latest.index_manifest))
         entries = context.manifests.entries_of(latest)
-    found: dict[bytes, dict[int, list[ManifestEntry]]] = {}
+    chosen = [e for e in entries if e.bucket >= 0 and (matches is None or matches(e.partition))]
+    totals = _totals(context, chosen)
+    found: dict[bytes, list[_Bucket]] = {partition: [] for partition, total in totals.items() if total != count}
+    for (partition, bucket), some in sorted(by_bucket(chosen).items()):
+        if partition in found:
+            files = tuple(e.file for e in some)
+            found[partition].append(_Bucket(bucket, files, indexes.get((partition, bucket), ())))
+    return latest, found
+
+
+def _totals(context: TableContext, entries: Sequence[ManifestEntry]) -> dict[bytes, int]:
+    """Return the number of buckets of each partition; raises CorruptTable, and UnsupportedFeature as scans do."""
+    totals: dict[bytes, set[int]] = {}
     for entry in entries:
-        if entry.bucket >= 0 and (matches is None or matches(entry.partition)):
-            found.setdefault(entry.partition, {}).setdefault(entry.bucket, []).append(entry)
-    out = {}
-    for place, by_bucket in found.items():
-        if _total(context, place, by_bucket) != count:
-            out[place] = [
-                _Bucket(bucket, tuple(e.file for e in of_bucket), indexes.get((place, bucket), ()))
-                for bucket, of_bucket in sorted(by_bucket.items())
-            ]
-    return latest, out
-
-
-def _total(context: TableContext, partition: bytes, by_bucket: Mapping[int, Sequence[ManifestEntry]]) -> int:
-    """Return the number of buckets of a partition; raises CorruptTable, and UnsupportedFeature as scans do."""
-    entries = [e for of_bucket in by_bucket.values() for e in of_bucket]
-    totals = sorted({e.total_buckets for e in entries})
-    if len(totals) > 1 or totals[0] < 1:
-        where = context.partition_path(partition) or "the table"
-        raise CorruptTable(
-            f"table {context.name}: the files of {where} have {totals} buckets: only one number is right",
-            table=context.name,
-        )
+        totals.setdefault(entry.partition, set()).add(entry.total_buckets)
+    for partition, found in totals.items():
+        if len(found) > 1 or min(found) < 1:
+            where = context.partition_path(partition) or "the table"
+            raise CorruptTable(
+                f"table {context.name}: the files of {where} have {sorted(found)} buckets: only one number is right",
+                table=context.name,
+            )
     for entry in entries:
         refuse_unread(entry, context.paths)
-    return totals[0]
+    return {partition: min(found) for partition, found in totals.items()}
 
 
 def _awaits_changelog(context: TableContext, partitions: _Partitions) -> bool:
@@ -184,18 +165,15 @@ def _rewritten(context: TableContext, count: int, partitions: _Partitions) -> li
     messages: list[CommitMessage] = []
     # Only one flush for each bucket gives files with disjoint keys, so the rows wait on disk whatever the options say.
     spills = {"write-buffer-spillable": True, "write-buffer-spill.max-disk-size": sys.maxsize, "bucket": count}
-    try:
-        with TableWriter(context.with_values(spills), ignore_existing=True) as writer:
-            for place, buckets in partitions.items():
-                for bucket in buckets:
-                    vectors = vectors_in(bucket.indexes)
-                    reader = BucketReader(context, place, bucket.bucket, vectors=vectors)
-                    for rows in _rows(reader, bucket.files):
-                        writer.write_conformed(rows)
-                messages += [_settled(context, message) for message in writer.flush()]
-    except BaseException:
-        abort(messages, context)
-        raise
+    writing = TableWriter(context.with_values(spills), ignore_existing=True)
+    with aborted_on_error(messages, context), writing as writer:
+        for place, buckets in partitions.items():
+            for bucket in buckets:
+                vectors = vectors_in(bucket.indexes)
+                reader = BucketReader(context, place, bucket.bucket, vectors=vectors)
+                for rows in _rows(reader, bucket.files):
+                    writer.write_conformed(rows)
+            messages += [_settled(context, message) for message in writer.flush()]
     return messages
 
 

@@ -17,6 +17,7 @@ from paimon_core.commit.assembly import Assembly, time_after
 from paimon_core.commit.base import Base
 from paimon_core.commit.changes import changes_of
 from paimon_core.commit.draft import Draft
+from paimon_core.commit.exactly_once import OwnSnapshots
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.commit.publish import publish
 from paimon_core.commit.snapshot_chain import chain_break
@@ -179,9 +180,10 @@ class Prepared:
     # -- steps
 
     def _request(self) -> CommitRequest:
-        draft = self.snapshot
+        """Return the request of the draft: up to its base, the history contains no snapshot of it."""
+        draft, own = self.snapshot, OwnSnapshots(self.base)
         return CommitRequest(
-            self._context, draft.commit_user, draft.commit_identifier, draft.properties, draft.watermark
+            self._context, draft.commit_user, draft.commit_identifier, draft.properties, draft.watermark, own=own
         )
 
     def _published_snapshot(self) -> Snapshot | None:
@@ -192,7 +194,7 @@ class Prepared:
                 found = self._context.snapshots.read(snapshot_id)
                 if found.uuid == uuid:
                     return found
-        return self._request().committed_snapshot(above=self._base_id)
+        return self._request().committed_snapshot()
 
     def _is_on_latest(self) -> bool:
         """Whether the base is the latest snapshot and continues the chain; a gap in the ids does not count."""

@@ -54,7 +54,7 @@ class CheckContext:
 def load_records(table: TableView) -> list[LoadRecord]:
     """Return the loads whose snapshots have not expired, newest last; a view ends with its snapshot, or its draft.
 
-    Snapshots of the load's user without figures (such as those that only carry the ledger on) are left out. Raises
+    Snapshots of the load's user without figures are left out, such as snapshots that only copy the ledger. Raises
     CorruptTable for figures that are not whole numbers.
     """
     return [_record(table.name, snapshot) for snapshot in _history(table) if _is_load(table, snapshot)]

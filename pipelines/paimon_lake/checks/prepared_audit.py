@@ -1,4 +1,5 @@
-"""Audits before publishing: look at a table as readers would see it with a prepared commit, and only then publish it.
+"""Audits before publishing: read a table as it would be with a prepared commit, and publish the commit only if the
+audit passes.
 
 When the audit fails, the table does not change, and the files and the draft of the commit are deleted.
 """

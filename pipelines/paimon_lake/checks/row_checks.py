@@ -53,7 +53,7 @@ class Rows:
 
     @property
     def place(self) -> str:
-        """A text that says which rows are checked, when these are not all."""
+        """A text that says which rows are checked; "" for all rows."""
         return " in the loaded partitions" if self.where is not None else ""
 
     def field(self, column: str) -> DataField:
@@ -202,7 +202,7 @@ def _no_counts(kind: pa.DataType) -> pa.Table:
 
 
 def _add_counts(known: pa.Table, values: pa.Array) -> pa.Table:
-    """Add how often each value occurs; when enough different values are known, only these are counted."""
+    """Add how often each value occurs; when enough different values are known, only known values are counted."""
     if known.num_rows >= _DISTINCT:
         values = values.filter(pc.is_in(values, known["value"].combine_chunks()))
     new = counted(pa.table({"value": values}), ["value"])
@@ -212,5 +212,5 @@ def _add_counts(known: pa.Table, values: pa.Array) -> pa.Table:
 
 
 def _most_frequent(counts: pa.Table) -> pa.Table:
-    """Return the rows with the greatest counts; those with equal counts keep their order."""
+    """Return the rows with the greatest counts; rows with equal counts keep their order."""
     return counts.take(pc.sort_indices(counts, sort_keys=[(_COUNT, "descending")])[:EXAMPLES])

@@ -62,8 +62,8 @@ def run_checks(
 ) -> list[CheckResult]:
     """Evaluate some checks, see ``run_check``; all of them read the same snapshot, unless it expires meanwhile.
 
-    ``raises``: raise StorageError instead of a failed check: what the storage could not tell is no answer about the
-    rows, and a load may be tried again.
+    ``raises``: raise StorageError instead of a failed check: a failure of the storage says nothing about the rows, and
+    a load may be tried again.
     """
     return _checked(tuple(checks), spec, table, context, spark, raises=raises)
 

@@ -122,17 +122,17 @@ def _functions(source: Source | None) -> Iterator[tuple[str, str, tuple[str, ...
         yield "fetch", source.fetch, ("step",)
 
 
-def mismatch(given: Partitions, wanted: Partitions) -> str:
+def mismatch(of_input: Partitions, wanted: Partitions) -> str:
     """Return why the partitions of a table cannot be made from the partitions of an input; "" when they can."""
-    if given.by_time and wanted.by_time:
-        if wanted.by not in _FINER.get(given.by, {given.by}):
-            return f"a {wanted.by} is not made of whole {given.by}s"
-        if given.timezone != wanted.timezone:
-            return f"their time zones are {wanted.timezone} and {given.timezone}"
+    if of_input.by_time and wanted.by_time:
+        if wanted.by not in _FINER.get(of_input.by, {of_input.by}):
+            return f"a {wanted.by} is not made of whole {of_input.by}s"
+        if of_input.timezone != wanted.timezone:
+            return f"their time zones are {wanted.timezone} and {of_input.timezone}"
         return ""
-    if given.by != wanted.by:
-        return f"they are {wanted.by} and {given.by}"
-    missing = [value for value in wanted.values if value not in given.values]
+    if of_input.by != wanted.by:
+        return f"they are {wanted.by} and {of_input.by}"
+    missing = [value for value in wanted.values if value not in of_input.values]
     return f"the input has no partition {missing[0]!r:.40}" if missing else ""
 
 

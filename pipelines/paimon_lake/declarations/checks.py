@@ -114,7 +114,7 @@ class VolumeCheck(_Check):
     """
 
     type: Literal["volume"]
-    """The last load wrote about as many rows as those before it."""
+    """The last load wrote about as many rows as the loads before it."""
     min_ratio: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.5
     """The least share of the mean."""
     max_ratio: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 2.0

@@ -15,7 +15,7 @@ KEY_FORMATS = {"hour": "%Y-%m-%d-%H:%M", "day": "%Y-%m-%d", "week": "%Y-%m-%d", 
 """How the keys of partitions by time are written; a week is named by its first day, a Sunday."""
 BY_TIME = tuple(KEY_FORMATS)
 _LAST_YEAR = 2037
-"""The last year that is looked at for changes of clocks."""
+"""The last year in which changes of clocks are searched."""
 
 
 class Partitions(Model):

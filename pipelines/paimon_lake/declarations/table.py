@@ -131,9 +131,9 @@ class TableSpec(Model):
     def write_mode(self) -> Mode:
         """The declared mode, or the one that follows from the table.
 
-        A column of kinds gives ``changes``. A query over whole inputs replaces all rows, one over partitions replaces
-        these. Otherwise a table with a primary key is upserted, and one without is appended to, or replaced by the
-        result of a database that has no watermark.
+        A column of kinds gives ``changes``. A query over whole inputs replaces all rows; a query over partitions
+        replaces the partitions. Otherwise a table with a primary key is upserted, and one without is appended to, or
+        replaced by the result of a database that has no watermark.
         """
         if self.mode is not None:
             return self.mode

@@ -172,7 +172,7 @@ class _Reader:
         return values
 
     def _pairs(self, node: yaml.MappingNode, key: Key, depth: int) -> dict[str, tuple[yaml.Node, yaml.Node]]:
-        """Return the keys of a mapping; its own have priority over those that ``<<`` merges, which come first."""
+        """Return the keys of a mapping; its own keys override keys that ``<<`` merges, which come first."""
         if depth > MAX_DEPTH:
             raise self._error(node, f"mappings are merged more than {MAX_DEPTH} levels deep")
         own: dict[str, tuple[yaml.Node, yaml.Node]] = {}

@@ -17,8 +17,8 @@ from paimon_lake.loads.partition_keys import rows_of
 def mark_loaded(spec: TableSpec, table: Table, keys: Sequence[str] | None, *, again: bool) -> int:
     """Mark the partitions of the table that belong to load partitions (None: all); return how many.
 
-    Partitions without rows are left out, and unless ``again`` those that are marked: a load that died between its
-    commit and its mark is completed by its repetition.
+    Partitions without rows are left out, and, unless ``again``, partitions that are marked already: a load that died
+    between its commit and its mark is completed by its repetition.
     """
     assert spec.partitions is not None
     column = spec.partitions.column

@@ -1,6 +1,6 @@
 """Frame shape: divide the rows of a query or a function into rows that fit their table and rejects.
 
-All rows of a batch are converted as ``write_spark`` converts them. Only when one does not fit are the rows looked at
+All rows of a batch are converted as ``write_spark`` converts them. Only when a row does not fit, the batch is converted
 one column after the other.
 """
 
@@ -38,7 +38,7 @@ class FrameShape:
     """What names the partitions of rejects in ``file``; None: nothing does."""
 
     def parsed(self, rows: pa.Table) -> Parsed:
-        """Return the rows that fit, with the column ``KIND`` where there are kinds, and the others as rejects.
+        """Return the rows that fit, with the column ``KIND`` where there are kinds, and the other rows as rejects.
 
         Raises SchemaMismatch for a column whose type does not fit, whatever its values are.
         """
@@ -60,7 +60,7 @@ class FrameShape:
         return conform(rows.drop_columns([KIND]), self.fields).append_column(KIND, kinds)
 
     def _divided(self, rows: pa.Table, given: pa.RecordBatch) -> Parsed:
-        """Return the rows without those that do not fit, which are shown in ``raw`` as they were given."""
+        """Return the rows that fit; rows that do not fit are shown in ``raw`` as they were given."""
         self._table_rows(rows.slice(0, 0))  # raises where a type does not fit
         wanted = [field for field in self.fields if field.name in rows.column_names]
         required = [field.name for field in wanted if not field.type.nullable]

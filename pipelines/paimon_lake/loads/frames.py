@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame
 from paimon_core.metadata.commit_message import position_of
 from paimon_core.spark import read_spark
 from paimon_core.spark.writer import routed_rows
-from paimon_core.table.table import Table
+from paimon_core.table.view import TableView
 from paimon_lake.declarations import SettingsError, TableSpec
 from paimon_lake.declarations.functions import function_of
 from paimon_lake.declarations.sources import PythonSource, SqlSource
@@ -59,21 +59,21 @@ class SqlLoads:
         query = query_text(step.settings, step.spec)
         return _plan(step, inputs, query, lambda: self._write(step, inputs, query))
 
-    def _write(self, step: LoadStep, inputs: Mapping[str, Table], query: str) -> WriteResult:
+    def _write(self, step: LoadStep, inputs: Mapping[str, TableView], query: str) -> WriteResult:
         result = self._result(step, inputs, query)
         views = {
             view: InputView(name, frozenset(inputs[name].arrow_schema.names)) for view, name in result.views.items()
         }
         return replace(_write(step, result.frame), lineage=column_lineage(result.frame, views))
 
-    def _result(self, step: LoadStep, inputs: Mapping[str, Table], query: str) -> QueryResult:
+    def _result(self, step: LoadStep, inputs: Mapping[str, TableView], query: str) -> QueryResult:
         """Return the result of the query; raises PipelineError, which names the table and the place of the query."""
         try:
             return self._analysed(step, inputs, query)
         except PipelineError as error:
             raise PipelineError(f"{step.spec.name}: {query_place(step.settings, step.spec)}: {error}") from None
 
-    def _analysed(self, step: LoadStep, inputs: Mapping[str, Table], query: str) -> QueryResult:
+    def _analysed(self, step: LoadStep, inputs: Mapping[str, TableView], query: str) -> QueryResult:
         if self._source.read == "changes":
             seen, deletes = step.ledger.inputs if not step.reload else {}, step.spec.kinds is not None
             return query_result(
@@ -126,7 +126,7 @@ class PythonLoads:
         return function
 
 
-def pinned_inputs(step: LoadStep, names: Sequence[str]) -> dict[str, Table]:
+def pinned_inputs(step: LoadStep, names: Sequence[str]) -> dict[str, TableView]:
     """Return the inputs, each at its latest snapshot; raises PipelineError for one that has no snapshot yet."""
     pinned = {}
     for name in names:
@@ -138,7 +138,7 @@ def pinned_inputs(step: LoadStep, names: Sequence[str]) -> dict[str, Table]:
     return pinned
 
 
-def _rows(step: LoadStep, table: Table, by_partition: bool) -> DataFrame:
+def _rows(step: LoadStep, table: TableView, by_partition: bool) -> DataFrame:
     spec = step.settings.table(table.name)
     if not by_partition or spec.partitions is None:
         return read_spark(step.spark(), table)
@@ -148,7 +148,7 @@ def _rows(step: LoadStep, table: Table, by_partition: bool) -> DataFrame:
 
 
 def _plan(
-    step: LoadStep, inputs: Mapping[str, Table], what: str, write: Callable[[], WriteResult]
+    step: LoadStep, inputs: Mapping[str, TableView], what: str, write: Callable[[], WriteResult]
 ) -> PlannedLoad | NothingToLoad:
     versions = {name: content_version(table) for name, table in inputs.items()}
     content, part = _digest([what, versions]), _digest(step.partitions)
@@ -207,7 +207,7 @@ def _source_name(spec: TableSpec) -> str:
 
 
 def _write(step: LoadStep, frame: DataFrame) -> WriteResult:
-    """Write the rows of a DataFrame that fit, and the others as rejects."""
+    """Write the rows of a DataFrame that fit, and write the other rows as rejects."""
     spec = step.spec
     kinds = None if spec.kinds is None else spec.kinds.column
     if kinds is not None and kinds not in frame.columns:

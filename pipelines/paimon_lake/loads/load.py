@@ -146,7 +146,7 @@ def _step(
     snapshots = table.inspect.snapshots()
     if any(changes_rejects(load.properties) for load in loads_in(snapshots, spec.name)):
         publish_rejects(table, rejects)
-    ledger = read_ledger(table, accept_gaps=reload and keys is None, found=snapshots)
+    ledger = read_ledger(table, accept_gaps=reload and keys is None, snapshots=snapshots)
     number = 1 + max(ledger.number, newest_number(rejects, spec.name))
     again = reload or (bool(ledger.lost) and spec.write_mode == "overwrite" and keys is None)
     meanwhile = Ledger() if began is None else loads_after(began, table, snapshots)
@@ -238,8 +238,9 @@ def _partitions(step: LoadStep) -> dict[str, str]:
     return {PARTITIONS: json.dumps(step.partitions), PARTITION_COUNT: str(len(step.partitions))}
 
 
-def _audit(step: LoadStep, inputs: Mapping[str, Table], check_results: list[CheckResult]) -> Audit | None:
-    """Return the checks that must pass before the load is published, which add to ``check_results``; None without such.
+def _audit(step: LoadStep, inputs: Mapping[str, TableView], check_results: list[CheckResult]) -> Audit | None:
+    """Return the checks that must pass before the load is published, which add to ``check_results``; None without such
+    checks.
 
     They see the inputs as the load has read them, so that a concurrent load of an input does not fail them.
     """

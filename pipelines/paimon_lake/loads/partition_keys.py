@@ -104,20 +104,20 @@ def rows_of(spec: TableSpec, view: TableView, keys: Sequence[str], of: Partition
 
 
 def keys_of_values(
-    values: pa.Array, root: TypeRoot, given: TableSpec, wanted: Partitions, among: Sequence[str] | None
+    values: pa.Array, root: TypeRoot, input_spec: TableSpec, wanted: Partitions, among: Sequence[str] | None
 ) -> set[str]:
     """Return the keys of ``wanted`` to which rows of a table belong that have these values in ``partitions.column``.
 
     Only the keys ``among`` count; None: all. A value that belongs to no partition, such as null, has no key.
     """
-    given_partitions = given.partitions
-    assert given_partitions is not None
-    if not wanted.by_time or not given_partitions.by_time:
+    input_partitions = input_spec.partitions
+    assert input_partitions is not None
+    if not wanted.by_time or not input_partitions.by_time:
         names = {str(value) for value in values.to_pylist() if value is not None}
         if among is None:
             return names
-        return {key for key in among if str(typed_key(root, key, given.name, given_partitions.column)) in names}
-    found = {_key_of(moment, wanted.by) for moment in _moments(values, given_partitions)} - {""}
+        return {key for key in among if str(typed_key(root, key, input_spec.name, input_partitions.column)) in names}
+    found = {_key_of(moment, wanted.by) for moment in _moments(values, input_partitions)} - {""}
     return found if among is None else found & set(among)
 
 

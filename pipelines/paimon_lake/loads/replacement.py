@@ -11,13 +11,13 @@ from paimon_core.table.table import Table
 
 @dataclass(frozen=True)
 class Replace:
-    """What the rows of a load replace: ``everything``, the partitions ``where``, or those in the rows (neither)."""
+    """What the rows of a load replace: ``everything``, the partitions ``where``, else the partitions of the rows."""
 
     everything: bool = False
     where: Predicate | None = None
 
     def predicate(self, table: Table) -> Predicate | None:
-        """Return the partitions to replace as a predicate; None for those in the rows and without partitions."""
+        """Return the partitions to replace as a predicate; None for partitions of the rows or without partitions."""
         if not self.everything or not table.schema.partition_keys:
             return self.where
         key = col(table.schema.partition_keys[0])

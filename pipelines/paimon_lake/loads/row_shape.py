@@ -1,7 +1,7 @@
 """Row shape: how the columns of a file become the columns of a table.
 
-A file has the columns of the table under the names that ``rename`` gives, without those that ``add`` fills, and with
-the column of kinds where the rows say whether they insert, update or delete.
+A file has the columns of the table under the names that ``rename`` gives, without the columns that ``add`` fills, and
+with the column of kinds where the rows say whether they insert, update or delete.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from paimon_core.table.table import Table
+from paimon_core.table.view import TableView
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.sources import SqlSource
 from paimon_lake.loads.ledger.ledger import Ledger
@@ -48,7 +49,7 @@ class LoadStep:
 
     @property
     def replaces(self) -> bool:
-        """Whether the rows of the load replace others: by the mode, or by ``replaces_on_reload``."""
+        """Whether the rows of the load replace existing rows: by the mode, or by ``replaces_on_reload``."""
         mode = self.spec.write_mode
         return mode in ("overwrite", "overwrite-partitions") or (self.reload and self.replaces_on_reload)
 
@@ -65,10 +66,10 @@ class LoadStep:
         return bool(self.ledger.lost) and (reads_changes or self.table.options["merge-engine"] != "deduplicate")
 
     def replacement(self, keys: Sequence[str] | None) -> Replace | None:
-        """Return what the rows of a load of these partitions replace: everything, the partitions, or nothing.
+        """Return what the rows of a load of the partitions ``keys`` replace: everything, the partitions, or nothing.
 
-        Without keys, a load of all partitions replaces everything. A table without declared partitions replaces those
-        that occur in the rows.
+        Without keys, a load of all partitions replaces everything. A table without declared partitions replaces the
+        partitions that occur in the rows.
         """
         if not self.replaces:
             return None
@@ -88,7 +89,7 @@ class PlannedLoad:
     """The properties of the snapshot that the ledger reads."""
     details: Mapping[str, str | int | float] = field(default_factory=dict)
     replace: Replace | None = None
-    inputs: Mapping[str, Table] = field(default_factory=dict)
+    inputs: Mapping[str, TableView] = field(default_factory=dict)
     """The inputs at the snapshots that are read, by name; checks that block the load see them so too."""
     rejects_of: Container[str] = ()
     """What the load reads, as the column ``file`` of rejects names it: older rejects of it are replaced."""

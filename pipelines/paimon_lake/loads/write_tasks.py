@@ -235,7 +235,7 @@ def _placed(
 
 
 def _collected(encoded: Sequence[bytes], table: Table, rejects: Table) -> tuple[WriteResult, list[Staged]]:
-    """Return the answers of all tasks as one; raises the PipelineError of a task, and deletes what the others wrote."""
+    """Return the results of all tasks as one; raise the PipelineError of a task after deleting the files of all."""
     answers = [_TaskResult.from_bytes(answer) for answer in encoded]
     found = [Staged.from_bytes(answer.rows) for answer in answers if answer.error is None]
     written = WriteResult(

@@ -202,7 +202,7 @@ def _child(children: list[_Output], at: int) -> _Output:
 
 
 def _definitions(nodes: Sequence[_Node]) -> list[tuple[int, int]]:
-    """Return where the definitions of a WITH clause are, [start, end), those inside of others first."""
+    """Return where the definitions of a WITH clause are, [start, end), inner definitions first."""
     ends: list[int] = []
     found = []
     for start in reversed(range(len(nodes))):

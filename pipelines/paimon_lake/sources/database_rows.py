@@ -98,19 +98,19 @@ class _Reason:
 
 
 def rows_of_database(
-    name: str, found: pa.Schema, schema: pa.Schema, required: frozenset[str], *, is_postgresql: bool
+    name: str, source_schema: pa.Schema, schema: pa.Schema, required: frozenset[str], *, is_postgresql: bool
 ) -> DatabaseRows:
-    """Return how to read a result with the columns ``found`` into a table with the columns ``schema``.
+    """Return how to read a result with the columns ``source_schema`` into a table with the columns ``schema``.
 
     Columns of the database that the table does not have are not read. Raises PipelineError for a missing column, and
     for one whose type has no exact cast.
     """
-    columns = tuple(found_column(name, found.names, wanted) for wanted in schema.names)
+    columns = tuple(found_column(name, source_schema.names, wanted) for wanted in schema.names)
     selected: list[str] = []
     for column, field in zip(columns, schema, strict=True):
         kind = exact_type(field)
         if is_postgresql:
-            selected.append(_selected(name, found.field(column), kind))
+            selected.append(_selected(name, source_schema.field(column), kind))
         elif is_text_type(kind):
             selected += [f"typeof({quoted(column)})", sqlite_text(quoted(column))]
         else:
@@ -192,7 +192,7 @@ def _with_text(column: pa.Array, bad: np.ndarray | None) -> pa.Array:
 def _of_sqlite(
     types: pa.Array, texts: pa.Array, kind: DataType
 ) -> tuple[pa.Array, pa.Array, np.ndarray | None, np.ndarray | None]:
-    """Return a column as texts to show, its values, and the rows of the wrong kind and those that do not fit."""
+    """Return a column as texts to show, its values, the rows of the wrong kind, and the rows that do not fit."""
     blob, null = pc.equal(types, "blob"), pc.equal(types, "null")
     utf8 = cast_or_null(texts.cast(pa.binary()), pa.string())
     texts = pc.if_else(null, pa.scalar(None, pa.string()), utf8)

@@ -1,4 +1,4 @@
-"""FetchStep: what a function that brings files is told about the load that calls it."""
+"""FetchStep: what a function that brings files receives about the load that calls it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class FetchStep:
-    """What a function that brings files is told: ``function(step)``."""
+    """The argument of a function that brings files: ``function(step)``."""
 
     table: str
     """The table to load, ``database.table``."""

@@ -135,7 +135,7 @@ def _of(parts: Sequence[_Token], *, is_table: bool, takes_alias: bool = False) -
 
 
 def _is_free(after: _Token | None) -> bool:
-    """Whether no alias follows a table, and one may be added."""
+    """Whether an alias may be added after a table, because none follows it."""
     if after is None or (after.kind == "sign" and after.text != "."):
         return True
     return after.upper in _NO_ALIAS

@@ -1,4 +1,4 @@
-"""UserStep: what a function of the user is told about the load that calls it."""
+"""UserStep: what a function of the user receives about the load that calls it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paimon_lake.protocol import PipelineError
 
 @dataclass(frozen=True)
 class UserStep:
-    """What a function of the user is told: ``function(spark, step) -> DataFrame``."""
+    """The argument ``step`` of a function of the user: ``function(spark, step) -> DataFrame``."""
 
     table: str
     """The table to load, ``database.table``."""

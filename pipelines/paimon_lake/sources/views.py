@@ -12,7 +12,6 @@ import uuid
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
@@ -20,7 +19,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from paimon_core.spark import read_spark
-from paimon_core.table.table import Table
 from paimon_core.table.view import TableView
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.table_names import NamedTable, is_query, named_tables
@@ -43,7 +41,7 @@ def with_views(spark: SparkSession, query: str, tables: Mapping[str, TableView |
 
 
 def query_result(spark: SparkSession, query: str, tables: Mapping[str, TableView | DataFrame]) -> QueryResult:
-    """Return the result of the query over these tables; only those that it names are read.
+    """Return the result of the query over the tables; only tables that it names are read.
 
     A table without an alias can be used by its last part, as in ``orders.amount`` for ``ods.orders``. Names are
     compared as Spark does, without case, unless two tables differ only in that. Raises PipelineError for a table that
@@ -89,7 +87,7 @@ def _member(column: str, name: str, text: str) -> str:
 
 def _frame(spark: SparkSession, table: TableView | DataFrame) -> DataFrame:
     if isinstance(table, TableView):
-        return read_spark(spark, cast(Table, table))  # only what a view has is used
+        return read_spark(spark, table)
     return table
 
 

@@ -1,4 +1,4 @@
-"""Apply: create the declared tables that are missing, and alter those that differ from their declarations."""
+"""Apply: create the declared tables that are missing, and alter the tables that differ from their declarations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from paimon_lake.tables import open_lake, open_table
 
 
 class PartlyApplied(PipelineError):
-    """Some tables could not be read or altered; ``done`` was applied, ``problems`` names the others."""
+    """Some tables could not be read or altered; ``done`` was applied, ``problems`` names the other tables."""
 
     def __init__(self, done: Sequence[str], problems: Sequence[str]) -> None:
         super().__init__("; ".join([*problems, *done]))
@@ -35,9 +35,9 @@ def apply(settings: Settings, *, drop: bool = False, lossy: Collection[str] = ()
     declared stay. A type that cannot hold the stored values is refused, unless ``lossy`` has ``DATABASE.TABLE.COLUMN``
     (with dots also a nested field). All tables are checked before the first one is created or altered; a table that
     another program changes meanwhile may still be refused. A table whose metadata cannot be read, or whose storage
-    fails, is left as it is, and the others are created and altered; PartlyApplied tells both. A load that has begun
-    before its table is altered writes rows of the columns that it began with. Raises PipelineError for a change that is
-    not allowed, and for a table without columns.
+    fails, is left as it is, and the other tables are created and altered; PartlyApplied names both. A load that has
+    begun before its table is altered writes rows of the columns that it began with. Raises PipelineError for a change
+    that is not allowed, and for a table without columns.
     """
     catalog = open_lake(settings)
     _check_names(settings, lossy)

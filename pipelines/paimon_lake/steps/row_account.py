@@ -1,9 +1,10 @@
-"""Row account: compares the rows of a table with those that its loads wrote, snapshot by snapshot.
+"""Row account: compares the rows of a table with the rows that its loads wrote, snapshot by snapshot.
 
-Each load that adds rows says how many it wrote and merged; its snapshot must have added just these. The counts of all
-snapshots must add up to the rows in the data files, and in a table without a key these are the rows that a reader sees.
-Where rows with the same key are merged, the rows that a reader sees cannot be compared with those written. Commits that
-are no loads, such as deletes, expiries of partitions and record-level expiries, are told with their change of rows.
+Each load that adds rows says how many it wrote and merged; its snapshot must have added exactly the difference. The
+counts of all snapshots must add up to the rows in the data files, and in a table without a key a reader sees exactly
+these rows. Where rows with the same key are merged, the rows that a reader sees cannot be compared with those written.
+Commits that are no loads, such as deletes, expiries of partitions and record-level expiries, are reported with their
+change of rows.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def account_of(table: Table) -> Account:
     rows = found.to_pylist()
     if not rows:
         return Account((), ())
-    ledger = read_ledger(table, accept_gaps=True, found=found)
+    ledger = read_ledger(table, accept_gaps=True, snapshots=found)
     problems = [ledger.lost.sentence()] if ledger.lost else []
     notes = [ledger.gap] if ledger.gap else []
     if rows[0]["snapshot_id"] != 1:
@@ -54,7 +55,7 @@ def account_of(table: Table) -> Account:
 
 
 def _unequal(row: Mapping[str, Any], table: Table) -> str:
-    """Return a sentence when a load that adds rows did not add those that it says; "" otherwise."""
+    """Return a sentence when a load that adds rows did not add as many as it says; "" otherwise."""
     properties = dict(row["properties"] or ())
     unsaid = "" if table.schema.primary_keys else "0"  # loads of old versions do not say how many rows they merged
     counts = [properties.get(ROWS_WRITTEN, ""), properties.get(ROWS_MERGED, unsaid)]
@@ -95,7 +96,7 @@ def _sum_problems(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _visible(table: Table, latest: Mapping[str, Any]) -> tuple[list[str], str]:
-    """Compare the rows that a reader sees with those in the files of the latest snapshot."""
+    """Compare the rows that a reader sees with the rows in the files of the latest snapshot."""
     total, options = latest["total_record_count"], table.options
     if table.schema.primary_keys:
         return (

@@ -9,10 +9,11 @@ import pytest
 
 from paimon_core.errors import CommitConflict
 from paimon_core.metadata.commit_message import position_of
-from paimon_core.spark import compactor
+from paimon_core.spark import compactor, placement
 from paimon_core.table.table import Table
 from paimon_lake.declarations import SettingsError
 from paimon_lake.loads import load as loading
+from paimon_lake.loads.files import file_load
 from paimon_lake.loads.inputs.changes import changed_rows
 from paimon_lake.loads.inputs.content_version import content_version
 from paimon_lake.protocol import PipelineError
@@ -48,8 +49,8 @@ EXPECTED = sorted((f"p{n % 2}", n, "a" if n < 10 else "b") for n in range(30))
 @pytest.fixture
 def in_parts(quick: SmallLake, monkeypatch: pytest.MonkeyPatch) -> SmallLake:
     """A lake whose loads have a task for each file, in this process, as its compactions have."""
-    monkeypatch.setattr("paimon_lake.loads.files.file_load.TASK_BYTES", 1)
-    monkeypatch.setattr("paimon_core.spark.placement.GROUP_BYTES", 1)
+    monkeypatch.setattr(file_load, "TASK_BYTES", 1)
+    monkeypatch.setattr(placement, "GROUP_BYTES", 1)
     monkeypatch.setattr(compactor, "collect_tasks", in_this_process)
     return quick
 

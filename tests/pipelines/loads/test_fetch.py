@@ -8,6 +8,7 @@ import pytest
 
 from paimon_lake.declarations import SettingsError
 from paimon_lake.declarations.sources import FilesSource
+from paimon_lake.loads.files import source_files as files_module
 from paimon_lake.loads.files.source_files import fetch_files, source_files
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.fetch_step import FetchStep
@@ -53,7 +54,7 @@ def test_files_are_brought_to_the_landing_directory_and_listed_there(orders: Sma
 
 def test_the_function_is_told_the_table_and_the_partitions(orders: SmallLake, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[FetchStep] = []
-    monkeypatch.setattr("paimon_lake.loads.files.source_files.function_of", lambda *_: told.append)
+    monkeypatch.setattr(files_module, "function_of", lambda *_: told.append)
     fetch(orders)
     fetch(orders, ("2024-01-03",))
     landing = orders.folder / "warehouse" / "landing"

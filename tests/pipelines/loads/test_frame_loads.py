@@ -12,6 +12,7 @@ from paimon_lake.checks import load_records
 from paimon_lake.loads import load as loading
 from paimon_lake.protocol import AuditFailed, PipelineError
 
+pytestmark = pytest.mark.usefixtures("tasks_here")
 ORDERS = """
     columns: {id: BIGINT, day: DATE, amount: INT}
     primary_key: [id]

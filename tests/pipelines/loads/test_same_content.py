@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from paimon_lake.loads.files import split_reports
+from paimon_lake.loads.files import file_load, split_reports
 from paimon_lake.loads.ledger.ledger import carry_on, read_ledger
 from paimon_lake.loads.ledger.load_snapshot import CONTENTS, loads_of
 from paimon_lake.protocol import PipelineError
@@ -115,7 +115,7 @@ def test_contents_are_carried_on(lake: SmallLake) -> None:
 def test_ledgers_without_contents_are_read(lake: SmallLake, monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_ledger(lake.table(NAME)).files.content("in/none.csv") is None
     lake.declare("log.old", EVENTS)
-    monkeypatch.setattr("paimon_lake.loads.files.file_load.contents_of", lambda *_: {})
+    monkeypatch.setattr(file_load, "contents_of", lambda *_: {})
     lake.load("log.old")
     touched(lake, "a")
     assert lake.load("log.old").details["files_read"] == 1

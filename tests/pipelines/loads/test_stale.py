@@ -12,9 +12,10 @@ import pytest
 
 from paimon_core import col
 from paimon_core.metadata.commit_message import position_of
+from paimon_lake.cli import main as cli_main
 from paimon_lake.cli.main import main
 from paimon_lake.loads import load as loads
-from paimon_lake.loads.inputs import comparisons
+from paimon_lake.loads.inputs import comparisons, input_changes
 from paimon_lake.loads.inputs.input_loads import LOADED, STALE
 from paimon_lake.loads.inputs.stale import stale_now
 from paimon_lake.loads.ledger import ledger as ledgers
@@ -27,6 +28,7 @@ from paimon_lake.steps.audit import audit
 from paimon_lake.steps.expiry import expire
 from tests.support.lakes import SmallLake
 
+pytestmark = pytest.mark.usefixtures("tasks_here")
 DAYS = ("2024-01-01", "2024-01-02")
 ORDERS = """
     columns: {id: BIGINT, day: DATE, amount: INT}
@@ -99,7 +101,7 @@ def test_a_load_of_all_partitions_loads_the_stale_ones(shop: SmallLake) -> None:
 def test_a_command_tells_stale_partitions_with_its_exit_code(
     shop: SmallLake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("paimon_lake.cli.main.start_session", lambda settings: shop.session)
+    monkeypatch.setattr(cli_main, "start_session", lambda settings: shop.session)
     correct(shop)
     asked = ["load", "--configs", str(shop.folder), "--env", "local", "--table", "shop.days"]
     assert main([*asked, "--partition", "2024-01-03"]) == 3
@@ -306,7 +308,7 @@ def test_thousands_of_partitions_and_many_snapshots_are_compared_quickly(dry_lak
 def test_more_snapshots_than_are_compared_count_as_a_change_of_all(
     dry_lake: SmallLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("paimon_lake.loads.inputs.input_changes.MOST_STEPS", 1)
+    monkeypatch.setattr(input_changes, "MOST_STEPS", 1)
     dry_lake.declare("shop.orders", PARTED)
     dry_lake.declare("shop.days", BY_DAY)
     orders = dry_lake.create("shop.orders")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -13,9 +14,14 @@ from paimon_lake.sources.views import query_result
 COLUMNS = {"s.o": "id BIGINT, day STRING, amount INT, tags ARRAY<STRING>", "s.c": "id BIGINT, name STRING, amount INT"}
 
 
+@cache
+def empty(spark: SparkSession) -> dict[str, Any]:
+    return {name: spark.createDataFrame([], schema) for name, schema in COLUMNS.items()}
+
+
 def lineage(spark: SparkSession, query: str) -> dict[str, str]:
     """Return the lineage of a query, such as ``{"a": "s.o.id s.c.name"}``."""
-    tables: dict[str, Any] = {name: spark.createDataFrame([], schema) for name, schema in COLUMNS.items()}
+    tables = empty(spark)
     result = query_result(spark, query, tables)
     views = {view: InputView(name, frozenset(tables[name].columns)) for view, name in result.views.items()}
     found = column_lineage(result.frame, views)

@@ -4,7 +4,7 @@ Three tables are loaded from files, two are derived. Every file is replaced by a
 computed from the files with the csv module alone.
 
 A row of ``shop.orders`` carries a version that only grows, and the greatest wins: so the order of the loads does not
-matter, and a file never drops a key. The rows of ``shop.events`` and ``shop.days`` are exactly those of their files.
+matter, and a file never drops a key. The rows of ``shop.events`` and ``shop.days`` are exactly the rows of their files.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def daily_of(orders: Rows) -> list[tuple[Any, ...]]:
 
 
 def totals_of(daily: Rows, events: Rows) -> Rows:
-    """Return the rows of ``shop.totals`` for those of its inputs."""
+    """Return the rows of ``shop.totals`` for the rows of its inputs."""
     amounts = [row[2] for row in daily]
     return Counter([("amount", sum(amounts) if amounts else None), ("events", events.total())])
 

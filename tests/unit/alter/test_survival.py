@@ -9,7 +9,7 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import col
-from paimon_core.alter import AddColumn, RenameColumn, UpdateType
+from paimon_core.alter import AddColumn, RenameColumn, UpdateType, alter_table
 from paimon_core.alter import survival as module
 from paimon_core.types import parse_type
 
@@ -245,6 +245,6 @@ def test_harmless_rows_that_are_committed_during_the_check_change_nothing(catalo
 def test_a_check_that_could_not_be_repeated_is_told(catalog, monkeypatch):
     table = written(catalog, "DOUBLE", 1.0)
     commit_before_publish(monkeypatch, table, 0.5)
-    monkeypatch.setattr("paimon_core.alter.alter_table._take_back", lambda *_: False)
+    monkeypatch.setattr(alter_table, "_take_back", lambda *_: False)
     with pytest.raises(paimon.CommitStateUnknown, match="column 'v' has its new type, but rows that were committed"):
         table.alter("ALTER COLUMN v TYPE INT")

@@ -65,6 +65,7 @@ def test_later_catalogs_read_no_manifest_twice(warehouse, table, options, reads,
     assert len(reads) == 3  # the base list, the delta list and the new manifest
 
 
+@pytest.mark.programs
 def test_another_process_uses_the_files(warehouse, table, options):
     text = (
         "import sys, paimon_core as p\n"

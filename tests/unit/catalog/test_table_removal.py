@@ -49,8 +49,11 @@ def calls_of_a_drop(kind, path):
     return storage.mutations
 
 
+KINDS = ["local", "memory", pytest.param("sql", marks=pytest.mark.long)]
+
+
 @pytest.mark.parametrize("die_after", [False, True])
-@pytest.mark.parametrize("kind", ["local", "memory", "sql"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_drop_interrupted_at_any_call_is_completed_by_the_next(tmp_path, kind, die_after):
     calls = calls_of_a_drop(kind, tmp_path / "count")
     assert calls > 8
@@ -77,7 +80,7 @@ def test_a_drop_interrupted_at_any_call_is_completed_by_the_next(tmp_path, kind,
         assert create(catalog).scan().count() == 2
 
 
-@pytest.mark.parametrize("kind", ["local", "memory", "sql"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_new_table_is_created_or_the_error_states_what_to_do(tmp_path, kind):
     for number in range(calls_of_a_drop(kind, tmp_path / "count")):
         catalog = opened(kind, tmp_path / str(number))

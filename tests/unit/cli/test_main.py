@@ -12,7 +12,9 @@ import pyarrow as pa
 import pytest
 
 import paimon_core as paimon
+from paimon_core.catalog import open as catalog_open
 from paimon_core.cli.main import main
+from tests.support.long_cases import long_cases
 
 _numbers = itertools.count()
 
@@ -384,7 +386,7 @@ def test_secrets_come_from_the_environment(monkeypatch):
 
     args = parser().parse_args(["tables", "--warehouse", "s3://bucket/lake", "--option", "s3.region=eu-north-1"])
     opened = {}
-    monkeypatch.setattr("paimon_core.catalog.open.open_catalog", lambda warehouse, **given: opened.update(given))
+    monkeypatch.setattr(catalog_open, "open_catalog", lambda warehouse, **given: opened.update(given))
     environment = {"PAIMON_S3_ACCESS_KEY": "who", "PAIMON_S3_SECRET_KEY": "hunter2", "PAIMON_TOKEN": "t"}
     catalogs.open_catalog_of(args, environment)
     assert opened["storage"] == {"s3.region": "eu-north-1", "s3.access-key": "who", "s3.secret-key": "hunter2"}
@@ -404,6 +406,7 @@ def test_a_sql_catalog(tmp_path, capsys):
     assert capsys.readouterr().out == "db.t\n"
 
 
+@pytest.mark.programs
 def test_it_is_a_program(tmp_path):
     four_snapshots(str(tmp_path / "lake"))
     command = [sys.executable, "-m", "paimon_core", "fsck", "db.t", "--warehouse", str(tmp_path / "lake")]
@@ -412,20 +415,23 @@ def test_it_is_a_program(tmp_path):
     assert done.stdout.startswith("db.t: clean")
 
 
-@pytest.mark.parametrize("buffered", [True, False])
-@pytest.mark.parametrize("arguments", ["fsck db.t --warehouse LAKE", "fsck --help"])
+TO_FULL, TO_CLOSED = ("> /dev/full", "No space left on device"), (">&-", "it is closed")
+FSCK, HELP = "fsck db.t --warehouse LAKE", "fsck --help"
+OUTPUTS = {
+    (*to, arguments, buffered)
+    for to in (TO_FULL, TO_CLOSED)
+    for arguments in (FSCK, HELP)
+    for buffered in (True, False)
+}
+SHORT = [(*TO_FULL, FSCK, True), (*TO_CLOSED, FSCK, False), (*TO_CLOSED, HELP, True)]
+
+
+@pytest.mark.programs
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
 @pytest.mark.parametrize(
-    ("redirection", "reason"),
-    [
-        pytest.param(
-            "> /dev/full",
-            "No space left on device",
-            marks=pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full"),
-        ),
-        (">&-", "it is closed"),
-    ],
+    ("redirection", "reason", "arguments", "buffered"), [*SHORT, *long_cases(sorted(OUTPUTS - set(SHORT)))]
 )
-def test_an_output_that_cannot_be_written_is_an_error_of_one_line(tmp_path, arguments, redirection, reason, buffered):
+def test_an_output_that_cannot_be_written_is_an_error_of_one_line(tmp_path, redirection, reason, arguments, buffered):
     four_snapshots(str(tmp_path / "lake"))
     command = f"{sys.executable} -m paimon_core {arguments.replace('LAKE', str(tmp_path / 'lake'))} {redirection}"
     environment = {**os.environ, "PYTHONUNBUFFERED": "" if buffered else "1"}

@@ -10,6 +10,7 @@ import pytest
 from paimon_core.commit.author import Author
 from paimon_core.commit.changes import changes_of
 from paimon_core.commit.committer import commit, commit_changes
+from paimon_core.commit.exactly_once import OwnSnapshots
 from paimon_core.errors import CommitConflict, CommitStateUnknown, InvalidRequest, StorageError, UnsupportedFeature
 from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, CommitKind
 from paimon_core.storage.fsspec_storage import FsspecStorage
@@ -411,5 +412,5 @@ def test_a_check_up_to_a_snapshot_that_was_rolled_back_does_not_count():
     mine = append(context, identifier=5)
     rolled_back = dataclasses.replace(mine, id=2, uuid="gone")
     changes = changes_of([message(context, fake_file(context))])
-    assert commit_changes(changes, context, Author("u", 5), checked_until=rolled_back) == (mine,)
+    assert commit_changes(changes, context, Author("u", 5), own=OwnSnapshots(rolled_back)) == (mine,)
     assert context.snapshots.ids() == [1]

@@ -8,6 +8,7 @@ from paimon_core.commit import snapshot_chain
 from paimon_core.commit.author import Author
 from paimon_core.commit.changes import Change
 from paimon_core.commit.committer import commit, commit_changes
+from paimon_core.commit.exactly_once import newest_of
 from paimon_core.commit.snapshot_chain import chain_break, descends_from, in_chain
 from paimon_core.errors import CorruptTable
 from paimon_core.metadata.snapshot import CommitKind
@@ -50,7 +51,7 @@ def test_the_lowest_snapshot_of_a_chain_is_in_the_chain():
     expire_all(context, retain_min=2)
     lowest = context.snapshots.read(context.snapshots.ids()[0])
     assert in_chain(context, lowest)
-    assert CommitRequest.of(context, "u", lowest.commit_identifier, None).newest().id == 4
+    assert newest_of(context, "u").id == 4
     context.snapshots.delete([4])
     assert CommitRequest.of(context, "u", lowest.commit_identifier, None).committed_snapshot() == lowest
 

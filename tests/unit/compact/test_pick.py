@@ -1,4 +1,5 @@
 import dataclasses
+import time
 
 import pyarrow as pa
 import pytest
@@ -62,7 +63,7 @@ def test_off_peak_is_an_hour_of_the_local_day(monkeypatch):
     hours = {"compaction.offpeak.start.hour": "5", "compaction.offpeak.end.hour": "6"}
     context = fake_table(**hours, **{"compaction.offpeak-ratio": "100", "num-sorted-run.compaction-trigger": "2"})
     small, large = entries(context, 0, file_size=50), entries(context, 2, file_size=90)
-    monkeypatch.setattr("time.localtime", lambda seconds: dataclasses.make_dataclass("T", ["tm_hour"])(seconds))
+    monkeypatch.setattr(time, "localtime", lambda seconds: dataclasses.make_dataclass("T", ["tm_hour"])(seconds))
     found = [*small, *large]
     assert picked(context, found, now_millis=4999) == []
     assert picked(context, found, now_millis=5000) == [(0, 2, 2)]

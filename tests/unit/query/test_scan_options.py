@@ -8,6 +8,7 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import col
+from paimon_core.table.refs import leases
 
 LOST, CORRUPT = "scan.ignore-lost-files", "scan.ignore-corrupt-files"
 
@@ -135,7 +136,7 @@ def test_a_scan_protects_its_snapshot(catalog):
 
 
 def test_tags_of_scans_do_not_use_up_the_leases(catalog, monkeypatch):
-    monkeypatch.setattr("paimon_core.table.refs.leases.MOST_LEASES", 1)
+    monkeypatch.setattr(leases, "MOST_LEASES", 1)
     table = append(catalog).with_options({"scan.plan-auto-tag-for-read.time-retained": "1 h"})
     assert table.scan().count() == 20
     with table.lease(datetime.timedelta(hours=1)) as leased:

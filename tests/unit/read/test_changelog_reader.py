@@ -13,6 +13,7 @@ from paimon_core.catalog.filesystem import FilesystemCatalog
 from paimon_core.commit.committer import commit
 from paimon_core.errors import CorruptTable, InvalidRequest, SchemaMismatch, SnapshotNotFound
 from paimon_core.table.table import Table
+from tests.support import changelogs
 from tests.support.changelogs import changing
 
 SCHEMA = pa.schema([("p", pa.string()), ("k", pa.int64()), ("v", pa.string())])
@@ -162,7 +163,7 @@ def test_a_data_file_that_is_gone_is_a_snapshot_that_expired_or_a_broken_table(l
 
 def test_an_unknown_row_kind_is_a_broken_file(catalog, monkeypatch):
     table = make(catalog, changelog_producer="input")
-    monkeypatch.setattr("tests.support.changelogs.KINDS", ("+I", 1, 2, 3, "?"))
+    monkeypatch.setattr(changelogs, "KINDS", ("+I", 1, 2, 3, "?"))
     table.commit([changing(table.context, FIRST, [("?", 0, "a", 1, "x")], p="a")])
     with pytest.raises(CorruptTable, match="row kind"):
         changed(table, way="changelog")

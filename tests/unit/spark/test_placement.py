@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 import paimon_core as paimon
+from paimon_core.spark import placement
 from paimon_core.spark.placement import in_this_process, place
 from paimon_core.write.staging import Staged, StagingWriter
 
@@ -25,7 +26,7 @@ def staged(context, value, **kinds):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_rows_of_later_tasks_win_and_only_placed_files_stay(tmp_path, monkeypatch, mode):
-    monkeypatch.setattr("paimon_core.spark.placement.GROUP_BYTES", 1)
+    monkeypatch.setattr(placement, "GROUP_BYTES", 1)
     options, key = MODES[mode]
     catalog = paimon.open_catalog(str(tmp_path))
     catalog.create_database("db")

@@ -10,6 +10,11 @@ from paimon_core.storage.fsspec_storage import FsspecStorage
 STORAGE = FsspecStorage("file")
 
 
+@pytest.fixture
+def tmp_path(disk_path):
+    return disk_path
+
+
 class Failing:
     """Replaces a function of ``os``: fails from the n-th call on, either before or after the real call."""
 

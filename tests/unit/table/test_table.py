@@ -97,7 +97,7 @@ def test_time_travel(keyed):
         keyed.at(time=datetime.datetime(2001, 1, 1, tzinfo=datetime.UTC))
     with pytest.raises(paimon.InvalidRequest, match="exactly one"):
         keyed.at()
-    with pytest.raises(paimon.InvalidRequest, match="pinned to snapshot 1"):
+    with pytest.raises(AttributeError, match="at snapshot 1 is read-only: call write on"):
         keyed.at(snapshot=1).write(rows(("a", 1, 1.0)))
 
 

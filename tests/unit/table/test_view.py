@@ -1,3 +1,4 @@
+import copy
 import datetime
 from dataclasses import replace
 
@@ -7,6 +8,8 @@ import paimon_core as paimon
 from paimon_core.alter import AddColumn, SetOption
 from paimon_core.errors import InvalidOption, InvalidRequest, SnapshotNotFound, UnsupportedFeature
 from paimon_core.metadata.times.local_time import epoch_millis
+from paimon_core.table.table import Table
+from paimon_core.table.view import METHODS_OF_TABLES, TableView
 
 
 @pytest.fixture
@@ -147,4 +150,57 @@ def test_scan_options_that_contradict_each_other_are_refused(table):
 
 def test_a_table_is_shown_by_its_name_and_snapshot(table):
     assert repr(table) == "Table(db.t)"
-    assert repr(table.at(snapshot=1)) == "Table(db.t at snapshot 1)"
+    assert repr(table.at(snapshot=1)) == "TableView(db.t at snapshot 1)"
+
+
+# -- views and tables
+
+
+def names_of(kind):
+    return {name for name in dir(kind) if not name.startswith("_")}
+
+
+def test_a_view_knows_what_only_tables_have():
+    assert names_of(Table) - names_of(TableView) == METHODS_OF_TABLES
+
+
+@pytest.mark.parametrize("name", sorted(METHODS_OF_TABLES))
+def test_a_view_says_where_to_write(table, name):
+    with pytest.raises(AttributeError, match=rf"^table db\.t at snapshot 2 is read-only: call {name} on catalog"):
+        getattr(table.at(snapshot=2), name)
+    assert not hasattr(table.at(tag="one"), name)
+    assert hasattr(table, name)
+
+
+def test_other_names_are_missing_as_in_any_class(table):
+    for handle in (table, table.at(snapshot=1)):
+        with pytest.raises(AttributeError, match=r"object has no attribute 'scna'"):
+            handle.scna  # noqa: B018
+    assert copy.copy(table.at(snapshot=1)) == table.at(snapshot=1)
+    assert not hasattr(TableView.__new__(TableView), "__setstate__")  # as pickle asks for it
+
+
+def test_what_a_view_returns_is_a_view_and_a_table_returns_tables(table):
+    table.branches.create("side", tag="one")
+    view = table.at(snapshot=1)
+    optioned = view.with_options({"read.allow.fullScan": True})
+    for of in (view.branch("side"), view.refresh(), optioned, view.at(snapshot=2)):
+        assert type(of) is TableView
+    assert optioned.pinned == view.pinned
+    assert (
+        view.with_options({"scan.snapshot-id": 2}).pinned is view.refresh().pinned is view.branch("side").pinned is None
+    )
+    with pytest.raises(AttributeError, match=r"^table db\.t\$branch_side is read-only: call write on catalog"):
+        view.branch("side").write([])
+    pinning = table.with_options({"scan.snapshot-id": 1})
+    for of in (pinning, table.branch("side"), table.refresh()):
+        assert type(of) is Table
+    assert type(pinning.reading()) is TableView
+    assert (ids(pinning), pinning.write([{"id": 9, "note": ""}]).id) == ([1], 4)  # the option is for reads
+    with table.lease(datetime.timedelta(hours=1)) as leased:
+        assert type(leased) is TableView
+    assert type(table.prepare([{"id": 8, "note": ""}]).table) is TableView
+
+
+def test_a_tag_of_a_view_is_on_its_snapshot(table):
+    assert table.at(snapshot=2).tags.create("two").snapshot.id == 2

@@ -13,6 +13,7 @@ from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.read.request import ReadRequest
 from paimon_core.read.split_reader import read_split
 from paimon_core.write.table_writer import TableWriter
+from tests.support.long_cases import long_cases
 
 SCHEMA = pa.schema([pa.field("p", pa.string(), False), pa.field("k", pa.int64(), False), ("v", pa.int64())])
 _numbers = itertools.count()
@@ -102,7 +103,7 @@ def test_a_bucket_with_rows_and_no_index_is_corrupt():
         table.write(rows(2))
 
 
-@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(s, marks=pytest.mark.long) for s in range(6, 60))])
+@pytest.mark.parametrize("seed", [*range(2), *long_cases(range(2, 40))])
 def test_histories(seed):
     chance = random.Random(seed)
     vectors = chance.random() < 0.3

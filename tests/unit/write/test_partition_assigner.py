@@ -57,7 +57,7 @@ def applied(engine, model, p, k, v, kind="+I"):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_random_histories_leave_each_key_in_the_partition_that_the_engine_requires(engine, seed):
     chance, model = random.Random(seed), {}
     table = a_table(engine, **{"write-buffer-size": "1 kb"} if seed == 1 else {})

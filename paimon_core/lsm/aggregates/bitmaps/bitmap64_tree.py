@@ -117,7 +117,7 @@ def _first_difference(one: bytes, other: bytes) -> int:
 
 
 def _leads(kind: int, leads: bytes) -> bytes:
-    """Return the bytes that lead to the children, as the node kind stores them: big-endian words, little-endian."""
+    """Return the bytes that select the children as the node kind stores them: big-endian words in little-endian."""
     if kind == _NODE256:
         return sum(1 << byte for byte in leads).to_bytes(32, "little")
     if kind == _NODE48:

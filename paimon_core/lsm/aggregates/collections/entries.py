@@ -119,7 +119,7 @@ def rank_in_group(group_of: Positions) -> Positions:
 def replaced(at: Positions, group_of: Positions, groups: Flags, by: Callable[[int], list[int]]) -> Positions:
     """Return ``at`` with the positions of each of the chosen groups replaced by the result of ``by``.
 
-    Loops over these groups, which are those that no whole-column rule can handle.
+    Loops over the groups, which no whole-column rule can handle.
     """
     if not groups.any():
         return at

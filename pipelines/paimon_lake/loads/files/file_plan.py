@@ -1,4 +1,4 @@
-"""Which files a load reads: new ones, and those that arrived late or changed, as the declaration says."""
+"""Which files a load reads: new files, and late or changed files, as the declaration says."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def advice(spec: TableSpec) -> str:
 
 @dataclass(frozen=True)
 class FilePlan:
-    """The files to load, in the order of their paths, and what is told about the others."""
+    """The files to load, in the order of their paths, and what the result of the load says about other files."""
 
     files: tuple[SourceFile, ...]
     late: tuple[SourceFile, ...] = ()
@@ -37,13 +37,13 @@ class FilePlan:
     early: tuple[SourceFile, ...] = ()
     """Files that are left out because their partition does not exist yet, such as the partition of the current day."""
     again: tuple[SourceFile, ...] = ()
-    """Files among those to load that were loaded before, and whose rows are lost or were followed by lost ones."""
+    """Files to load that were loaded before: their rows are lost, or lost files were loaded before them."""
     same: tuple[SourceFile, ...] = ()
     """Files among the loaded ones that were written again with the same content."""
 
     @property
     def details(self) -> dict[str, str | int | float]:
-        """What the result of the load tells about its files."""
+        """What the result of the load says about its files."""
         told: dict[str, str | int | float] = {"files_read": len(self.files), "files_loaded_before": self.loaded}
         for name, files in (
             ("late_files", self.late),
@@ -60,7 +60,7 @@ class FilePlan:
 
 
 def split_files(
-    spec: TableSpec, found: Sequence[SourceFile], now: datetime | None = None
+    spec: TableSpec, files: Sequence[SourceFile], now: datetime | None = None
 ) -> tuple[list[SourceFile], list[SourceFile], list[SourceFile]]:
     """Return the files of declared partitions, of other partitions, and of partitions that do not exist at ``now``.
 
@@ -68,7 +68,7 @@ def split_files(
     """
     partitions = spec.partitions
     kept, outside, early = [], list[SourceFile](), list[SourceFile]()
-    for file in found:
+    for file in files:
         if partitions is None or file.partition is None:
             kept.append(file)
         elif is_outside(partitions, file.partition, spec.name):
@@ -83,21 +83,22 @@ def split_files(
 def plan_files(
     spec: TableSpec,
     source: FilesSource,
-    found: Sequence[SourceFile],
+    listed: Sequence[SourceFile],
     loaded: LoadedFiles,
     *,
     reload: bool = False,
     again: Collection[SourceFile] = (),
     same: Collection[SourceFile] = (),
 ) -> FilePlan:
-    """Return the files that a load of the table reads; ``reload``: all that were found; ``again``: at least these.
+    """Return the files that a load of the table reads; ``reload``: all that were listed; ``again``: files that are read
+    in any case.
 
     The files in ``same`` have another version than that which was loaded, and the same content.
 
     Where the rows of a load replace partitions, or everything, all files of a partition are read as soon as one of them
     is. Raises PipelineError for a changed file when the declaration says ``changed: fail``.
     """
-    states = {file: "loaded" if file in same else loaded.state(file.ledger_name, file.version) for file in found}
+    states = {file: "loaded" if file in same else loaded.state(file.ledger_name, file.version) for file in listed}
     known = {file.partition for file, state in states.items() if state != "new" and file.partition is not None}
     late = tuple(f for f, state in states.items() if state == "new" and f.partition in known)
     changed = tuple(f for f, state in states.items() if state == "changed")
@@ -113,10 +114,10 @@ def plan_files(
         chosen |= set(changed)
     chosen |= set(again)
     if chosen and spec.write_mode == "overwrite":
-        chosen = set(found)
+        chosen = set(listed)
     elif chosen and spec.write_mode == "overwrite-partitions":
         partitions = {file.partition for file in chosen}
-        chosen = {file for file in found if file.partition in partitions}
+        chosen = {file for file in listed if file.partition in partitions}
     unchanged = sum(state == "loaded" for file, state in states.items() if file not in again)
     files = sorted(chosen, key=lambda file: file.path)
     in_order = tuple(sorted(again, key=lambda file: file.path))

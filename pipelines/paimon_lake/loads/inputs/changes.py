@@ -21,17 +21,17 @@ from paimon_core.spark import read_spark
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.tasks import run_tasks
 from paimon_core.spark.types import arrow_schema, spark_schema, to_spark
-from paimon_core.table.table import Table
+from paimon_core.table.view import TableView
 from paimon_lake.protocol import PipelineError
 
 ROWKIND, NUMBER = "rowkind", "__change_number"
 
 
-def changed_rows(spark: SparkSession, table: Table, after: Position | None, *, deletes: bool) -> DataFrame:
+def changed_rows(spark: SparkSession, table: TableView, after: Position | None, *, deletes: bool) -> DataFrame:
     """Return the changes of a table, pinned to a snapshot, after the position ``after``; None: all rows as ``+I``.
 
     Raises PipelineError when the changes are not known: the snapshot of ``after`` has expired or was rolled back, an
-    overwrite has no changes, or the written rows are not those that a reader sees and there is no changelog.
+    overwrite has no changes, or the written rows differ from the rows that a reader sees and there is no changelog.
     """
     if after is None:
         return read_spark(spark, table).withColumn(ROWKIND, f.lit("+I"))
@@ -51,7 +51,7 @@ def changed_rows(spark: SparkSession, table: Table, after: Position | None, *, d
     return changes.where(f.col(ROWKIND).isin(*kept)).drop(NUMBER)
 
 
-def _check(table: Table, after: Position, until: Snapshot) -> None:
+def _check(table: TableView, after: Position, until: Snapshot) -> None:
     """Raise SnapshotNotFound or InvalidRequest when the changes between the two are not what a reader sees."""
     name, options, snapshots = table.name, table.options, table.context.snapshots
     if position_of(snapshots.read(after[0])) != tuple(after):
@@ -70,7 +70,7 @@ def _check(table: Table, after: Position, until: Snapshot) -> None:
             raise InvalidRequest(f"snapshot {number} is an overwrite, which does not say what it replaced")
 
 
-def _read(spark: SparkSession, table: Table, after: int, until: int) -> DataFrame:
+def _read(spark: SparkSession, table: TableView, after: int, until: int) -> DataFrame:
     """Read the changes in one task, which numbers them in their order."""
     reference = TableReference.of(table.context)
     way = "delta" if table.options["changelog-producer"] == "none" else "changelog"
@@ -81,7 +81,7 @@ def _read(spark: SparkSession, table: Table, after: int, until: int) -> DataFram
 
     def work(_: bytes) -> Iterator[pa.RecordBatch]:
         read = 0
-        for batch in Table(reference.open()).changes(after, until, way=way).to_batches():
+        for batch in TableView(reference.open()).changes(after, until, way=way).to_batches():
             numbers = pa.array(np.arange(read, read + len(batch), dtype=np.int64))
             read += len(batch)
             for rows in to_spark(pa.table(batch.drop_columns([ROWKIND])), arrow).to_batches():

@@ -1,8 +1,8 @@
 """Comparisons: what tables know about an input, recorded again before snapshots of the input expire.
 
-A table that is made from others compares the latest snapshots of its inputs with those that its loads read. When these
-expire, the changes would be unknown. So an expiry first commits an empty snapshot to the table, with the partitions
-that are stale now.
+A table that is made from others compares the latest snapshots of its inputs with the snapshots that its loads read.
+When these expire, the changes would be unknown. So an expiry first commits an empty snapshot to the table, with the
+partitions that are stale now.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import replace
 from paimon_core.catalog.catalog import Catalog
 from paimon_core.errors import PaimonError
 from paimon_core.metadata.commit_message import position_of
-from paimon_core.table.table import Table
+from paimon_core.table.view import TableView
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.agreement import inputs_of
 from paimon_lake.declarations.sources import SqlSource
@@ -63,7 +63,7 @@ def _keep(settings: Settings, catalog: Catalog, spec: TableSpec, name: str, expi
     raise PipelineError(f"{spec.name}: loads took the number {_TRIES} times before what is stale could be recorded")
 
 
-def _pinned(table: Table) -> Table:
+def _pinned(table: TableView) -> TableView:
     latest = table.latest_snapshot()
     if latest is None:
         raise PipelineError(f"{table.name} has no snapshot")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from paimon_core.table.table import Table
+from paimon_core.table.view import TableView
 
 
-def content_version(table: Table) -> str:
+def content_version(table: TableView) -> str:
     """Return id and time of the newest snapshot that changed what a reader sees.
 
     Compactions count only for a first-row table and one with a postpone bucket, whose rows become visible when they are

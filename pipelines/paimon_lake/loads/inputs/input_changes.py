@@ -2,8 +2,8 @@
 
 A compaction, an empty commit and an expiry of partitions are no changes. Where the column of the partitions is a
 partition column of the table, the entries that each snapshot added and removed give its values, and no row is read.
-Otherwise the changed rows give them, before and after the change. At most ``MOST_STEPS`` snapshots are looked at; a
-table with more of them counts as changed everywhere.
+Otherwise the changed rows give them, before and after the change. At most ``MOST_STEPS`` snapshots are read; a table
+with more new snapshots counts as changed everywhere.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from paimon_core.metadata.commit_message import Position, position_of
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.plan.plan_scan import hides_level_0
-from paimon_core.table.table import Table
+from paimon_core.table.view import TableView
 
 MOST_STEPS = 1000
 _EXPIRY = "partition-expiry-"
-"""How the users begin who commit expiries of partitions: what is computed from these partitions stays right."""
+"""Prefix of the users that commit expiries of partitions: tables computed from the expired partitions stay valid."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class InputChanges:
     """None: without a column, or when the values are not known, so that each may be among them."""
 
 
-def broken_position(table: Table, at: Position, ids: range) -> str:
+def broken_position(table: TableView, at: Position, ids: range) -> str:
     """Return why the changes since a position are not known; an empty text when its snapshot is in the history.
 
     ``ids`` are the ids of the live snapshots of the table, up to the one that it is pinned to.
@@ -51,13 +51,13 @@ def broken_position(table: Table, at: Position, ids: range) -> str:
     return "has expired" if at[0] < ids.start else "was rolled back, or the table was re-created"
 
 
-def live_ids(table: Table) -> range:
+def live_ids(table: TableView) -> range:
     """Return the ids of the live snapshots of a table, up to the one that it is pinned to."""
     until = table.latest_snapshot()
     return range(table.context.snapshots.earliest_id() or 1, until.id + 1 if until is not None else 0)
 
 
-def input_changes(table: Table, after: Position, column: str = "") -> InputChanges:
+def input_changes(table: TableView, after: Position, column: str = "") -> InputChanges:
     """Return the changes of a table, pinned or latest, after a position of its history.
 
     Raises SnapshotNotFound when a snapshot or a file expires during the call.
@@ -113,13 +113,13 @@ def _changed_indexes(context: TableContext, before: Snapshot, after: Snapshot) -
     return {entry.partition for entry in found[0] ^ found[1]}
 
 
-def _values(table: Table, partitions: set[bytes], column: str) -> pa.Array:
+def _values(table: TableView, partitions: set[bytes], column: str) -> pa.Array:
     fields = table.schema.partition_fields
     at, types = table.schema.partition_keys.index(column), [field.type for field in fields]
     return pa.array([decode_row(partition, types)[at] for partition in partitions], types[at].to_arrow())
 
 
-def _values_of_rows(table: Table, after: int, until: int, column: str) -> pa.Array:
+def _values_of_rows(table: TableView, after: int, until: int, column: str) -> pa.Array:
     """Return the values in the changed rows; a key that contains the column has the same value before and after."""
     is_in_key = column in table.schema.primary_keys and table.options["merge-engine"] != "first-row"
     way = "delta" if is_in_key and not table.context.is_postponed else "auto"

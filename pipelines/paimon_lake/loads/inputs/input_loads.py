@@ -1,7 +1,7 @@
 """Input loads: what the loads of a table made from others record, and which of its partitions were loaded.
 
 The snapshot of a load says which snapshots of its inputs it read, which partitions it loaded, and which partitions that
-were loaded before it are stale since. All others were compared with the inputs that this load read.
+were loaded before it are stale since. All other partitions were compared with the inputs that this load read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class InputLoad:
     inputs: Mapping[str, Position]
     keys: tuple[str, ...] = ()
     is_whole: bool = False
-    """Whether it loaded the whole table; then ``keys`` are those that were loaded after it, where both are carried."""
+    """Whether it loaded the whole table; when it is copied with later loads, ``keys`` were loaded after it."""
     stale: Mapping[str, str] | None = None
     """Key to reason; None: the load did not compare the other partitions."""
 

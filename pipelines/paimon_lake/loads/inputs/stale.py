@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from paimon_core.errors import CorruptTable, InvalidRequest, SchemaMismatch, SnapshotNotFound, UnsupportedFeature
-from paimon_core.table.table import Table
+from paimon_core.table.view import TableView
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.agreement import inputs_of
 from paimon_lake.declarations.sources import SqlSource
@@ -43,7 +43,7 @@ def stale_now(settings: Settings, name: str) -> dict[str, str]:
 
 
 def stale_partitions(
-    settings: Settings, spec: TableSpec, loads: Sequence[InputLoad], inputs: Mapping[str, Table]
+    settings: Settings, spec: TableSpec, loads: Sequence[InputLoad], inputs: Mapping[str, TableView]
 ) -> dict[str, str]:
     """Return the stale partitions of a table with these loads, when its inputs are as given, pinned or latest."""
     if not by_partition(spec):
@@ -77,7 +77,7 @@ class _InputState:
 
     given: TableSpec
     spec: TableSpec
-    table: Table
+    table: TableView
     loads: Sequence[InputLoad]
     known: dict[int, InputChanges | str]
 

@@ -26,6 +26,7 @@ from paimon_core.errors import CommitConflict, InvalidRequest
 from paimon_core.metadata.commit_message import Position
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table.table import Table
+from paimon_core.table.view import TableView
 from paimon_lake.loads.inputs.input_loads import LOADED, InputLoad, LoadedPartitions
 from paimon_lake.loads.ledger.load_properties import load_user
 from paimon_lake.loads.ledger.load_snapshot import (
@@ -83,14 +84,14 @@ class Ledger:
         return {ALL: self.files.to_text(), TOTAL: entries.get(TOTAL, str(len(self.files.versions)))}
 
 
-def read_ledger(table: Table, *, accept_gaps: bool = False, found: pa.Table | None = None) -> Ledger:
+def read_ledger(table: TableView, *, accept_gaps: bool = False, snapshots: pa.Table | None = None) -> Ledger:
     """Read the ledger from the snapshots of a table, with what is left when ``accept_gaps``.
 
-    ``found`` are its snapshots, where the caller has just listed them.
+    ``snapshots`` are its snapshots, where the caller has just listed them.
     Snapshots that an expiry carries on and deletes during the read are read again. Raises PipelineError when entries
     are damaged, or missing.
     """
-    ledger = _read(table, table.inspect.snapshots() if found is None else found)
+    ledger = _read(table, table.inspect.snapshots() if snapshots is None else snapshots)
     if ledger.gap:
         ledger = _read(table, table.inspect.snapshots())
     if ledger.gap and not accept_gaps:
@@ -102,19 +103,19 @@ def read_ledger(table: Table, *, accept_gaps: bool = False, found: pa.Table | No
     return ledger
 
 
-def loads_after(number: int, table: Table, found: pa.Table) -> Ledger:
-    """Return the ledger of the loads that have a greater number, among the snapshots ``found``."""
-    later = [load for load in loads_in(found, table.name) if load.number > number]
+def loads_after(number: int, table: Table, snapshots: pa.Table) -> Ledger:
+    """Return the ledger of the loads that have a greater number, among ``snapshots``."""
+    later = [load for load in loads_in(snapshots, table.name) if load.number > number]
     return _ledger(table.name, later, 1)
 
 
 def carry_on(table: Table, expiring: Collection[int], *, begin: bool = False) -> Snapshot | None:
     """Commit an empty snapshot with all entries, if the snapshots in ``expiring`` have entries that no other has.
 
-    ``begin``: also if the table was never loaded and its first snapshot expires, so that the history still says so.
-    Returns None when there is no need. A gap is carried on as a gap. A load that commits at the same time may take the
-    number first; then the entries are read again. Raises CommitConflict when that happens several times, PipelineError
-    when entries are damaged, or when the table's options allow no empty snapshot.
+    ``begin``: also do it if the table was never loaded and its first snapshot expires, so that the history still shows
+    this. Returns None when there is no need. A gap is carried on as a gap. A load that commits at the same time may
+    take the number first; then the entries are read again. Raises CommitConflict when that happens several times,
+    PipelineError when entries are damaged, or when the table's options allow no empty snapshot.
     """
     return _carry(table, lambda number: number not in expiring, begin)
 
@@ -173,7 +174,7 @@ def _first(found: pa.Table) -> int | None:
     return found["snapshot_id"][0].as_py() if found.num_rows else None
 
 
-def _read(table: Table, found: pa.Table) -> Ledger:
+def _read(table: TableView, found: pa.Table) -> Ledger:
     events, first = events_in(found, table.name), _first(found)
     loads, ledger = only_loads(events), _ledger(table.name, events, first or 1)
     known = len(ledger.files.versions)

@@ -141,9 +141,9 @@ def loads_of(table: Table, loaded: str = "") -> list[LoadSnapshot]:
     return loads_in(table.inspect.snapshots(), loaded or table.name)
 
 
-def loads_in(found: pa.Table, loaded: str) -> list[LoadSnapshot]:
+def loads_in(snapshots: pa.Table, loaded: str) -> list[LoadSnapshot]:
     """Return the snapshots of loads of a table among ``inspect.snapshots()``, oldest first."""
-    return only_loads(events_in(found.filter(pc.equal(found["commit_user"], load_user(loaded))), loaded))
+    return only_loads(events_in(snapshots.filter(pc.equal(snapshots["commit_user"], load_user(loaded))), loaded))
 
 
 def only_loads(events: Sequence[Event]) -> list[LoadSnapshot]:
@@ -151,11 +151,11 @@ def only_loads(events: Sequence[Event]) -> list[LoadSnapshot]:
     return [event for event in events if isinstance(event, LoadSnapshot)]
 
 
-def events_in(found: pa.Table, loaded: str) -> list[Event]:
+def events_in(snapshots: pa.Table, loaded: str) -> list[Event]:
     """Return the loads of a table and the removals of missing files among its snapshots, oldest first."""
     names = ("snapshot_id", "commit_user", "commit_identifier", "commit_kind", "properties")
     events: list[Event] = []
-    for number, user, load, kind, listed in zip(*(found[name].to_pylist() for name in names), strict=True):
+    for number, user, load, kind, listed in zip(*(snapshots[name].to_pylist() for name in names), strict=True):
         properties = dict(listed or ())
         if user == load_user(loaded):
             events.append(LoadSnapshot(number, load, properties))

@@ -29,7 +29,7 @@ class LoadedFiles:
         return "loaded" if found == digest(version, VERSION_BYTES) else "changed"
 
     def with_files(self, files: Iterable[tuple[str, str]]) -> LoadedFiles:
-        """Return these and other files, given as (path, version)."""
+        """Return the loaded files with more files, given as (path, version)."""
         return replace(
             self, versions={**self.versions, **{digest(p, PATH_BYTES): digest(v, VERSION_BYTES) for p, v in files}}
         )

@@ -1,7 +1,7 @@
 """Restore: which loads may run, and what they read, while rows of earlier loads are lost.
 
 A load of the whole table reads the lost source files again where that gives the same rows as before: into a table whose
-rows replace those with the same key, together with all files that were loaded after them, and into replaced partitions.
+rows replace rows with the same key, together with all files that were loaded after them, and into replaced partitions.
 A load of the whole table with ``reload`` makes up for everything. Every other load is refused.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from paimon_core.table.table import Table
+from paimon_core.table.view import TableView
 from paimon_lake.checks.text import many
 from paimon_lake.declarations.sources import FilesSource
 from paimon_lake.loads.files.source_files import source_files
@@ -40,8 +40,8 @@ def check_lost(step: LoadStep) -> None:
         raise _refused(step, "these files must be loaded again before a load of some partitions", reload=False)
 
 
-def files_again(step: LoadStep, found: Sequence[SourceFile], planned: Sequence[SourceFile]) -> list[SourceFile]:
-    """Return the files to load again because rows are lost; ``planned``: those that the load reads in any case.
+def files_again(step: LoadStep, listed: Sequence[SourceFile], planned: Sequence[SourceFile]) -> list[SourceFile]:
+    """Return the files to load again because rows are lost; ``planned``: files that the load reads in any case.
 
     Raises PipelineError when files are not in the source any more, or when the order of the paths, in which rows win,
     differs from the order of the loads.
@@ -50,7 +50,7 @@ def files_again(step: LoadStep, found: Sequence[SourceFile], planned: Sequence[S
     if not lost or makes_up_for_all(step):
         return []
     rank = {digest: number for number, files in enumerate(lost.order) for digest in files}
-    files = {path_digest(file.ledger_name): file for file in found}
+    files = {path_digest(file.ledger_name): file for file in listed}
     if mode == "overwrite-partitions":
         if step.partitions is None and (gone := len(lost.files - files.keys())):
             raise _refused(step, f"{gone} of the lost files are not in the source any more")
@@ -94,15 +94,15 @@ def _named(step: LoadStep) -> str:
     return f" with rows of {many(len(lost.files), 'source file')} ({some(names)})" if names else ""
 
 
-def left_lost(step: LoadStep, found: Sequence[SourceFile]) -> list[str]:
+def left_lost(step: LoadStep, listed: Sequence[SourceFile]) -> list[str]:
     """Return a sentence about lost files that a load which makes up for all does not find in the source."""
-    gone = step.ledger.lost.files - {path_digest(file.ledger_name) for file in found}
+    gone = step.ledger.lost.files - {path_digest(file.ledger_name) for file in listed}
     if not gone or not makes_up_for_all(step):
         return []
     return [f"{many(len(gone), 'file')} with lost rows not in the source any more: these rows stay lost"]
 
 
-def lost_inputs(inputs: Mapping[str, Table]) -> list[str]:
+def lost_inputs(inputs: Mapping[str, TableView]) -> list[str]:
     """Return a sentence about each input from which rows are lost, so that its rows are not complete."""
     found = {name: read_ledger(table, accept_gaps=True).lost for name, table in inputs.items()}
     return [f"its input {name} is not complete, {lost.sentence()}" for name, lost in found.items() if lost]

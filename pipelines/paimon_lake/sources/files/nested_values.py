@@ -15,7 +15,7 @@ Leaf = Callable[[pa.Array, DataType, str], tuple[pa.Array, np.ndarray | None]]
 
 
 def convert_nested(values: pa.Array, kind: DataType, leaf: Leaf, path: str) -> tuple[pa.Array, np.ndarray | None]:
-    """Convert a column; the flags tell the rows with a value that does not fit, None means no row.
+    """Convert a column; the flags mark the rows with a value that does not fit, None means no row.
 
     Members of a ROW are found by name, and are null when the values do not have them. A null in a NOT NULL member does
     not fit.

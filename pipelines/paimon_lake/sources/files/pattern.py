@@ -30,7 +30,7 @@ from paimon_lake.protocol import PipelineError
 DEFAULTS = {"date": "%Y-%m-%d", "month": "%Y-%m", "week": "%Y-%m-%d", "hour": "%Y-%m-%d-%H"}
 """The words for times, and the forms that they have unless a place states one."""
 BY = {"date": "day", "month": "month", "week": "week", "hour": "hour"}
-"""How the loads of a table are divided for each word."""
+"""The value of ``partitions.by`` that belongs to each word."""
 KEYS = {word: KEY_FORMATS[by].replace("%M", "00") for word, by in BY.items()}
 """The form of the partition key for each word."""
 _CODES = {"Y": r"\d{4}", "y": r"\d{2}", "m": r"\d{2}", "d": r"\d{2}", "j": r"\d{3}", "H": r"\d{2}"}
@@ -227,7 +227,7 @@ def _normal(text: str, root: str, is_absolute: bool, components: list[list[Atom]
     """Return the components without ``.`` and ``..``, except ``..`` at the start of a relative path.
 
     Raises PipelineError for ``..`` after a component with a wildcard or a place, and for both in an object store, where
-    they are names like others.
+    they are ordinary names.
     """
     kept: list[tuple[Atom, ...]] = []
     for component in map(tuple, components):

@@ -52,7 +52,7 @@ class Parsed:
     members: frozenset[tuple[str, ...]] = frozenset()
     """The members of a JSON file's objects that were seen so far; see ``json_members``."""
     report: bytes = b""
-    """What the load is told about a split, after its last block."""
+    """What the load learns about a split, after its last block."""
 
 
 def reject_batch(file: str, found: Iterable[Reject], lines: Sequence[int], raws: Sequence[str]) -> pa.RecordBatch:

@@ -29,7 +29,7 @@ class RowBuilder:
     _bad: np.ndarray | None = None
 
     def add(self, values: pa.Array, bad: np.ndarray | None, reason: Reason) -> None:
-        """Add the next column; ``bad`` tells the rows whose value does not fit the type, and None means no row."""
+        """Add the next column; ``bad`` marks the rows whose value does not fit the type, and None means no row."""
         field_ = self.schema.field(len(self.columns))
         if bad is not None:
             self._reject(bad, field_.name, reason)

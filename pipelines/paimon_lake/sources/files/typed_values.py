@@ -2,7 +2,7 @@
 
 Numbers, decimals and times are cast when no digit is lost; a value that does not fit is bad. Texts are converted as
 in ``text_values``. Not cast, since the result would be a guess: FLOAT and DOUBLE to DECIMAL, numbers to BOOLEAN, to
-times and the reverse, and nested types to others. A timestamp with time zone becomes UTC.
+times and the reverse, and nested types to other types. A timestamp with time zone becomes UTC.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FLOATS = frozenset({TypeRoot.FLOAT, TypeRoot.DOUBLE})
 
 
 def convert_typed(values: pa.Array, kind: DataType, name: str) -> tuple[pa.Array, Flags]:
-    """Convert one column, whose type ``check_castable`` accepts; the flags tell the rows that do not fit."""
+    """Convert one column, whose type ``check_castable`` accepts; the flags mark the rows that do not fit."""
     return convert_nested(plain(values), kind, _leaf, name)
 
 

@@ -6,6 +6,7 @@ import gzip
 import pytest
 
 from paimon_lake.protocol import PipelineError
+from paimon_lake.sources.files.text import blocks
 from tests.pipelines.sources.files.reading import columns, read
 
 TWO = columns(a="INT", b="STRING")
@@ -162,6 +163,6 @@ def test_a_long_raw_text_is_cut(tmp_path):
 
 
 def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("paimon_lake.sources.files.text.blocks.LINE_BYTES", 100)
+    monkeypatch.setattr(blocks, "LINE_BYTES", 100)
     with pytest.raises(PipelineError, match="is longer than"):
         read(tmp_path / "a.csv", b"a,b\n1," + b"x" * 300, TWO, "csv", block_bytes=50)

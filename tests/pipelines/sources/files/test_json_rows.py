@@ -7,6 +7,7 @@ from decimal import Decimal
 import pytest
 
 from paimon_lake.protocol import PipelineError
+from paimon_lake.sources.files.text import json_document
 from tests.pipelines.sources.files.reading import columns, read
 
 ONE = columns(a="INT")
@@ -150,6 +151,6 @@ def test_a_document_in_another_encoding_and_a_too_large_one(tmp_path, monkeypatc
     ]
     with pytest.raises(PipelineError, match="is not valid utf-8 at line 2"):
         read(tmp_path / "a", b"[\n\xff]", ONE, "json")
-    monkeypatch.setattr("paimon_lake.sources.files.text.json_document.DOCUMENT_BYTES", 10)
+    monkeypatch.setattr(json_document, "DOCUMENT_BYTES", 10)
     with pytest.raises(PipelineError, match="write it as jsonl"):
         read(tmp_path / "a", b'[{"a":1000}]', ONE, "json")

@@ -13,6 +13,7 @@ from paimon_core.maintain.tags.operations import create_tag, delete_tag, rename_
 from tests.support.clones import clone
 from tests.support.fake_tables import append, check_whole, compacted, expire_all, live, reopened
 from tests.support.faulty_storage import MUTATIONS, Died, FaultyStorage
+from tests.support.long_cases import long_cases
 
 
 class Meanwhile(FaultyStorage):
@@ -81,12 +82,15 @@ def goes_on(context):
     check_whole(context)
 
 
-@pytest.mark.parametrize("target", [1, 2, 3, 4])
+TARGETS = [1, 4, *long_cases((2, 3))]
+
+
+@pytest.mark.parametrize("target", TARGETS)
 def test_a_rollback_at_any_call_of_an_expiry_leaves_a_complete_table(history, target):
     assert at_every_call(history, expire_all, back_to(target), goes_on) > 8
 
 
-@pytest.mark.parametrize("target", [1, 2, 3, 4])
+@pytest.mark.parametrize("target", TARGETS)
 def test_an_expiry_at_any_call_of_a_rollback_leaves_a_complete_table(history, target):
     assert at_every_call(history, back_to(target), expire_all, goes_on) > 3
 
@@ -137,7 +141,14 @@ PAIRS = {
 }
 
 
-@pytest.mark.parametrize(("first", "second"), [(first, second) for first, all_ in PAIRS.items() for second in all_])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        pytest.param(first, second, marks=() if {first, second} & {"expire", "rollback"} else pytest.mark.long)
+        for first, all_ in PAIRS.items()
+        for second in all_
+    ],
+)
 def test_two_concurrent_operations_on_the_tag_of_an_expired_snapshot_leave_a_complete_table(expired, first, second):
     assert at_every_call(expired, OPERATIONS[first], OPERATIONS[second], stands) > 0
 
@@ -160,7 +171,7 @@ def test_a_fast_forward_and_a_concurrent_expiry_leave_a_complete_table(history):
     assert at_every_call(context, forward, expire_all, went) > 1
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", [*range(4), *long_cases(range(4, 30))])
 def test_operations_that_crash_one_after_the_other_leave_a_complete_table(history, seed):
     """Each crashes at some call and the next one continues; at the end the table is complete and can be used."""
     rng = random.Random(seed)

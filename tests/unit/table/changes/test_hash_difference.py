@@ -1,6 +1,7 @@
 """Surplus hashes: a multiset difference, in memory and in bins on local disk."""
 
 import random
+import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def test_surplus_is_the_difference_of_multisets(monkeypatch, options, bin_rows):
 
 def test_no_file_is_left(monkeypatch, tmp_path):
     monkeypatch.setattr(hash_difference, "BIN_ROWS", 2)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with HashedRows(TableOptions.parse({}), 9) as rows:
         rows.add(0, pairs([1, 2, 3]))
         assert list(Path(tmp_path).rglob("*.arrow"))

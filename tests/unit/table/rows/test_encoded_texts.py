@@ -7,6 +7,7 @@ from paimon_core.arrow import conform
 from paimon_core.arrow.byte_budget import decoded_bytes
 from paimon_core.errors import SchemaMismatch
 from paimon_core.schema import DataField
+from paimon_core.table.rows import encoded_texts
 from paimon_core.table.rows.encoded_texts import conform_encoded, joined_encoded
 from paimon_core.types import parse_type
 
@@ -53,7 +54,7 @@ def test_errors_name_the_row():
 
 @pytest.mark.parametrize("most", [1 << 30, 100])
 def test_tables_are_joined_in_one_form(monkeypatch, most):
-    monkeypatch.setattr("paimon_core.table.rows.encoded_texts._MOST_BYTES", most)
+    monkeypatch.setattr(encoded_texts, "_MOST_BYTES", most)
     tables = [source(["a"]), source(encoded([0], pa.array([LONG]))), pa.table({"k": pa.array([1], pa.int32())})]
     found = joined_encoded(tables)
     assert pa.types.is_dictionary(found["s"].type) == (most > 100)

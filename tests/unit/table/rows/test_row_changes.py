@@ -6,7 +6,7 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import col
-from paimon_core.table.rows import row_changes
+from paimon_core.table.rows import delete_update, row_changes
 
 SCHEMA = pa.schema([("p", pa.string()), ("k", pa.int64()), ("v", pa.string())])
 VECTORS = {"deletion-vectors.enabled": "true"}
@@ -86,7 +86,7 @@ def test_a_commit_in_between_is_neither_lost_nor_undone(warehouse, monkeypatch, 
             waiting.pop()()
         return messages
 
-    monkeypatch.setattr("paimon_core.table.table_writes.changed_rows", with_rival)
+    monkeypatch.setattr(delete_update, "changed_rows", with_rival)
     table.delete(col("k").is_in([1, 4, 7]))
     assert sorted(k for _, k in content(table)) == {"append": [2, 3, 5, 6], "delete": [2, 5, 6]}.get(
         rival, [2, 3, 5, 6]

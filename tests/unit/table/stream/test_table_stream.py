@@ -419,7 +419,7 @@ def test_what_is_refused(create, options, arguments, error):
     write(table, (1, "a"))
     with pytest.raises(error):
         table.with_options(options).stream(**arguments)
-    with pytest.raises(InvalidRequest, match="pinned"):
+    with pytest.raises(AttributeError, match="call stream on"):
         table.at(snapshot=1).stream()
 
 

@@ -27,12 +27,12 @@ _LONGER_BYTES = 16 << 20
 BOM = b"\xef\xbb\xbf"
 
 Cut = Callable[[bytes, bool], int]
-"""Returns the end of the last whole line or record in the bytes; the flag tells that the file ends with the bytes."""
+"""Returns the end of the last whole line or record in the bytes; the flag says whether the file ends with the bytes."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Whole lines as bytes of the file's encoding; ``line`` counts the lines of the split before these."""
+    """Whole lines as bytes of the file's encoding; ``line`` is the number of lines of the split before the block."""
 
     data: bytes
     line: int
@@ -108,7 +108,7 @@ class TextFile:
     def _pieces(self, stream: pa.NativeFile, at: int, end: int | None, is_inside: bool, cut: Cut) -> Iterator[bytes]:
         """Yield whole lines: the first that begins at or after ``at``, up to the last that begins before ``end``.
 
-        ``is_inside`` tells that ``at`` may be inside of a line: that line belongs to the split before.
+        ``is_inside``: ``at`` may be inside of a line, which then belongs to the split before.
         """
         at = self._skip(stream, at - is_inside)
         data = b""

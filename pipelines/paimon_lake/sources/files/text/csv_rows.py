@@ -241,7 +241,7 @@ class _Parser:
         return _Cells(columns, wrong, len(texts))
 
     def _readable(self, records: Records) -> tuple[Records, list[Lost]]:
-        """Return the records whose quotes are closed and that contain no lone carriage return, and the others."""
+        """Return the records whose quotes are closed and that have no lone carriage return, and the other records."""
         file_format = self.file.file_format
         good = grammar(file_format).good.fullmatch
         special = b"".join(c.encode() for c in (file_format.quote, file_format.escape, "\r") if c)

@@ -1,7 +1,7 @@
 """JSON document: read a file that is one JSON object, or one array of objects, as rows of a table.
 
 The whole file is in memory, so it may have at most ``DOCUMENT_BYTES``; larger data belongs in JSON lines. When the
-document itself is broken, its objects cannot be told apart, and the file is refused.
+document itself is broken, its objects cannot be separated, and the file is refused.
 """
 
 from __future__ import annotations

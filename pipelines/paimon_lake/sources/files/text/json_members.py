@@ -42,7 +42,7 @@ def lacking(kinds: Mapping[str, DataType], seen: Collection[Path]) -> list[Path]
 
 
 class Members:
-    """The members that the objects of a split have; ``wanted`` are the columns to look for."""
+    """The members that the objects of a split have; ``wanted`` are the columns to find."""
 
     def __init__(self, kinds: Mapping[str, DataType], wanted: Collection[str]) -> None:
         self.kinds = {name: kind for name, kind in kinds.items() if name in wanted}

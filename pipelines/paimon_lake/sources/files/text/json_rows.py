@@ -88,7 +88,7 @@ class JsonReader:
         self.has_decimal = any(has_root(kind, TypeRoot.DECIMAL) for kind in self.kinds.values())
 
     def parse(self, records: Records, lost: list[Lost], lines_before: Callable[[], int]) -> Parsed:
-        """Return the rows of the records and their rejects, together with those in ``lost``."""
+        """Return the rows of the records and their rejects, together with the rejects in ``lost``."""
         records = _trimmed(records)
         positions, read = np.arange(len(records)), len(records) + len(lost)
         in_python = positions if self.has_map else self._inexact(records) if self.has_decimal else positions[:0]
@@ -147,7 +147,7 @@ class JsonReader:
         return np.flatnonzero(pc.match_substring_regex(lines, _INEXACT).to_numpy(zero_copy_only=False))
 
     def _by_arrow(self, records: Records, positions: np.ndarray, bad: dict[int, Unfit]) -> list[_Read]:
-        """Read records by Arrow, and find those that it refuses: by parts, then by checking each record in Python."""
+        """Read records by Arrow, and find the records that it refuses: by parts, then one by one in Python."""
         if not len(positions):
             return []
         columns = self._arrow_columns(records, positions)
@@ -212,7 +212,7 @@ class JsonReader:
 
 
 def _trimmed(records: Records) -> Records:
-    """Return the records without spaces around them; those that are only spaces are left out."""
+    """Return the records without spaces around them; records of only spaces are left out."""
     if _has_braces(records).all():
         return records
     raws = [records.raw(at).strip(b" \t\r") for at in range(len(records))]

@@ -39,7 +39,7 @@ def has_root(kind: DataType, root: TypeRoot) -> bool:
 
 
 def convert_json(values: pa.Array, kind: DataType, rules: TextRules) -> tuple[pa.Array, np.ndarray | None]:
-    """Convert a column of ``read_type(kind)`` to ``kind``; the flags tell the rows with a value that does not fit."""
+    """Convert a column of ``read_type(kind)`` to ``kind``; the flags mark the rows with a value that does not fit."""
 
     def leaf(column: pa.Array, member: DataType, path: str) -> tuple[pa.Array, np.ndarray | None]:
         if member.root in _TEXTS:

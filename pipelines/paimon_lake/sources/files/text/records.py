@@ -136,7 +136,7 @@ class Grammar:
     record: re.Pattern[bytes]
     """One record with its line end; a quoted cell may contain line ends, and one that is not closed takes the rest."""
     good: re.Pattern[bytes]
-    """A record without its line end whose quotes are closed."""
+    """A record without its line end, in which every quote is closed."""
     cell: re.Pattern[bytes]
     """A cell of such a record."""
 

@@ -150,7 +150,7 @@ def with_length(values: pa.Array, kind: DataType) -> Converted:
 
 
 def _matching(values: pa.Array, pattern: str, checked: pa.Array | None = None, also: str = "") -> pa.Array:
-    """Return the values that match; null for the others."""
+    """Return the values that match; null for other values."""
     keep = pc.match_substring_regex(values, pattern)
     if checked is not None:
         keep = pc.and_(keep, pc.match_substring_regex(checked, also))
@@ -158,7 +158,7 @@ def _matching(values: pa.Array, pattern: str, checked: pa.Array | None = None, a
 
 
 def _has(texts: pa.Array, letters: str) -> bool:
-    """Whether the texts contain one of the two letters, an upper and a lower case one; may be true without reason."""
+    """Whether the texts may contain one of two letters, the upper and lower case of one; False is certain."""
     data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
     return bool(((data | 0x20) == ord(letters.lower()[0])).any())
 
@@ -169,7 +169,7 @@ def _is_long(texts: pa.Array) -> bool:
 
 
 def cast_or_null(values: pa.Array, arrow: pa.DataType) -> pa.Array:
-    """Cast the values, and return null for those that are out of range; they are found by halving the column."""
+    """Cast the values; return null for values that are out of range, which are found by halving the column."""
     try:
         return values.cast(arrow)
     except pa.ArrowInvalid:

@@ -1,4 +1,4 @@
-"""TableWrites: users, identifiers, watermarks and callbacks; what a commit guarantees to its caller."""
+"""WritableTable: users, identifiers, watermarks and callbacks; what a commit guarantees to its caller."""
 
 import pyarrow as pa
 import pytest

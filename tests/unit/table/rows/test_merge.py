@@ -7,9 +7,8 @@ import pytest
 import paimon_core as paimon
 from paimon_core import Delete, Insert, Update, col
 from paimon_core.read.bucket_reader import BucketReader
-from paimon_core.table import table_merges as merging
-from paimon_core.table import table_writes as writing
-from paimon_core.table.rows import merge_rows
+from paimon_core.table.rows import delete_update, merge_rows
+from paimon_core.table.rows import merge as merging
 from paimon_core.write.table_writer import TableWriter
 from tests.unit.table.rows.test_row_changes import SCHEMA, VECTORS, WAYS, content, make, rows
 
@@ -147,7 +146,7 @@ def test_of_two_merges_only_one_inserts_a_key(warehouse, monkeypatch, options):
 @pytest.mark.parametrize(
     ("module", "name", "change"),
     [
-        (writing, "changed_rows", lambda table: table.delete(col("k") == 2)),
+        (delete_update, "changed_rows", lambda table: table.delete(col("k") == 2)),
         (merging, "merged_rows", lambda table: table.merge(rows(2), ["k"], when_matched=Delete())),
     ],
     ids=["delete", "merge"],

@@ -1,0 +1,62 @@
+"""Data columns: the columns of Arrow data as those of a table, for a write that merges them into its schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import replace
+
+import pyarrow as pa
+
+from paimon_core.errors import UnsupportedFeature
+from paimon_core.schema import DataField, TableSchema
+from paimon_core.types import BINARY_ROOTS, VARIANT, Child, DataType, TypeRoot, multiset_of, read_annotations
+
+_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
+_UNSIGNED = {
+    pa.uint8(): TypeRoot.SMALLINT,
+    pa.uint16(): TypeRoot.INT,
+    pa.uint32(): TypeRoot.BIGINT,
+    pa.uint64(): TypeRoot.BIGINT,
+}
+"""The types that hold the values of unsigned columns, of uint64 those below 2^63."""
+
+
+def data_columns(data: pa.Schema, schema: TableSchema, skipped: Collection[str]) -> list[DataField]:
+    """Return the columns of the data that may be columns of the table.
+
+    Left out are ``skipped`` columns, row labels of pandas, and columns without a type. Raises UnsupportedFeature, which
+    names the column.
+    """
+    return [
+        DataField(-1, column.name, _type(column, schema))
+        for column in data
+        if column.name not in skipped and not _PANDAS_INDEX.fullmatch(column.name) and not pa.types.is_null(column.type)
+    ]
+
+
+def recognised(found: DataType, held: DataField | Child | None) -> DataType:
+    """Return the type of data as the type of a column of the same form: a map as MULTISET, two binaries as VARIANT."""
+    if held is None:
+        return found
+    kind = held.type
+    if kind.root is TypeRoot.VARIANT and found.root is TypeRoot.ROW:
+        binaries = {c.name for c in found.children if c.type.root in BINARY_ROOTS}
+        return VARIANT if binaries == {"value", "metadata"} and len(found.children) == len(binaries) else found
+    if kind.root is TypeRoot.MULTISET and found.root is TypeRoot.MAP:
+        return multiset_of(recognised(found.children[0].type, kind.children[0]))
+    if kind.root is not found.root:
+        return found
+    known = {child.name: child for child in kind.children}
+    return replace(
+        found, children=tuple(replace(c, type=recognised(c.type, known.get(c.name))) for c in found.children)
+    )
+
+
+def _type(column: pa.Field, schema: TableSchema) -> DataType:
+    if column.name in schema.by_name and column.type in _UNSIGNED:
+        return DataType(_UNSIGNED[column.type])
+    try:
+        return recognised(read_annotations(column).type, schema.by_name.get(column.name))
+    except UnsupportedFeature as error:
+        raise UnsupportedFeature(f"column {column.name!r}: {error.message}", column=column.name) from None

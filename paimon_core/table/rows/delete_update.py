@@ -1,0 +1,79 @@
+"""Delete and update: change the rows that match a predicate in one commit, computed from the latest snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from paimon_core.commit.read_set import Reads
+from paimon_core.errors import InvalidRequest
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.rules.engine_rules import check_deletes
+from paimon_core.plan.partitions import partitions_with_matches
+from paimon_core.plan.plan_scan import ScanPlan
+from paimon_core.predicate import Predicate, Where, required_where
+from paimon_core.query.scan import new_scan
+from paimon_core.table.commit_request import CommitRequest, Committed
+from paimon_core.table.rows.repeat import Found, repeat_when_outdated
+from paimon_core.table.rows.row_changes import (
+    Assignments,
+    changed_rows,
+    check_assignments,
+    check_takes_effect,
+    deleted_by_key,
+    updated_by_key,
+)
+from paimon_core.table.writes.overwrite_target import overwrite_target
+
+Change = Callable[[TableContext, ScanPlan, Any], list[CommitMessage]]
+"""Returns the messages that change the rows of a plan that match a predicate."""
+
+
+def delete(request: CommitRequest, where: Where) -> Committed | None:
+    """Delete the rows that match; see ``Table.delete``."""
+    context = request.context
+    where = required_where(where, context.tracked().schema.fields, "delete")
+    if where.columns <= set(context.schema.partition_keys):
+        return request.complete([], overwrite_target(context, where), operation="DELETE")
+    if not context.is_keyed:
+        return commit_change(request, where, changed_rows)
+    if context.options["ignore-delete"]:
+        raise InvalidRequest(
+            f"table {context.name} has ignore-delete = true: rows cannot be deleted", table=context.name
+        )
+    check_deletes(context)
+    return commit_change(request, where, deleted_by_key)
+
+
+def update(request: CommitRequest, where: Where, assignments: Assignments) -> Committed | None:
+    """Set columns of the rows that match; see ``Table.update``."""
+    context = request.context
+    where = required_where(where, context.tracked().schema.fields, "update")
+    check_assignments(context, assignments)
+    if context.is_keyed and (engine := context.options["merge-engine"]) != "deduplicate":
+        problem = f"table {context.name} has merge-engine = {engine}: an update would not replace its rows"
+        raise InvalidRequest(problem, table=context.name)
+
+    def change(context: TableContext, plan: ScanPlan, where: Predicate) -> list[CommitMessage]:
+        check_assignments(context, assignments)  # the table may have been altered since
+        return (updated_by_key if context.is_keyed else changed_rows)(context, plan, where, assignments=assignments)
+
+    return commit_change(request, where, change)
+
+
+def commit_change(request: CommitRequest, where: Predicate | None, change: Change) -> Committed | None:
+    """Commit what ``change`` computes from the latest snapshot; repeat it when a concurrent commit changed that."""
+    check_takes_effect(request.context)
+
+    def read(context: TableContext) -> Found[tuple[ScanPlan, Predicate | None]]:
+        scan = new_scan(context.merging_level_0(), context.snapshots.latest(), None, where, None, pinned=False)
+        plan = scan.plan
+        reads = Reads(plan.snapshot, partitions_with_matches(scan.context, scan.where))
+        return Found(reads, plan.files, (plan, scan.where))
+
+    def commit(request: CommitRequest, found: Found[tuple[ScanPlan, Predicate | None]]) -> Committed | None:
+        plan, where = found.content
+        return request.complete(change(request.context, plan, where), reads=found.reads)
+
+    return repeat_when_outdated(request, read, commit)

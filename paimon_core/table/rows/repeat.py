@@ -1,0 +1,68 @@
+"""Repeat: read rows, change them and commit; read again when a concurrent commit has changed what was read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+from paimon_core.commit.read_set import Reads
+from paimon_core.commit.retry import tries
+from paimon_core.errors import CommitConflict, CorruptTable, PaimonError, ReadOutdated, SnapshotNotFound
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.data_file import DataFile
+from paimon_core.metadata.latest_snapshot import is_missing
+from paimon_core.metadata.table_identity import refreshed
+from paimon_core.table.commit_request import CommitRequest, Committed
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Found(Generic[T]):
+    """What one attempt has read."""
+
+    reads: Reads
+    files: Iterable[DataFile]
+    """The files of the rows; their schemas decide whether the schema of the handle is too old."""
+    content: T
+
+
+def repeat_when_outdated(
+    request: CommitRequest,
+    read: Callable[[TableContext], Found[T]],
+    change: Callable[[CommitRequest, Found[T]], Committed | None],
+) -> Committed | None:
+    """Return what ``change`` commits of what ``read`` found; read again when a concurrent commit has changed that.
+
+    Rows of a newer schema than that of the request are read and changed with the table's latest schema. There are as
+    many attempts as for a commit (``commit.max-retries``, ``commit.timeout``); after the last one, its error is raised.
+    A conflict that no concurrent commit explains is raised at once.
+    """
+    context = request.context
+    outdated: PaimonError | None = None
+    for _ in tries(context.options):
+        found = read(context)
+        if any(f.schema_id > context.schema.id for f in found.files):
+            context = refreshed(request.context)
+            continue
+        try:
+            return change(replace(request, context=context), found)
+        except (CommitConflict, SnapshotNotFound, CorruptTable) as error:
+            outdated = _outdated(context, found.reads, error)
+    raise outdated or CommitConflict(f"table {context.name}: its schema changed during each try", table=context.name)
+
+
+def _outdated(context: TableContext, reads: Reads, error: PaimonError) -> PaimonError:
+    """Return the error when reading again may help; else raise it."""
+    if isinstance(error, SnapshotNotFound | ReadOutdated):
+        return error
+    unchanged = context.snapshots.latest() == reads.snapshot
+    if isinstance(error, CorruptTable):
+        if unchanged or not is_missing(error):
+            raise error
+        # A concurrent commit has replaced the files, and an expiry has deleted them.
+        return CommitConflict(f"table {context.name}: files were removed during the change: {error}")
+    if unchanged or "attempts" in error.facts:
+        raise error
+    return error

@@ -1,0 +1,328 @@
+"""WritableTable: the methods of ``Table`` that write rows and commit; see ``Table``, which adds the others.
+
+Every method checks its request and calls a function of the rooms ``writes`` and ``rows``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from paimon_core.alter.merge_schema import MergeSchema
+from paimon_core.commit.overwrite import Overwrite
+from paimon_core.commit.read_set import Reads
+from paimon_core.errors import InvalidRequest
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.predicate import Where
+from paimon_core.table.commit_request import CommitRequest, Committed
+from paimon_core.table.rows import delete_update
+from paimon_core.table.rows.merge import merge
+from paimon_core.table.rows.merge_clauses import Delete, Insert, Update, clauses_of
+from paimon_core.table.rows.row_changes import Assignments
+from paimon_core.table.view import TableView
+from paimon_core.table.writes import write
+from paimon_core.table.writes.after_commit import failed_callbacks, maintain, raise_first
+from paimon_core.table.writes.merging_writer import open_writer
+from paimon_core.table.writes.overwrite_target import overwrite_target
+from paimon_core.table.writes.prepared import Prepared
+from paimon_core.write.table_writer import TableWriter
+
+Changing = Update | Delete
+_UPDATE, _INSERT = Update(), Insert()
+
+
+@dataclass(frozen=True, repr=False)
+class WritableTable(TableView):
+    """A table at its latest snapshot, whose rows can be changed. It is one class with ``Table``, in two files."""
+
+    pinned: None = None
+    callbacks: tuple[Callable[[WritableTable, Snapshot], object], ...] = ()
+    """Functions that run after each commit of this handle; see ``with_callbacks``."""
+
+    def write(
+        self,
+        data: Any,
+        kinds: Any = None,
+        *,
+        user: str | None = None,
+        identifier: int | None = None,
+        properties: Mapping[str, str] | None = None,
+        watermark: int | None = None,
+        merge_schema: MergeSchema = None,
+    ) -> Snapshot | None:
+        """Add rows in one commit (with a primary key: upsert by key); None when there was nothing to commit.
+
+        ``data`` has an Arrow stream or consists of dicts: ``TableWriter.write`` describes its forms and errors.
+        ``kinds``: the name of a column, or a column, of "+I", "-U", "+U", "-D". With ``user`` and ``identifier`` a
+        repeated call commits exactly once, as long as the snapshot has not expired. ``watermark``: epoch milliseconds
+        up to which the rows are complete. Afterwards, unless the table is ``write-only``, the written buckets are
+        compacted and snapshots expire, as the options require.
+
+        ``merge_schema=True`` first adds the columns that the table lacks, "widen" also widens types (default: the
+        options ``write.merge-schema`` and ``write.merge-schema.type-widening``). The table is altered before the commit
+        and stays so when the commit fails. This handle keeps its schema: ``refresh`` returns one with the new columns.
+        """
+        request = CommitRequest.of(self.context, user, identifier, properties, watermark)
+        return self._completed(write.write_rows(request, data, kinds, merge_schema=merge_schema))
+
+    def overwrite(
+        self,
+        data: Any,
+        where: Where | None = None,
+        *,
+        user: str | None = None,
+        identifier: int | None = None,
+        properties: Mapping[str, str] | None = None,
+        watermark: int | None = None,
+        merge_schema: MergeSchema = None,
+    ) -> Snapshot | None:
+        """Replace rows by ``data`` in one commit; ``merge_schema`` as in ``write``.
+
+        Without ``where`` it replaces the partitions that occur in the data, or the whole table when it has no
+        partitions or ``dynamic-partition-overwrite`` is off. With ``where``, on partition columns only, it replaces the
+        partitions that match, and every row of the data must belong to one of them.
+        """
+        request = CommitRequest.of(self.context, user, identifier, properties, watermark)
+        target = overwrite_target(self.context, where)
+        return self._completed(write.write_rows(request, data, target=target, merge_schema=merge_schema))
+
+    def overwrite_spec(self, where: Where | None = None) -> Overwrite:
+        """Return what an overwrite replaces, for ``commit(messages, overwrite=...)``."""
+        return overwrite_target(self.context, where)
+
+    def writer(self, *, merge_schema: MergeSchema = None) -> TableWriter:
+        """Return a writer that turns batches into commit messages, which ``commit`` commits.
+
+        ``merge_schema`` as in ``write``: the writer alters the table when a batch needs it, before it writes the batch.
+        Several writers may do so at the same time; a change that contradicts an earlier one raises SchemaMismatch.
+        ``commit`` accepts the messages on any handle of the table, also after further alterations: files keep the
+        schema that they were written with, and columns are found by field id.
+        """
+        return open_writer(self.context, merge_schema)
+
+    def commit(
+        self,
+        messages: Sequence[CommitMessage],
+        *,
+        user: str | None = None,
+        identifier: int | None = None,
+        properties: Mapping[str, str] | None = None,
+        watermark: int | None = None,
+        overwrite: Overwrite | None = None,
+        operation: str | None = None,
+    ) -> Snapshot | None:
+        """Commit messages and return the last snapshot of the commit; None when the messages are empty.
+
+        Messages may come from other processes: they must fit the table, and their files must exist. Their rows count
+        as later than all rows committed before and than those of earlier messages in the list; the commit may replace
+        their files for that (decision 0014). It does not compact or expire. With ``user`` and ``identifier`` a repeated
+        call commits exactly once, as long as the snapshot has not expired. Raises InvalidRequest, CommitConflict
+        (nothing was committed, no file was deleted), CommitStateUnknown (check with ``committed`` before a retry).
+        """
+        request = CommitRequest.of(self.context, user, identifier, properties, watermark)
+        return self._completed(write.commit_messages(request, messages, overwrite, operation))
+
+    def committed(self, user: str, identifier: int) -> Snapshot | None:
+        """Return the snapshot that ``user`` committed with ``identifier``; None when there is none or it has expired.
+
+        Raises InvalidRequest when the user has committed a higher identifier instead.
+        """
+        return CommitRequest.of(self.context, user, identifier, None).committed_snapshot()
+
+    def filter_committed(self, user: str, identifiers: Collection[int]) -> list[int]:
+        """Return those ``identifiers`` that ``user`` has not committed: all above the user's highest (format 14.5).
+
+        For a job that restarts and does not know which commits succeeded. A user whose snapshots have all expired
+        counts as one that never committed.
+        """
+        return write.not_committed(self.context, user, identifiers)
+
+    # -- write, audit, publish
+
+    def prepare(
+        self,
+        data: Any,
+        kinds: Any = None,
+        *,
+        overwrite: bool = False,
+        where: Where | None = None,
+        user: str | None = None,
+        identifier: int | None = None,
+        properties: Mapping[str, str] | None = None,
+        watermark: int | None = None,
+        merge_schema: MergeSchema = None,
+    ) -> Prepared | None:
+        """Do ``write`` (or ``overwrite``, with its ``where``) without publishing the snapshot; None without rows.
+
+        The result shows what would be published, and publishes or discards it; see ``Prepared``. ``merge_schema`` as
+        in ``write``: the table is altered at once, and stays so when the result is discarded. When the table is altered
+        again before the publish, the result must be prepared ``again``. Raises InvalidRequest when the user has already
+        committed the identifier or a higher one.
+        """
+        request = CommitRequest.of(self.context, user, identifier, properties, watermark)
+        return write.prepare_rows(
+            request, self._settle_on, data, kinds, overwrites=overwrite, where=where, merge_schema=merge_schema
+        )
+
+    def prepare_messages(
+        self,
+        messages: Sequence[CommitMessage],
+        *,
+        overwrite: bool = False,
+        where: Where | None = None,
+        user: str | None = None,
+        identifier: int | None = None,
+        properties: Mapping[str, str] | None = None,
+        watermark: int | None = None,
+    ) -> Prepared | None:
+        """Do ``prepare`` for messages of writers in this or other processes; raises as ``commit`` does."""
+        request = CommitRequest.of(self.context, user, identifier, properties, watermark)
+        return write.prepare_messages(request, self._settle_on, messages, overwrites=overwrite, where=where)
+
+    def prepared(self, data: bytes) -> Prepared:
+        """Return the prepared commit from ``Prepared.to_bytes``; raises InvalidRequest if it is of another table."""
+        return Prepared.from_bytes(data, self.context, self._settle_on)
+
+    # -- changes of rows
+
+    def delete(
+        self, where: Where, *, user: str | None = None, properties: Mapping[str, str] | None = None
+    ) -> Snapshot | None:
+        """Delete the rows that match; None when no row matches.
+
+        With a primary key, it writes deletes by key; a merge engine that does not remove a record for a row of kind -D
+        deletes whole partitions only (an option of the engine may enable that). In an append table, it marks the rows
+        in deletion vectors (``deletion-vectors.enabled``), or it rewrites the files that contain them; with fixed
+        buckets, the other rows of these files then count as written last. ``where`` on partition columns alone deletes
+        whole partitions.
+
+        Deletes exactly the rows that match in the snapshot before this commit, with level 0 merged even where reads
+        leave it out. When a concurrent commit changes partitions that may contain such rows between the read and the
+        commit, or compacts their files, the delete is retried, up to ``commit.max-retries`` times. Raises
+        CommitConflict when that happened every time; nothing is deleted then.
+        """
+        request = CommitRequest.of(self.context, user, None, properties)
+        return self._completed(delete_update.delete(request, where))
+
+    def update(
+        self,
+        where: Where,
+        set: Assignments,
+        *,
+        user: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Snapshot | None:
+        """Set columns of the rows that match; None when no row matches.
+
+        ``set`` maps columns to values, or to functions that get the matching rows as an Arrow table with all columns
+        and return the new column. With a primary key, its columns cannot be set, and merge-engine must be deduplicate:
+        the new rows replace the old ones by key; with ``sequence.field`` an old row with a higher value stays, as after
+        ``write``. In an append table, the old rows are deleted as by ``delete`` and the new rows are added. Promises
+        about concurrent commits and raises as ``delete`` does, and SchemaMismatch for a value that does not fit its
+        column, and for a column that the latest schema does not have.
+        """
+        request = CommitRequest.of(self.context, user, None, properties)
+        return self._completed(delete_update.update(request, where, set))
+
+    def merge(
+        self,
+        source: Any,
+        on: Sequence[str],
+        *,
+        when_matched: Changing | Sequence[Changing] | None = _UPDATE,
+        when_not_matched: Insert | Sequence[Insert] | None = _INSERT,
+        when_not_matched_by_source: Changing | Sequence[Changing] | None = None,
+        user: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> Snapshot | None:
+        """Update, delete and insert rows by those of ``source``, in one commit; None when there is nothing to change.
+
+        A row of the table matches a row of the source when all columns ``on`` are equal; nulls match nothing. By
+        default matching rows get the values of the source, and other rows of the source are inserted:
+
+        >>> orders.merge(changes, on=["id"])  # doctest: +SKIP
+        >>> orders.merge(
+        ...     changes,
+        ...     on=["id"],
+        ...     when_matched=[Delete(source_where=col("op") == "D"), Update({"price": col("price"), "note": "new"})],
+        ...     when_not_matched=Insert(source_where=col("op") != "D"),
+        ... )  # doctest: +SKIP
+
+        ``source`` has a form that ``write`` takes and is held in memory. Its columns are converted to the types of the
+        table; each must be a column of the table or be named by a clause. For each row the first clause of its list
+        applies whose conditions are true: ``where`` on the row of the table, ``source_where`` on that of the source.
+        When several rows of the source change one row, InvalidRequest names its key, unless all of them delete it.
+        ``when_not_matched_by_source`` changes rows of the table without a row of the source, and reads all files; else
+        only files are read that may have a key of the source.
+
+        In append tables, old rows are deleted as by ``delete`` and new rows are added. With a primary key, the merge
+        writes rows by key: inserts need ``on`` to be the primary key, updates merge-engine deduplicate, and with
+        ``sequence.field`` an old row with a higher value stays, as after ``write``.
+
+        The result is that of the snapshot before this commit. When a concurrent commit changes partitions that may
+        contain keys of the source between the read and the commit, or compacts files that change, the merge is
+        retried, up to ``commit.max-retries`` times. Raises CommitConflict when that happened every time, SchemaMismatch
+        for columns and values that do not fit, InvalidRequest. Nothing is changed then.
+        """
+        request = CommitRequest.of(self.context, user, None, properties)
+        clauses = clauses_of(self.context, when_matched, when_not_matched, when_not_matched_by_source)
+        return self._completed(merge(request, source, on, clauses))
+
+    # -- commits of writers outside of this class
+
+    def complete(
+        self,
+        request: CommitRequest,
+        messages: Sequence[CommitMessage],
+        overwrite: Overwrite | None = None,
+        operation: str | None = None,
+        *,
+        reads: Reads | None = None,
+    ) -> Snapshot | None:
+        """Commit files that the caller has just written; then, unless write-only, compact those buckets and expire.
+
+        For writers outside of this class, such as Spark's; messages of other processes belong to ``commit``. An error
+        of the maintenance after the commit is logged and not raised, because the rows are committed.
+        """
+        return self._completed(request.complete(messages, overwrite, operation, reads=reads))
+
+    # -- after a commit
+
+    def with_callbacks(self, *callbacks: Callable[[WritableTable, Snapshot], object]) -> Self:
+        """Return this handle with functions that are called after every commit, with the handle and the snapshot.
+
+        Each call of the handle that commits calls them once, with its last snapshot: writes, changes of rows,
+        compactions, rewrites of indexes and manifests, statistics, repairs, alterations that add a snapshot. An
+        automatic compaction, and an automatic expiry of partitions, after a write call them again. They are also called
+        when a repeated commit finds that it succeeded before: if a failed call is repeated until it succeeds, each
+        callback runs at least once. All callbacks run even when one fails; then AfterCommitFailed is raised, and the
+        commit is kept. A call that fails after a part was committed (``facts["committed"]``) does not call them.
+        """
+        if bad := [c for c in callbacks if not callable(c)]:
+            raise InvalidRequest(f"a callback must be callable with the table and a snapshot, not {bad[0]!r:.60}")
+        return replace(self, callbacks=(*self.callbacks, *callbacks))
+
+    def settle(self, snapshot: Snapshot, written: Collection[tuple[bytes, int]] | None = None) -> Snapshot:
+        """Run the callbacks and the maintenance that follow a commit, then raise AfterCommitFailed if one failed."""
+        failed = failed_callbacks(self, self.callbacks, snapshot)
+        for automatic in maintain(self.context, snapshot, written):
+            failed += failed_callbacks(self, self.callbacks, automatic)
+        raise_first(self.name, failed)
+        return snapshot
+
+    def _settled(self, snapshot: Snapshot | None) -> Snapshot | None:
+        """Run ``settle`` when there was something to commit."""
+        return None if snapshot is None else self.settle(snapshot)
+
+    def _completed(self, committed: Committed | None) -> Snapshot | None:
+        """Run ``settle`` for the table at the schema of the commit, when there was something to commit."""
+        if committed is None:
+            return None
+        return replace(self, context=committed.context).settle(committed.snapshot, committed.written)
+
+    def _settle_on(self, context: TableContext, snapshot: Snapshot) -> Snapshot:
+        """Run ``settle`` for the table as ``context`` has it."""
+        return replace(self, context=context).settle(snapshot)

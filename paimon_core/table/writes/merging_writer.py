@@ -1,0 +1,91 @@
+"""MergingWriter: a writer that alters the table so that it can take the data of a write (option write.merge-schema).
+
+It alters the table before it writes the rows that need it, so before the commit. Rows that it received before are in
+files of the schema before. The alteration stays when the commit fails or never happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from paimon_core.alter.data_columns import data_columns
+from paimon_core.alter.merge_schema import MergeRules, MergeSchema
+from paimon_core.arrow import Convert, merged_table
+from paimon_core.metadata.abort import abort
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.context import TableContext
+from paimon_core.read.live_keys import live_keys
+from paimon_core.schema import DataField
+from paimon_core.write.table_writer import TableWriter
+
+
+def open_writer(
+    context: TableContext, merge_schema: MergeSchema = None, *, ignore_existing: bool = False
+) -> TableWriter:
+    """Return a writer that merges schemas if ``merge_schema``, or else the table's options, say so."""
+    rules = MergeRules.of(context.options, merge_schema)
+    if rules is None:
+        return TableWriter(context, ignore_existing=ignore_existing, live_keys=live_keys)
+    return MergingWriter(context, rules, ignore_existing=ignore_existing)
+
+
+class MergingWriter(TableWriter):
+    """A writer that first alters the table when the data has columns, or types, that the table lacks.
+
+    Several writers may merge at the same time, in one or several processes: each change is applied once, and a change
+    that contradicts one that was first raises SchemaMismatch. Files of the schema before stay valid.
+    """
+
+    def __init__(self, context: TableContext, rules: MergeRules, *, ignore_existing: bool = False) -> None:
+        """Create a writer; the arguments have the same meaning as in ``TableWriter``."""
+        super().__init__(context, ignore_existing=ignore_existing, live_keys=live_keys)
+        self._rules = rules
+        self._held: list[CommitMessage] = []
+        self._last_data: pa.Schema | None = None
+
+    def write(self, data: Any, kinds: Any = None) -> None:
+        """Add rows, as ``TableWriter.write`` does, after the table was altered so that it can take them."""
+        if isinstance(data, pa.Table | pa.RecordBatch | pa.RecordBatchReader):  # the data may have no row
+            self._check_usable()
+            self._merge(data.schema, {kinds} if isinstance(kinds, str) else set())
+        super().write(data, kinds)
+
+    def _dict_conversion(self) -> Sequence[DataField] | Convert:
+        return self._converted
+
+    def _converted(self, rows: Sequence[Mapping[str, Any]], first_row: int) -> pa.Table:
+        return merged_table(rows, self._context.schema.fields, first_row, widen=self._rules.widen)
+
+    def _write(self, table: pa.Table, codes: pa.Array | None, first_row: int) -> None:
+        self._merge(table.schema, set())
+        unknown = [c.name for c in table.schema if pa.types.is_null(c.type) and c.name not in self._known]
+        super()._write(table.drop_columns(unknown), codes, first_row)
+
+    @property
+    def _known(self) -> set[str]:
+        return set(self._context.schema.by_name)
+
+    def _merge(self, data: pa.Schema, kinds: set[str]) -> None:
+        if self._last_data is not None and data.equals(self._last_data, check_metadata=True):
+            return
+        skipped = kinds - self._known
+        context = self._rules.merged(self._context, data_columns(data, self._context.schema, skipped))
+        if context is not self._context:
+            self._held += self._flush()
+            self._use(context)
+        self._last_data = None if skipped else data
+
+    def flush(self) -> list[CommitMessage]:
+        """Finish all files, as ``TableWriter.flush`` does; the messages may be of files of several schemas."""
+        found = super().flush()
+        messages, self._held = [*self._held, *found], []
+        return messages
+
+    def abort(self) -> None:
+        """Delete every written file that ``flush`` has not returned. The table stays altered."""
+        held, self._held = self._held, []
+        abort(held, self._context)
+        super().abort()
