@@ -26,7 +26,6 @@ import paimon_core
 from benchmarks.java_side import JavaSide
 from benchmarks.run import MANY, log, timed
 from paimon_core.codec.binary_row.rows import encode_row
-from paimon_core.commit.committer import commit
 from paimon_core.maintain.expiry.retention import Retention
 from paimon_core.maintain.expiry.snapshots import expire
 from paimon_core.metadata.commit_message import CommitMessage
@@ -35,6 +34,7 @@ from paimon_core.metadata.data_file import DataFile
 from paimon_core.storage.storage import FileInfo, Storage
 from paimon_core.table.table import Table
 from paimon_core.types import parse_type
+from tests.support.commits import commit
 from tests.support.oracle import OracleUnavailable
 
 FILES_A_COMMIT = 1000

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from paimon_core.catalog.filesystem import FilesystemCatalog
     from paimon_core.catalog.identifier import Identifier
     from paimon_core.catalog.open import open_catalog
+    from paimon_core.compact.report import CompactReport
     from paimon_core.errors import (
         AfterCommitFailed,
         AlreadyExists,
@@ -76,6 +77,7 @@ __all__ = [
     "CommitKind",
     "CommitMessage",
     "CommitStateUnknown",
+    "CompactReport",
     "ConditionalWriteUnsupported",
     "CorruptTable",
     "DataField",
@@ -122,6 +124,7 @@ _NAMES_OF = {
     "catalog.filesystem": ("FilesystemCatalog",),
     "catalog.identifier": ("Identifier",),
     "catalog.open": ("open_catalog",),
+    "compact.report": ("CompactReport",),
     "errors": (
         "AfterCommitFailed",
         "AlreadyExists",

@@ -22,6 +22,7 @@ from paimon_core.types import (
     NESTED_ROOTS,
     TINYINT,
     Annotations,
+    Child,
     DataType,
     annotated_field,
     parse_type,
@@ -81,12 +82,7 @@ class DataField:
 
     def to_json(self) -> dict[str, Any]:
         """Return the member of ``fields`` in a schema file; members without a value are left out."""
-        out: dict[str, Any] = {"id": self.id, "name": self.name, "type": self.type.to_json()}
-        if self.description is not None:
-            out["description"] = self.description
-        if self.default is not None:
-            out["defaultValue"] = self.default
-        return out
+        return Child(self.name, self.type, self.id, self.description, self.default).to_json()
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> DataField:

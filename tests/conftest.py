@@ -32,6 +32,7 @@ MEMORY_BYTES = 4 * 2**30
 MARKER_OF_FIXTURE = {"oracle": "java", "spark": "spark", "pypaimon": "pypaimon", "pypaimon_rust": "pypaimon"}
 LONG = (
     "tests/assets/test_dagster_dev.py",
+    "tests/assets/test_dg.py",
     "tests/cluster/",
     "tests/differential/",
     "tests/flights/test_main_job.py",
@@ -74,6 +75,10 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def pytest_sessionfinish() -> None:
+    gc.unfreeze()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -56,7 +56,7 @@ class PaimonLake(dg.Component, dg.Model, dg.Resolvable):
     """What the names of jobs, steps, schedules, sensors, resources and pools begin with; default: the folder of the
     component below ``defs``, such as ``shop``, or ``sales_shop`` for ``defs/sales/shop``. Empty: nothing."""
     key_prefix: str | list[str] | None = None
-    """What asset keys begin with, a part or several; default: nothing, so that keys are those of the tables."""
+    """What asset keys begin with, one part or several; default: nothing, the keys are the names of the tables."""
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """Return the definitions of the lake; raises SettingsError for wrong declarations."""

@@ -39,10 +39,10 @@ def build_definitions(
     """Return all assets, checks, jobs, schedules and sensors of one lake, or of some of its tables.
 
     With a ``name``, such as ``shop``, the names of jobs, steps, schedules, sensors, resources, pools and dynamic
-    partitions begin with it: ``shop_nightly``, ``shop_lake``, ``shop_spark``. Asset keys are those of the tables, after
-    ``key_prefix``, which two lakes with tables of the same names need in one code location.
-    With ``keep_session`` the runs of one process share a Spark session, which ends with the process.
-    Raises SettingsError for declarations that cannot be used together.
+    partitions begin with it: ``shop_nightly``, ``shop_lake``, ``shop_spark``. Asset keys are the names of the tables
+    after ``key_prefix``, which two lakes with tables of the same names need in one code location. With ``keep_session``
+    the runs of one process share a Spark session, which ends with the process. Raises SettingsError for declarations
+    that cannot be used together.
     """
     translator = translator.of_lake(name, key_prefix) if name or key_prefix else translator
     with warnings.catch_warnings():

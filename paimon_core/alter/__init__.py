@@ -10,6 +10,7 @@ the changes that lead from one schema to another.
 Core types and functions:
 
 - ``AddColumn``: a change of the schema; the other changes are in the same module, ``changes``
+- ``MergeRules``: how a write may change the schema
 - ``Survival``: checks that a change of a type loses no stored value
 - ``alter_table``: checks changes and publishes the next schema
 - ``evolve``: returns the schema that changes lead to

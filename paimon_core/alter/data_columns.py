@@ -1,4 +1,4 @@
-"""Data columns: the columns of Arrow data as those of a table, for a write that merges them into its schema."""
+"""Data columns: the columns of Arrow data as columns of a table, for a write that merges them into its schema."""
 
 from __future__ import annotations
 

@@ -25,18 +25,6 @@ def edited(fields: Sequence[DataField], path: Sequence[str], edit: Edit, *, rows
     return [member for member in out if isinstance(member, DataField)]
 
 
-def member_at(fields: Sequence[DataField], path: Sequence[str]) -> Member | None:
-    """Return the member at ``path``, None when its last name is missing; raises as ``edited`` does."""
-    found: list[Member | None] = [None]
-
-    def look(members: list[Member], at: int) -> list[Member]:
-        found[0] = members[at] if at >= 0 else None
-        return members
-
-    edited(fields, path, look)
-    return found[0]
-
-
 def _edited(members: list[Member], path: tuple[str, ...], depth: int, edit: Edit, rows_only: bool) -> list[Member]:
     at = position(members, path[depth])
     if depth == len(path) - 1:

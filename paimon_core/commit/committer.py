@@ -1,4 +1,4 @@
-"""commit: the function that creates the snapshots of a commit (format 14).
+"""commit_changes: the function that creates the snapshots of a commit (format 14).
 
 A snapshot is published by creating its file exclusively, so a commit is visible completely or not at all. Of two
 concurrent commits one wins, and the other retries on top of it. No committed change is lost or applied twice:
@@ -13,13 +13,13 @@ concurrent commits one wins, and the other retries on top of it. No committed ch
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from paimon_core.commit.assembly import Assembly
 from paimon_core.commit.author import Author
 from paimon_core.commit.base import Base
-from paimon_core.commit.changes import Change, changes_of
+from paimon_core.commit.changes import Change
 from paimon_core.commit.draft import Draft
 from paimon_core.commit.exactly_once import NOTHING_SEARCHED, OwnSnapshots, find_own
 from paimon_core.commit.overwrite import Overwrite
@@ -29,30 +29,8 @@ from paimon_core.commit.retry import tries
 from paimon_core.commit.snapshot_history import describe
 from paimon_core.commit.vector_switch import VectorSwitch
 from paimon_core.errors import CommitConflict, CommitStateUnknown, CorruptTable, PaimonError, SnapshotNotFound
-from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
-
-
-def commit(
-    messages: Sequence[CommitMessage],
-    *,
-    context: TableContext,
-    user: str,
-    identifier: int = BATCH_IDENTIFIER,
-    properties: Mapping[str, str] | None = None,
-    watermark: int | None = None,
-    operation: str | None = None,
-    overwrite: Overwrite | None = None,
-    now_millis: int | None = None,
-) -> tuple[Snapshot, ...]:
-    """Make the files of ``messages`` visible: an APPEND (or OVERWRITE) snapshot, then a COMPACT one (format 14.1).
-
-    Returns and raises the same as ``commit_changes``. Also raises InvalidRequest when messages of an overwrite delete
-    files.
-    """
-    author = Author(user, identifier, dict(properties or {}), watermark, operation, now_millis)
-    return commit_changes(changes_of(messages, overwrite), context, author, overwrite)
+from paimon_core.metadata.snapshot import CommitKind, Snapshot
 
 
 def commit_changes(

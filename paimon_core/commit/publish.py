@@ -30,7 +30,8 @@ from paimon_core.errors import (
     StorageError,
 )
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.latest_snapshot import SNAPSHOT_TRIES, is_missing
+from paimon_core.metadata.latest_snapshot import SNAPSHOT_TRIES
+from paimon_core.metadata.read_again import is_missing
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 

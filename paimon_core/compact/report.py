@@ -20,7 +20,7 @@ class CompactReport:
     """
 
     tasks: tuple[CompactionTask, ...] = ()
-    """The compactions that were picked and run, one per bucket; those of a bucket that conflicted are among them."""
+    """The compactions that were picked and run, one per bucket, also when the bucket conflicted at the commit."""
     messages: tuple[CommitMessage, ...] = ()
     """The changes that were committed."""
     snapshots: tuple[Snapshot, ...] = ()

@@ -1,15 +1,11 @@
-"""Reads of the latest snapshot, which are retried with a newer snapshot when the latest expires during the read.
-
-A snapshot that is no longer the latest may expire at any moment. Java deletes its files first, this library deletes the
-snapshot file first. A missing file of such a snapshot therefore does not mean that the table is damaged.
-"""
+"""Reads of the latest snapshot, which are retried with a newer snapshot when the latest expires during the read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, TypeVar
 
-from paimon_core.errors import CorruptTable, PaimonError, SnapshotNotFound
+from paimon_core.metadata.read_again import read_again
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 
@@ -29,16 +25,13 @@ def read_latest(snapshots: SnapshotStore, read: Callable[[Snapshot | None], _T])
     errors of ``read``, and the error of the last attempt.
     """
     latest = snapshots.latest()
-    for _ in range(SNAPSHOT_TRIES - 1):
-        try:
-            return read(latest)
-        except (SnapshotNotFound, CorruptTable) as error:
-            if not is_missing(error):
-                raise
-            seen, latest = latest, snapshots.latest()
-            if latest is None or latest == seen:
-                raise
-    return read(latest)
+
+    def is_newer() -> bool:
+        nonlocal latest
+        seen, latest = latest, snapshots.latest()
+        return latest is not None and latest != seen
+
+    return read_again(lambda: read(latest), SNAPSHOT_TRIES, is_newer)
 
 
 def latest_entries(context: TableContext, among: Collection[bytes] | None = None) -> list[ManifestEntry]:
@@ -49,8 +42,3 @@ def latest_entries(context: TableContext, among: Collection[bytes] | None = None
     return read_latest(
         context.snapshots, lambda latest: [] if latest is None else context.manifests.entries_of(latest, among)
     )
-
-
-def is_missing(error: PaimonError) -> bool:
-    """Whether the error means that a snapshot or a file of a snapshot is missing, as it is after an expiry."""
-    return isinstance(error, SnapshotNotFound) or (isinstance(error, CorruptTable) and bool(error.facts.get("missing")))

@@ -14,12 +14,12 @@ from typing import Any, NoReturn
 
 from paimon_core.errors import InvalidRequest, SnapshotNotFound, TagNotFound
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.read_again import read_again
 from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 
 _NONE = -(2**63)
 """The watermark that Java writes when there is none yet."""
-_TRIES = 3
 _WATERMARK = re.compile(r"watermark-(-?\d{1,19})")
 
 
@@ -108,35 +108,35 @@ def latest_compaction(context: TableContext) -> Snapshot:
         number = snapshot.commit_identifier
         return snapshot.commit_kind is CommitKind.COMPACT and (number % every == 0 or number == BATCH_IDENTIFIER)
 
-    def last(snapshots: SnapshotStore) -> Snapshot | None:
-        ids = snapshots.ids()
-        found = filter(counts, map(snapshots.read, reversed(ids)))
-        return next(found, None) or (snapshots.read(ids[-1]) if ids else None)
+    def last() -> Snapshot | None:
+        ids = context.snapshots.ids()
+        found = filter(counts, map(context.snapshots.read, reversed(ids)))
+        return next(found, None) or (context.snapshots.read(ids[-1]) if ids else None)
 
-    return _with_retries(context, last) or _raise_not_found(context, "to read")
+    return read_again(last) or _raise_not_found(context, "to read")
 
 
 def after_time(context: TableContext, millis: int) -> Snapshot | None:
     """Return the first live snapshot from an epoch time on; None when no live one is older, or none is newer."""
 
-    def first(snapshots: SnapshotStore) -> Snapshot | None:
-        ids = snapshots.ids()
-        at = bisect.bisect_left(ids, millis, key=lambda i: snapshots.read(i).time_millis)
-        return snapshots.read(ids[at]) if 0 < at < len(ids) else None
+    def first() -> Snapshot | None:
+        ids = context.snapshots.ids()
+        at = bisect.bisect_left(ids, millis, key=lambda i: context.snapshots.read(i).time_millis)
+        return context.snapshots.read(ids[at]) if 0 < at < len(ids) else None
 
-    return _with_retries(context, first)
+    return read_again(first)
 
 
 def from_time(context: TableContext, millis: int) -> Snapshot:
     """Return the first snapshot, live or tagged, committed at or after an epoch time; raises SnapshotNotFound."""
 
-    def first(snapshots: SnapshotStore) -> Snapshot | None:
-        ids = snapshots.ids()
-        at = bisect.bisect_left(ids, millis, key=lambda i: snapshots.read(i).time_millis)
-        return snapshots.read(ids[at]) if at < len(ids) else None
+    def first() -> Snapshot | None:
+        ids = context.snapshots.ids()
+        at = bisect.bisect_left(ids, millis, key=lambda i: context.snapshots.read(i).time_millis)
+        return context.snapshots.read(ids[at]) if at < len(ids) else None
 
     tagged = [t.snapshot for t in context.tags.list() if t.snapshot.time_millis >= millis]
-    found = [s for s in (_with_retries(context, first), *tagged) if s is not None]
+    found = [s for s in (read_again(first), *tagged) if s is not None]
     if not found:
         _raise_not_found(context, f"committed at or after {millis} ms")
     return min(found, key=lambda s: (s.time_millis, s.id))
@@ -145,24 +145,24 @@ def from_time(context: TableContext, millis: int) -> Snapshot:
 def from_watermark(context: TableContext, watermark: int) -> Snapshot:
     """Return the first live snapshot whose watermark is at or after this one; raises SnapshotNotFound."""
 
-    def first(snapshots: SnapshotStore) -> Snapshot | None:
-        ids = snapshots.ids()
-        at = bisect.bisect_left(ids, watermark, key=_order_by_watermark(snapshots, ids))
-        return snapshots.read(ids[at]) if at < len(ids) else None
+    def first() -> Snapshot | None:
+        ids = context.snapshots.ids()
+        at = bisect.bisect_left(ids, watermark, key=_order_by_watermark(context.snapshots, ids))
+        return context.snapshots.read(ids[at]) if at < len(ids) else None
 
-    return _with_retries(context, first) or _raise_not_found(context, f"with a watermark at or after {watermark}")
+    return read_again(first) or _raise_not_found(context, f"with a watermark at or after {watermark}")
 
 
 def until_watermark(context: TableContext, watermark: int) -> Snapshot:
     """Return the last live snapshot that has a watermark, at or before this one; raises SnapshotNotFound."""
 
-    def last(snapshots: SnapshotStore) -> Snapshot | None:
-        ids = snapshots.ids()
-        at = bisect.bisect_right(ids, watermark, key=_order_by_watermark(snapshots, ids))
-        own = (s for s in map(snapshots.read, reversed(ids[:at])) if _watermark(s) is not None)
+    def last() -> Snapshot | None:
+        ids = context.snapshots.ids()
+        at = bisect.bisect_right(ids, watermark, key=_order_by_watermark(context.snapshots, ids))
+        own = (s for s in map(context.snapshots.read, reversed(ids[:at])) if _watermark(s) is not None)
         return next(own, None)
 
-    return _with_retries(context, last) or _raise_not_found(context, f"with a watermark at or before {watermark}")
+    return read_again(last) or _raise_not_found(context, f"with a watermark at or before {watermark}")
 
 
 def tag_source(context: TableContext, time_millis: int | None, watermark: int | None) -> Snapshot:
@@ -197,15 +197,6 @@ def _order_by_watermark(snapshots: SnapshotStore, ids: list[int]) -> Callable[[i
         return _NONE
 
     return position
-
-
-def _with_retries(context: TableContext, search: Callable[[SnapshotStore], Snapshot | None]) -> Snapshot | None:
-    for _ in range(_TRIES - 1):
-        try:
-            return search(context.snapshots)
-        except SnapshotNotFound:  # it expired during the search
-            continue
-    return search(context.snapshots)
 
 
 def _raise_not_found(context: TableContext, what: str) -> NoReturn:

@@ -15,19 +15,18 @@ from paimon_core.options.known import (
     expiry,
     features,
     files,
-    flink,
+    jobs,
     layout,
-    lookups,
     merging,
+    other_engines,
     reading,
     schemas,
-    spark,
     tags,
     writing,
 )
 from paimon_core.options.option import TEXT, Option, carried, obeyed
 
-SUBJECTS: Mapping[str, tuple[Option, ...]] = {
+_OBEYED: Mapping[str, tuple[Option, ...]] = {
     "Buckets, partitions and places of files": layout.OPTIONS,
     "Files": files.OPTIONS,
     "Merging": merging.OPTIONS,
@@ -40,10 +39,15 @@ SUBJECTS: Mapping[str, tuple[Option, ...]] = {
     "Expiry": expiry.OPTIONS,
     "Changes of the schema": schemas.OPTIONS,
     "Reading": reading.OPTIONS,
-    "Lookups": lookups.OPTIONS,
-    "Flink": flink.OPTIONS,
-    "Spark": spark.OPTIONS,
+    "Lookups": (),
+    "Flink": jobs.FLINK,
+    "Spark": jobs.SPARK,
     "Other features": features.OPTIONS,
+}
+"""The options that this library obeys, and those that a table has in another form than as an option, by subject."""
+_OTHERS = other_engines.by_subject()
+SUBJECTS: Mapping[str, tuple[Option, ...]] = {
+    subject: (*options, *_OTHERS.get(subject, ())) for subject, options in _OBEYED.items()
 }
 """All options, by subject."""
 OPTIONS: Mapping[str, Option] = MappingProxyType({o.key: o for options in SUBJECTS.values() for o in options})

@@ -1,11 +1,10 @@
-"""Queries: ``Scan``, the read of one version of a table, with its counts, extremes and explanations.
+"""Queries: what a scan reads, its rows, counts and extremes, and its explanations.
 
 Core types:
 
-- ``Scan``: a read of one version of a table, with its counts, extremes and explanations
-- ``ScanDescription``: the columns, filter, limit and snapshot of a scan; counts and explanations take it
-- ``RowsSource``: where the rows of a scan come from
-- ``PlannedRows``: the rows of the splits of a plan
+- ``ScanDescription``: what a scan reads: version, columns, filter, limit
+- ``Scan``: the description with the methods that read it
+- ``RowsSource``: where the rows of a scan come from; ``PlannedRows`` reads the splits of a plan
 - ``FallbackRows``: the rows of two branches
 - ``RowExplanation``: how the row of a key was merged
 """

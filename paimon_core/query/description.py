@@ -94,7 +94,7 @@ class ScanDescription:
         return self
 
     def with_damaged_of(self, other: ScanDescription) -> Self:
-        """Return this new description, whose reads add the files that they leave out to those of another one."""
+        """Return this new description; its reads add the damaged files that they leave out to the list of ``other``."""
         self.__dict__["damaged"] = other.damaged
         return self
 

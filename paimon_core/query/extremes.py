@@ -3,7 +3,7 @@
 Files are read in the order of their bounds. A file is left out when its bounds show that it cannot change the answer.
 From then on, rows that cannot either are left out by an additional filter, which also leaves out row groups. Bounds
 need not be exact for that: a truncated text still bounds the values. Only a single value that comes from bounds alone
-must be exact, which those of numbers, dates, times, decimals and booleans are.
+must be exact: bounds of numbers, dates, times, decimals and booleans are.
 """
 
 from __future__ import annotations
@@ -160,9 +160,10 @@ def _range(pruner: ValuePruner, unit: Split, field: DataField, *, descending: bo
 
 
 def _in_order(units: Iterable[_Unit], *, descending: bool, nulls_first: bool = False) -> Sequence[_Unit]:
-    """Return the units in the order of reading: by their bounds, then those without a bound, then those of nulls only.
+    """Return the units in the order of reading: by their bounds, then units without a bound, then units with only
+    nulls.
 
-    With ``nulls_first``, those that may have nulls come first, and so do those without a bound.
+    With ``nulls_first``, units that may have nulls and units without a bound come first.
     """
     unknown: list[_Unit] = []
     known: list[_Unit] = []

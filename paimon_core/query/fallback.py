@@ -72,7 +72,7 @@ class FallbackRows:
 
     @staticmethod
     def of(first: Scan, second: Scan) -> FallbackRows:
-        """Return the rows of ``first``, and those of ``second`` in the partitions that ``first`` does not have."""
+        """Return the rows of ``first``, and the rows of ``second`` in the partitions that ``first`` does not have."""
         return FallbackRows(first, replace(second, source=PlannedRows(PlanWithout(first))))
 
     def plan(self, scan: ScanDescription) -> ScanPlan:
@@ -82,7 +82,7 @@ class FallbackRows:
         )
 
     def batches(self, scan: ScanDescription, batching: Batching) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the first branch, then those of the second one."""
+        """Yield the rows of the first branch, then the rows of the second one."""
         if scan.limit == 0:
             return
         self._tell(scan)
@@ -90,7 +90,7 @@ class FallbackRows:
         yield from batches if scan.limit is None else first_rows(batches, scan.limit)
 
     def _typed(self, schema: pa.Schema, batching: Batching) -> Iterator[pa.RecordBatch]:
-        _ = self.second.plan  # its snapshot, and that of the first branch, may expire while the first rows are read
+        _ = self.second.plan  # the snapshots of both branches may expire while the first rows are read
         for member in (self.first, self.second):
             for batch in member.source.batches(member, batching):
                 yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)

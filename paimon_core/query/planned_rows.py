@@ -1,6 +1,6 @@
 """PlannedRows: the rows of the splits of a plan, read in a few threads in bounded memory.
 
-The plan is that of one snapshot (``snapshot_plan``), or of any other function from a scan to a plan.
+The plan is a plan of one snapshot (``snapshot_plan``), or the result of another function from a scan to a plan.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from paimon_core.errors import CorruptTable, SnapshotNotFound
-from paimon_core.metadata.latest_snapshot import is_missing, read_latest
+from paimon_core.metadata.latest_snapshot import read_latest
+from paimon_core.metadata.read_again import is_missing
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import check_same_table
 from paimon_core.plan.plan_scan import ScanPlan, plan_scan

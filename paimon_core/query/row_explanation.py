@@ -1,7 +1,7 @@
 """explain_row: every version of one row that a snapshot has, and which of them decided each value.
 
 The versions are merged as a read merges them, first one, then two, and so on: the row after each version shows what the
-version changed. The last of these rows is what a read returns.
+version changed. A read returns the last of the merged rows.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def _stored(context: TableContext, split: Split, where: BoundPredicate) -> Itera
 
 
 def _merged(context: TableContext, order: MergeOrder, versions: Sequence[_Stored]) -> dict[str, Any] | None:
-    """Return the row that a read makes of these versions."""
+    """Return the row that a read makes of the versions."""
     leveled = len(versions) > 1 and holds_states(context.options)
     batches = [
         with_level(b, v.file.level) if leveled else b for v in versions for b in v.row.combine_chunks().to_batches()
@@ -259,7 +259,7 @@ def _rule(context: TableContext, engine: str, name: str) -> str:
 
 
 def _origins(context: TableContext, snapshot: Snapshot | None, names: set[str]) -> dict[str, Snapshot]:
-    """Return the snapshot that wrote each file, of those that exist; a compaction may have moved the file since."""
+    """Return the snapshot that wrote each file, if it exists; a compaction may have moved the file since."""
     found: dict[str, Snapshot] = {}
     left = set(names)
     number = 0 if snapshot is None else snapshot.id

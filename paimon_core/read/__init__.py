@@ -4,11 +4,11 @@ Import `read_split` and `read_changed_file`; compaction uses `BucketReader` and 
 
 Core types and functions:
 
-- ``ReadRequest``: the columns and the filter of a read, and how it is read
+- ``ReadRequest``: what to read of a split, the same value from the scan to the reader of each file
 - ``BucketReader``: reads the files of a bucket, merged by key
+- ``SectionMerge``: how a section is merged, and which columns the merge decodes
 - ``LookupReader``: finds keys in levels above 0
 - ``Pushdown``: a filter divided by where it may be tested
-- ``SectionMerge``: how the runs of a section are merged, and which columns the merge decodes
 - ``PlacedColumns``: columns whose values come from the split, not from its files
 - ``DamagedFiles``: the damaged files that a read leaves out
 - ``read_split``: reads a split

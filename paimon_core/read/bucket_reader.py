@@ -55,7 +55,7 @@ class BucketReader:
     vectors: Vectors = field(default_factory=dict)
     """The deletion vectors of the files to read, whose rows are left out."""
     positions: Mapping[str, Positions] = field(default_factory=dict)
-    """The rows to leave out by file, instead of those of its deletion vector."""
+    """The rows to leave out by file, instead of the rows in its deletion vector."""
     counts: ReadCounts | None = None
     """Is told what is opened and decoded."""
     leaves_out: Callable[[CorruptTable, str, int], bool] | None = None
@@ -86,7 +86,7 @@ class BucketReader:
     ) -> Iterator[pa.RecordBatch]:
         """Yield the requested rows of one data file as ``fields``, whatever schema it was written with (format 2.4).
 
-        The rows to leave out and the size of batches are those of this reader. ``where`` of the request may not test
+        This reader gives the rows to leave out and the size of batches. ``where`` of the request may not test
         the columns of row tracking, which are computed. ``beside``: the number of files read at the same time, which
         share the bytes of a window.
         """

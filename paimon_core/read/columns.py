@@ -73,7 +73,7 @@ def result_fields(schema: TableSchema, names: Sequence[str]) -> tuple[DataField,
 
 
 def named_by(schema: TableSchema, columns: Iterable[str], result: Sequence[str]) -> tuple[str, ...]:
-    """Return those of ``columns`` that make the ``result`` columns, in their order."""
+    """Return the ``columns`` that make the ``result`` columns, in their order."""
     found: dict[str, list[str]] = {}
     for name in columns:
         plain = name in schema.by_name or metadata_field(schema, name) is not None

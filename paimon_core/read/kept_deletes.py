@@ -1,6 +1,7 @@
 """Rows with their kinds: read the merged rows of a split, and keep the deletes that an ordinary read drops.
 
-The system tables ``audit_log`` and ``binlog`` show these rows. The kind of a row is that of the newest row of its key.
+The system tables ``audit_log`` and ``binlog`` show these rows. The kind of a row is the kind of the newest row of its
+key.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ class _Run:
         self._waiting: pa.RecordBatch | None = None
 
     def find(self, keys: pa.Table) -> list[pa.Table]:
-        """Return the rows of those ``keys`` that this level contains."""
+        """Return the rows of the ``keys`` that this level contains."""
         found: list[pa.Table] = []
         start = 0
         while start < len(keys) and self._units:

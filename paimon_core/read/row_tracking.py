@@ -1,6 +1,6 @@
 """Row tracking: the ids and sequence numbers of the rows of a data file (format 17).
 
-A file whose rows were never rewritten has no such columns. The id of a row is then that of the file's first row plus
+A file whose rows were never rewritten has no such columns. The id of a row is then the id of the file's first row plus
 its position, and its sequence number is the largest of the file. The same holds for a null where the columns exist.
 """
 
@@ -29,13 +29,13 @@ class Tracked:
     """The name of the column with the position of each row in the file."""
     keeps_position: bool
     evolves: bool
-    """Whether the table has data evolution: ids in the file may then be older than those of its manifest entry."""
+    """Whether the table has data evolution: ids in the file may then be older than the ids of its manifest entry."""
 
     @staticmethod
     def of(
         file: DataFile, fields: Sequence[DataField], path: str, position: str | None, *, evolves: bool
     ) -> Tracked | None:
-        """Return None when ``fields`` have none of these columns; ``position``: as the caller of the read asks for."""
+        """Return None when ``fields`` have no column of row tracking; ``position``: as the read requests it."""
         if TRACKING_IDS.isdisjoint(f.id for f in fields):
             return None
         return Tracked(file, path, position or _POSITION, position is not None, evolves)

@@ -24,7 +24,7 @@ class SectionMerge:
     runs: Sequence[SortedRun]
     """The oldest run first."""
     fields: Sequence[DataField]
-    """The columns to decode: those of the result, the inputs of the merge engine, the key, the sequence number and the
+    """The columns to decode: the result, the inputs of the merge engine, the key, the sequence number and the
     row kind if there is an ``order``, and the row kind if deletes are dropped."""
     key: Sequence[str]
     order: MergeOrder | None

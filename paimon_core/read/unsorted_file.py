@@ -62,7 +62,7 @@ def _first_break(
                 at = row + int(falls[0]) + (1 if last is None else 0)
                 if at == 0 and before is not None:
                     return f"its first key is not above the last key of {path(before)}, the file before it", path(file)
-                return f"the key of row {at + 1} is not above that of the row before it", path(file)
+                return f"the key of row {at + 1} is not above the key of the row before it", path(file)
             row += len(keys)
             last = keys.slice(len(keys) - 1, 1) if len(keys) else last
         before = file

@@ -205,7 +205,7 @@ class Table(WritableTable):
         bucket (``bucket = -2``) stay there. Changes that wait for a compaction to be in the changelog (producers lookup
         and full-compaction) are compacted first, in a commit of their own. Returns None when there was nothing to do.
 
-        When another commit changes one of these partitions between the read and the commit, the rescale starts again,
+        When another commit changes one of the partitions between the read and the commit, the rescale starts again,
         up to ``commit.max-retries`` times; a compaction that changes no row does not matter. A commit of rows that were
         written for the number of buckets before fails after the rescale. Raises CommitConflict when each try was
         outdated, nothing is changed then, and InvalidRequest for a table without fixed buckets. Memory: about
@@ -225,10 +225,10 @@ class Table(WritableTable):
     ) -> Snapshot | None:
         """Give existing data files the indexes of the options ``file-index.<kind>.columns`` (format 13.1).
 
-        ``where`` is on partition columns. Files that have an index for all of these columns are skipped, unless
-        ``every``. Indexes that the options do not name are removed. No row changes, and files that other commits add
-        meanwhile keep what they have. All buckets are one commit; after a conflict each bucket is a commit of its own:
-        a bucket in which another commit removed or re-indexed one of the files is left as it is. Returns None when
+        ``where`` is on partition columns. Files that have an index for all columns that the options name are skipped,
+        unless ``every``. Indexes that the options do not name are removed. No row changes, and files that other commits
+        add meanwhile keep what they have. All buckets are one commit; after a conflict each bucket is a commit of its
+        own: a bucket in which another commit removed or re-indexed one of the files is left as it is. Returns None when
         there was nothing to do. Raises CommitConflict when that happened in every bucket, CorruptTable for a data file
         that cannot be read.
         """

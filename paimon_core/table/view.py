@@ -68,7 +68,7 @@ class TableView:
 
     @property
     def schema(self) -> TableSchema:
-        """The schema of the handle: that of the pinned snapshot, or the one the table was opened with."""
+        """The schema of the handle: the schema of the pinned snapshot, or the one that the table was opened with."""
         return self.context.schema
 
     @property
@@ -165,8 +165,8 @@ class TableView:
     ) -> pa.RecordBatchReader:
         """Return the rows of a split that another process has planned: ``scan(columns, where).read(split)``.
 
-        ``columns`` and ``where`` must be those of the scan that planned the split; a plan leaves out what its ``where``
-        does not select.
+        ``columns`` and ``where`` must be the same as in the scan that planned the split; a plan leaves out what its
+        ``where`` does not select.
         """
         return self.scan(columns, where).read(split)
 
@@ -225,9 +225,9 @@ class TableView:
         A bound is a snapshot id, the name of a tag or else a time in ISO format, a datetime (naive: local time), which
         selects the snapshot that was the latest then, or a ``Snapshot``. ``start`` None or 0: from the beginning;
         ``end`` None: the pinned snapshot, or the latest. Applied in order to the rows of ``start``, the changes give
-        those of ``end``: -D and -U remove a row, +I and +U add one; with a primary key they remove and set the row of
-        the key. The first column is ``rowkind``; ``with_commit`` adds ``_SNAPSHOT_ID`` and ``_COMMIT_TIME``. ``where``
-        tests each row on its own.
+        the rows of ``end``: -D and -U remove a row, +I and +U add one; with a primary key they remove and set the row
+        of the key. The first column is ``rowkind``; ``with_commit`` adds ``_SNAPSHOT_ID`` and ``_COMMIT_TIME``.
+        ``where`` tests each row on its own.
 
         ``way`` "auto" takes the changelog where it is complete, else the delta where rows were only added, else the
         difference of two versions, as for overwrites; then several snapshots may be told as one, except under
@@ -304,7 +304,7 @@ class TableView:
         return Lease(view.context, view.pinned, view._at, keep_for, holder)
 
     def leases(self) -> list[LeaseTag]:
-        """Return the leases of the table, also those of other processes and engines."""
+        """Return the leases of the table, also leases of other processes and engines."""
         return leases_of(self.context)
 
     def explain_row(self, key: Any) -> RowExplanation:
@@ -324,9 +324,9 @@ class TableView:
         >>> table.with_options({"scan.tag-name": "monday"}).scan().to_arrow()  # doctest: +SKIP
 
         Values are text, int, bool, or float where the option is a double; a size or duration needs its unit. Options
-        ``scan.*`` replace those of the table and unpin the handle. Raises InvalidOption for an option that cannot
-        change (see ``alter``), for one that all handles must share (such as ``bucket``), for one that has no effect
-        here, and for a bad value.
+        ``scan.*`` replace the table's options ``scan.*`` and unpin the handle. Raises InvalidOption for an option that
+        cannot change (see ``alter``), for one that all handles must share (such as ``bucket``), for one that has no
+        effect here, and for a bad value.
         """
         context = with_dynamic_options(self.context, options)
         return replace(self, context=context, pinned=None if selects_snapshot(options) else self.pinned)
@@ -344,9 +344,9 @@ class TableView:
     def system_table(self, name: str) -> SystemTable:
         """Return the system table ``name``, such as "files" or "audit_log" (docs/system-tables.md).
 
-        What belongs to a snapshot is that of the pinned snapshot, of the one that options ``scan.*`` select, or of the
-        latest. Under the options ``incremental-*``, "audit_log" and "binlog" have the changes that they select. Raises
-        NotFound, which lists the names, and the errors of ``reading``.
+        What belongs to a snapshot is read from the pinned snapshot, from the one that options ``scan.*`` select, or
+        from the latest. Under the options ``incremental-*``, "audit_log" and "binlog" have the changes that they
+        select. Raises NotFound, which lists the names, and the errors of ``reading``.
         """
         kind = check_name(name, self.name)
         table: TableView = self

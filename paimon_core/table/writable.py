@@ -116,11 +116,11 @@ class WritableTable(TableView):
     ) -> Snapshot | None:
         """Commit messages and return the last snapshot of the commit; None when the messages are empty.
 
-        Messages may come from other processes: they must fit the table, and their files must exist. Their rows count
-        as later than all rows committed before and than those of earlier messages in the list; the commit may replace
-        their files for that (decision 0014). It does not compact or expire. With ``user`` and ``identifier`` a repeated
-        call commits exactly once, as long as the snapshot has not expired. Raises InvalidRequest, CommitConflict
-        (nothing was committed, no file was deleted), CommitStateUnknown (check with ``committed`` before a retry).
+        Messages may come from other processes: they must fit the table, and their files must exist. Their rows count as
+        later than all rows committed before and than rows of earlier messages in the list; the commit may replace their
+        files for that (decision 0014). It does not compact or expire. With ``user`` and ``identifier`` a repeated call
+        commits exactly once, as long as the snapshot has not expired. Raises InvalidRequest, CommitConflict (nothing
+        was committed, no file was deleted), CommitStateUnknown (check with ``committed`` before a retry).
         """
         request = CommitRequest.of(self.context, user, identifier, properties, watermark)
         return self._completed(write.commit_messages(request, messages, overwrite, operation))
@@ -196,7 +196,7 @@ class WritableTable(TableView):
         With a primary key, it writes deletes by key; a merge engine that does not remove a record for a row of kind -D
         deletes whole partitions only (an option of the engine may enable that). In an append table, it marks the rows
         in deletion vectors (``deletion-vectors.enabled``), or it rewrites the files that contain them; with fixed
-        buckets, the other rows of these files then count as written last. ``where`` on partition columns alone deletes
+        buckets, the other rows of the files then count as written last. ``where`` on partition columns alone deletes
         whole partitions.
 
         Deletes exactly the rows that match in the snapshot before this commit, with level 0 merged even where reads
@@ -238,7 +238,8 @@ class WritableTable(TableView):
         user: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Snapshot | None:
-        """Update, delete and insert rows by those of ``source``, in one commit; None when there is nothing to change.
+        """Update, delete and insert rows by the rows of ``source``, in one commit; None when there is nothing to
+        change.
 
         A row of the table matches a row of the source when all columns ``on`` are equal; nulls match nothing. By
         default matching rows get the values of the source, and other rows of the source are inserted:
@@ -253,7 +254,7 @@ class WritableTable(TableView):
 
         ``source`` has a form that ``write`` takes and is held in memory. Its columns are converted to the types of the
         table; each must be a column of the table or be named by a clause. For each row the first clause of its list
-        applies whose conditions are true: ``where`` on the row of the table, ``source_where`` on that of the source.
+        applies whose conditions are true: ``where`` on the row of the table, ``source_where`` on the row of the source.
         When several rows of the source change one row, InvalidRequest names its key, unless all of them delete it.
         ``when_not_matched_by_source`` changes rows of the table without a row of the source, and reads all files; else
         only files are read that may have a key of the source.
@@ -262,7 +263,7 @@ class WritableTable(TableView):
         writes rows by key: inserts need ``on`` to be the primary key, updates merge-engine deduplicate, and with
         ``sequence.field`` an old row with a higher value stays, as after ``write``.
 
-        The result is that of the snapshot before this commit. When a concurrent commit changes partitions that may
+        The merge is computed from the snapshot before this commit. When a concurrent commit changes partitions that may
         contain keys of the source between the read and the commit, or compacts files that change, the merge is
         retried, up to ``commit.max-retries`` times. Raises CommitConflict when that happened every time, SchemaMismatch
         for columns and values that do not fit, InvalidRequest. Nothing is changed then.

@@ -6,7 +6,6 @@ from paimon_core.catalog.catalog import Catalog
 from paimon_core.errors import CorruptTable, StorageError, advised
 from paimon_core.table.table import Table
 from paimon_core.types import parse_type
-from paimon_lake.column_types import type_object
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.tables import open_lake
 
@@ -62,7 +61,7 @@ def column_differences(spec: TableSpec, table: Table) -> list[str]:
         if column not in have:
             found.append(f"has no column {column}, which is declared as {text}")
             continue
-        declared, there = parse_type(type_object(text)), have[column]
+        declared, there = parse_type(text), have[column]
         # Arrow has no lengths: VARCHAR(1) and STRING are the same type there.
         lengths = (declared.length, declared.precision) != (there.length, there.precision)
         if lengths or declared.to_arrow() != there.to_arrow():

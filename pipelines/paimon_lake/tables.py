@@ -14,7 +14,6 @@ from paimon_core.compact.planning import waiting_files
 from paimon_core.errors import SnapshotNotFound
 from paimon_core.table.table import Table
 from paimon_core.types import parse_type
-from paimon_lake.column_types import type_object
 from paimon_lake.declarations import Settings
 from paimon_lake.declarations.catalog import kind_of, options_of, uri_of
 from paimon_lake.protocol import LevelSize, PipelineError, StepResult
@@ -62,11 +61,10 @@ def open_table(settings: Settings, name: str, *, create: bool = False) -> Table:
     if not spec.columns:
         raise PipelineError(f"{name} has no columns: `paimon-lake infer --table {name}` writes them down")
     catalog.create_database(name.split(".")[0], ignore_if_exists=True)
-    types = {column: type_object(text) for column, text in spec.columns.items()}
     return catalog.create_table(
         name,
-        pa.schema([(column, parse_type(kind).to_arrow()) for column, kind in types.items()]),
-        types=types,
+        pa.schema([(column, parse_type(kind).to_arrow()) for column, kind in spec.columns.items()]),
+        types=spec.columns,
         primary_key=spec.primary_key,
         partition_by=spec.partition_by,
         options=spec.table_options,

@@ -18,6 +18,7 @@ NAMES = {
     "ColumnStatistics",
     "CommitKind",
     "CommitMessage",
+    "CompactReport",
     "DataField",
     "DataType",
     "Delete",

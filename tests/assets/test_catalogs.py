@@ -80,7 +80,10 @@ def test_a_sql_catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(open_lake(LakeResource(**place_of(lake.settings)).settings), SqlCatalog)
     loads_checks_and_maintains(lake, monkeypatch)
     with sqlite3.connect(lake.folder / "names.db") as connection:
-        assert {name for (name,) in connection.execute("SELECT table_name FROM paimon_tables")} == {"orders"}
+        assert {name for (name,) in connection.execute("SELECT table_name FROM paimon_tables")} == {
+            "orders",
+            "orders__rejects",
+        }
 
 
 @pytest.mark.java

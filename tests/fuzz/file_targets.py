@@ -25,7 +25,6 @@ from paimon_core.datafile.reading.row_groups import row_group_keys
 from paimon_core.errors import PaimonError
 from paimon_core.predicate import col
 from paimon_core.types import parse_type
-from paimon_lake.column_types import type_object
 from paimon_lake.declarations.errors import SettingsError
 from paimon_lake.declarations.folder import load_settings
 from paimon_lake.protocol import PipelineError
@@ -199,7 +198,7 @@ def _loader(kind: str, suffix: str = "") -> Callable[[bytes], object]:
         {"l": "ARRAY<INT>"} | ({"m": "MAP<STRING, INT>"} if "json" in kind else {}) if kind != "csv" else {}
     )
     allow_missing = kind in ("csv", "avro")
-    schema = pa.schema([arrow_field(n, parse_type(type_object(t))) for n, t in types.items()])
+    schema = pa.schema([arrow_field(n, parse_type(t)) for n, t in types.items()])
     options = {"ignore_extra_columns": True} | ({"allow_missing_columns": True} if allow_missing else {})
 
     def run(data: bytes) -> object:
@@ -227,7 +226,7 @@ def _any_json(data: bytes, chance: Random, pool: object) -> bytes:
 
 
 def _columnar_files(kind: str) -> list[bytes]:
-    types = {name: arrow_field(name, parse_type(type_object(t))).type for name, t in _LOADED.items()}
+    types = {name: arrow_field(name, parse_type(t)).type for name, t in _LOADED.items()}
     columns = {"id": range(ROWS), "s": ["x" * 9_000] * ROWS, "d": [1] * ROWS, "t": [0] * ROWS}
     columns |= {"f": [0.5] * ROWS, "b": [True] * ROWS, "l": [[1, None]] * ROWS}
     table = pa.table([pa.array(v, types.get(n, pa.list_(pa.int32()))) for n, v in columns.items()], list(columns))

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from paimon_core.codec.binary_row.rows import encode_row
-from paimon_core.commit.committer import commit
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.maintain.expiry.retention import Retention
 from paimon_core.maintain.expiry.snapshots import expire
@@ -19,6 +18,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.stores.schema_store import SchemaStore
 from paimon_core.storage.fsspec_storage import FsspecStorage
 from paimon_core.storage.paths import TablePaths
+from tests.support.commits import commit
 from tests.support.fake_tables import assert_nothing_is_left_over, check_whole, files_on_storage
 
 T = "db.t"

@@ -43,6 +43,7 @@ PYTEST = (
     "--no-header",
     "-p",
     "no:cacheprovider",
+    "--hypothesis-profile=default",
     "-m",
     "not java and not spark and not long",
 )

@@ -11,11 +11,11 @@ import random
 
 import pytest
 
-from paimon_core.commit.committer import commit
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import AlreadyExists, CommitStateUnknown, StorageError, TagNotFound
 from paimon_core.maintain.rollback.rollback import rollback
 from paimon_core.maintain.tags.operations import create_tag, delete_tag
+from tests.support.commits import commit
 from tests.support.fake_tables import append, check_whole, expire_all, fake_file, fake_table, live, message, reopened
 from tests.support.faulty_storage import MUTATIONS, Died, FaultyStorage, Outcome
 

@@ -7,11 +7,11 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core import col
-from paimon_core.commit.committer import commit
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import CommitConflict, InvalidRequest
 from paimon_core.metadata.snapshot import BATCH_IDENTIFIER
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
+from tests.support.commits import commit
 from tests.support.fake_tables import append, changelog, check_whole, fake_file, fake_table, live, message, reopened
 from tests.support.faulty_storage import Died, FaultyStorage
 

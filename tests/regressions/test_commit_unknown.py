@@ -8,8 +8,8 @@ import contextlib
 
 import pytest
 
-from paimon_core.commit.committer import commit
 from paimon_core.errors import CommitConflict, CommitStateUnknown, PaimonError, StorageError
+from tests.support.commits import commit
 from tests.support.fake_tables import append, check_whole, fake_file, fake_table, live, message, reopened
 from tests.support.faulty_storage import FaultyStorage, Outcome
 

@@ -15,7 +15,7 @@ from tests.simulator.store import Disk as SimDisk
 from tests.simulator.store import SimStorage
 from tests.simulator.world import World
 
-STATES = 2_000
+STATES = 1_200
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pyarrow as pa
 
 import paimon_core as paimon
-from paimon_core.commit.committer import commit
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores.schema_store import SchemaStore
 from paimon_core.schema import TableSchema
 from paimon_core.table.table import Table
 from paimon_core.write.table_writer import TableWriter
+from tests.support.commits import commit
 
 
 def tracked_table(warehouse: str, schema: pa.Schema, **options: str) -> Table:

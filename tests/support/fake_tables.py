@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from paimon_core.codec.binary_row.rows import encode_row
 from paimon_core.commit import numbering
-from paimon_core.commit.committer import commit
 from paimon_core.maintain.expiry.retention import Retention
 from paimon_core.maintain.expiry.snapshots import ExpireReport, expire
 from paimon_core.metadata.commit_message import CommitMessage
@@ -24,6 +23,7 @@ from paimon_core.schema import new_schema
 from paimon_core.storage.fsspec_storage import FsspecStorage
 from paimon_core.storage.storage import Storage
 from paimon_core.types import parse_type
+from tests.support.commits import commit
 
 _numbers = itertools.count()
 EVERYTHING = Retention(retain_min=1, retain_max=1000, older_than_millis=10**15, limit=1000)

@@ -84,12 +84,13 @@ def record(reports: Iterable[pytest.TestReport]) -> dict[str, dict[str, float]]:
 
 
 def group_files(items: Iterable[Any]) -> None:
-    """Put the files that need Spark into the group ``spark``, and the others that need the oracle into ``java``."""
+    """Put the files that use the Spark session into a group, and the others that use the oracle into another."""
     files = defaultdict(list)
     for item in items:
         files[file_of(item.nodeid)].append(item)
     for tests in files.values():
-        needed = {mark.name for test in tests for mark in test.iter_markers()} & {"spark", "java"}
-        if needed:
+        used = {name for test in tests for name in getattr(test, "fixturenames", ())}
+        group = "spark" if "spark" in used else "java" if "oracle" in used else ""
+        if group:
             for test in tests:
-                test.add_marker(pytest.mark.xdist_group("spark" if "spark" in needed else "java"))
+                test.add_marker(pytest.mark.xdist_group(group))

@@ -118,7 +118,7 @@ def sweep_job(settings: Settings, translator: PaimonTranslator = PLAIN) -> dg.Jo
 def audit_job(
     settings: Settings, translator: PaimonTranslator = PLAIN
 ) -> "dg.JobDefinition | UnresolvedAssetJobDefinition":
-    """Return the job that runs all checks of the tables, not those of other assets in the code location."""
+    """Return the job that runs all checks of the tables, not checks of other assets in the code location."""
     name = translator.prefixed(AUDIT)
     if settings.tables:
         keys = [translator.asset_key(spec) for spec in settings.tables.values()]

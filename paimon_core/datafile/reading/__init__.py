@@ -2,7 +2,7 @@
 
 Core types and functions:
 
-- ``FileRequest``: which rows of a file to read, and how much to decode at once
+- ``FileRequest``: which rows of a file to read, and how much of it to decode at once
 - ``ChosenRows``: the rows of a file to return
 - ``Decoding``: an open file and what to read of it
 - ``ReadCounts``: counts what a read opens and decodes

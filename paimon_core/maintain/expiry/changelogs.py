@@ -26,8 +26,8 @@ from paimon_core.maintain.planning.plan import Plan, Protected
 from paimon_core.maintain.planning.table_state import TableState
 from paimon_core.maintain.references.protected_files import Seen, keep_branches, keep_tags, seen_now
 from paimon_core.maintain.references.removable_files import RemovableFiles, Removal
-from paimon_core.maintain.retry_when_vanished import retry_when_vanished
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.read_again import read_again
 from paimon_core.metadata.snapshot import Snapshot
 
 OPERATION = "expire-changelogs"
@@ -143,7 +143,7 @@ def _compute(
         chosen = _chosen(context, retention, expiring or {})
         return chosen, _removable(context, chosen, expiring or {}) if chosen.expired else None
 
-    return retry_when_vanished(attempt)
+    return read_again(attempt)
 
 
 def _chosen(context: TableContext, retention: Retention, expiring: Mapping[int, Snapshot]) -> ExpirySelection:

@@ -16,7 +16,9 @@ from itertools import chain
 
 from paimon_core.codec.binary_row.rows import decode_row
 from paimon_core.codec.partition_text import partition_values
-from paimon_core.commit.committer import commit
+from paimon_core.commit.author import Author
+from paimon_core.commit.changes import changes_of
+from paimon_core.commit.committer import commit_changes
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import CorruptTable, InvalidRequest, SnapshotNotFound
 from paimon_core.maintain.expiry.retention import limit_text, refuse_unread_options
@@ -114,13 +116,9 @@ def apply_partition_expiry(context: TableContext, plan: Plan) -> PartitionReport
     for number, start in enumerate(range(0, len(partitions), size)):
         batch = frozenset(partitions[start : start + size])
         messages = [] if by_value else _deletes(context, batch, {f.path for f in plan.files})
-        snapshots += commit(
-            messages,
-            context=context,
-            user=plan.argument("user", str),
-            identifier=number,
-            overwrite=Overwrite(batch.__contains__) if by_value else None,
-        )
+        target = Overwrite(batch.__contains__) if by_value else None
+        author = Author(plan.argument("user", str), number)
+        snapshots += commit_changes(changes_of(messages, target), context, author, target)
     return PartitionReport(
         context.name,
         tuple(context.partition_path(p) for p in partitions),

@@ -49,11 +49,11 @@ from paimon_core.maintain.references.protected_files import (
     seen_now,
 )
 from paimon_core.maintain.references.removable_files import RemovableFiles, Removal
-from paimon_core.maintain.retry_when_vanished import retry_when_vanished
 from paimon_core.maintain.rollback.rollback_guard import delete_below
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import FileSource
 from paimon_core.metadata.manifests.entries import ManifestEntry
+from paimon_core.metadata.read_again import read_again
 from paimon_core.metadata.stores.snapshot_store import EARLIEST
 
 OPERATION = "expire-snapshots"
@@ -170,7 +170,7 @@ def _compute(
         chosen = _chosen(context, retention, protected, decoupled)
         return chosen, _removable(context, chosen, decoupled) if chosen.expired else None
 
-    return retry_when_vanished(attempt)
+    return read_again(attempt)
 
 
 def _chosen(

@@ -13,7 +13,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from paimon_core.commit.committer import commit
+from paimon_core.commit.author import Author
+from paimon_core.commit.changes import changes_of
+from paimon_core.commit.committer import commit_changes
 from paimon_core.errors import PlanOutdated
 from paimon_core.maintain.orphans.quarantine import quarantines
 from paimon_core.maintain.planning.plan import Plan, PlannedFile, Protected
@@ -106,7 +108,8 @@ def apply_missing_removal(context: TableContext, plan: Plan, *, user: str | None
     messages = dropping_vectors(context, deletions(entry for _, entry in missing))
     loss = loss_of(context, missing)
     by = user or f"repair-{uuid.uuid4()}"
-    committed = commit(messages, context=context, user=by, properties={LOSS: loss.to_text()})
+    author = Author(by, properties={LOSS: loss.to_text()})
+    committed = commit_changes(changes_of(messages), context, author)
     return MissingReport(
         context.name,
         committed[-1] if committed else None,

@@ -15,9 +15,9 @@ from paimon_core.maintain.planning.existing_files import existing_files
 from paimon_core.maintain.planning.plan import PlannedFile
 from paimon_core.maintain.references.protected_files import keep_branches, keep_own_changelogs, seen_now, used_since
 from paimon_core.maintain.references.removable_files import RemovableFiles, Removal, readable_entries
-from paimon_core.maintain.retry_when_vanished import retry_when_vanished
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifests.manifest_file import live_entries
+from paimon_core.metadata.read_again import read_again
 from paimon_core.metadata.stores.tag_store import Tag
 
 
@@ -26,7 +26,7 @@ def files_used_only_by(context: TableContext, *tags: Tag) -> RemovableFiles:
 
     Raises CorruptTable when a snapshot, another tag or a branch cannot be read completely.
     """
-    return retry_when_vanished(lambda: _only_of(context, tags))
+    return read_again(lambda: _only_of(context, tags))
 
 
 def release(

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from paimon_core.errors import CorruptTable, SnapshotNotFound, UnsupportedFeature, with_advice
+from paimon_core.metadata.read_again import read_again
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.storage.paths import TablePaths
 from paimon_core.storage.storage import Storage
@@ -24,7 +25,6 @@ LATEST = "LATEST"
 EARLIEST = "EARLIEST"
 _NAME = re.compile(r"snapshot-([1-9]\d{0,18})")
 _HINT = re.compile(rb"[1-9]\d{0,18}")
-_TRIES = 3
 
 
 class Publisher(Protocol):
@@ -95,18 +95,22 @@ class SnapshotStore:
         Raises SnapshotNotFound when there is no snapshot but a hint LATEST, or the snapshot was missing at every
         attempt: such a table has lost its snapshots, and a caller must not treat it as empty.
         """
-        for _ in range(_TRIES):
-            snapshot_id = self.latest_id()
-            if snapshot_id is None and self._hint(LATEST) is None:
-                return None
-            if snapshot_id is not None:
-                with contextlib.suppress(SnapshotNotFound):  # deleted by a concurrent rollback or expiry
-                    return self.read(snapshot_id)
-        raise SnapshotNotFound(
-            f"the latest snapshot of {self.paths.root} was missing at every attempt: a rollback is in progress, or was "
-            "interrupted and must be repeated, or the snapshots were deleted",
-            path=self.paths.root,
-        )
+        try:
+            return read_again(self._latest)
+        except SnapshotNotFound:
+            raise SnapshotNotFound(
+                f"the latest snapshot of {self.paths.root} was missing at every attempt: a rollback is in progress, or "
+                "was interrupted and must be repeated, or the snapshots were deleted",
+                path=self.paths.root,
+            ) from None
+
+    def _latest(self) -> Snapshot | None:
+        snapshot_id = self.latest_id()
+        if snapshot_id is not None:
+            return self.read(snapshot_id)
+        if self._hint(LATEST) is None:
+            return None
+        raise SnapshotNotFound(f"{self.paths.root} has a hint LATEST, but no snapshot", path=self.paths.root)
 
     def exists(self, snapshot_id: int) -> bool:
         """Whether the snapshot file exists: the snapshot has neither expired nor been rolled back."""
@@ -156,36 +160,29 @@ class SnapshotStore:
 
         Raises SnapshotNotFound when the earliest snapshot is later, naming its time.
         """
-        for _ in range(_TRIES):
-            ids = self.ids()
-            seen: dict[int, Snapshot] = {}
-
-            def time_of(snapshot_id: int, seen: dict[int, Snapshot] = seen) -> int:
-                seen[snapshot_id] = self.read(snapshot_id)
-                return seen[snapshot_id].time_millis
-
-            try:
-                position = bisect.bisect_right(ids, time_millis, key=time_of)
-                if position:
-                    return seen.get(ids[position - 1]) or self.read(ids[position - 1])
-                earliest = f"the earliest is of {_text(time_of(ids[0]))}" if ids else "it has no snapshots"
-            except SnapshotNotFound:  # it expired during the search: retry with the remaining snapshots
-                continue
-            break
-        else:
-            earliest = "snapshots expired during every attempt"
+        try:
+            found = read_again(lambda: self._as_of(time_millis))
+        except SnapshotNotFound:
+            found = "snapshots expired during every attempt"
+        if isinstance(found, Snapshot):
+            return found
         raise SnapshotNotFound(
-            f"{self.paths.root} has no snapshot at {_text(time_millis)}: {earliest}", time_millis=time_millis
+            f"{self.paths.root} has no snapshot at {_text(time_millis)}: {found}", time_millis=time_millis
         )
 
-    def of_user(self, commit_user: str) -> Snapshot | None:
-        """Return the newest snapshot of a commit user, or None; reads the snapshots from the newest to the oldest."""
-        for snapshot_id in reversed(self.ids()):
-            with contextlib.suppress(SnapshotNotFound):
-                snapshot = self.read(snapshot_id)
-                if snapshot.commit_user == commit_user:
-                    return snapshot
-        return None
+    def _as_of(self, time_millis: int) -> Snapshot | str:
+        """Return the snapshot, or why there is none; raises SnapshotNotFound when one expires during the search."""
+        ids = self.ids()
+        seen: dict[int, Snapshot] = {}
+
+        def time_of(snapshot_id: int) -> int:
+            seen[snapshot_id] = self.read(snapshot_id)
+            return seen[snapshot_id].time_millis
+
+        position = bisect.bisect_right(ids, time_millis, key=time_of)
+        if position:
+            return seen.get(ids[position - 1]) or self.read(ids[position - 1])
+        return f"the earliest is of {_text(time_of(ids[0]))}" if ids else "it has no snapshots"
 
     def create(self, snapshot: Snapshot, base: Snapshot | None = None) -> bool:
         """Create the snapshot file; return False when another writer has used the id (format 14.4). Writes no hint.

@@ -1,6 +1,7 @@
-"""Every option of Paimon 1.4 to 2.1, one module per subject.
+"""Every option of Paimon 1.4 to 2.1.
 
-Core types:
+Core types and functions:
 
-- ``Option``: one option; each module lists the options of its subject as ``OPTIONS``
+- ``Option``: one option; each module lists the options of its subject that this library obeys as ``OPTIONS``
+- ``by_subject``: reads the other options from ``other_engines.tsv``
 """

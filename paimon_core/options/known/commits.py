@@ -5,16 +5,13 @@ from __future__ import annotations
 from paimon_core.options.option import (
     BOOLEAN,
     DURATION,
-    ENUM,
     INTEGER,
     LONG,
     SIZE,
     TEXT,
     Option,
     Stops,
-    carried,
     obeyed,
-    refused,
 )
 from paimon_core.options.parsers import parse_positive_millis, parse_size, whole
 
@@ -73,61 +70,11 @@ OPTIONS: tuple[Option, ...] = (
         immutable=True,
         shared=True,
     ),
-    carried("manifest-sort.enabled", BOOLEAN, "false", "commits sort the entries of manifests by partition"),
-    carried(
-        "manifest-sort.partition-field", TEXT, "", "partition key by which manifests are sorted; default: the first"
-    ),
-    carried("manifest-sort.max-rewrite-size", SIZE, "256 mb", "size of the manifests that one commit sorts"),
-    carried("manifest.merge-optimize.enabled", BOOLEAN, "true", "Java merges manifests block by block"),
     obeyed("manifest.delete-file-drop-stats", BOOLEAN, "false", "manifest entries of deleted files have no statistics"),
-    refused("commit.callbacks", TEXT, "", "Java classes that are called after a commit", stops=Stops.WRITES),
-    carried("commit.callback.#.param", TEXT, "", "argument of the Java class #"),
-    refused("commit.custom-listeners", TEXT, "", "Java listeners that are called after a commit", stops=Stops.WRITES),
-    refused(
-        "visibility-callback.enabled",
-        BOOLEAN,
-        "false",
-        "a commit waits until its rows are compacted or indexed",
-        stops=Stops.WRITES,
-    ),
-    carried(
-        "visibility-callback.timeout",
-        DURATION,
-        "30 min",
-        "how long a commit waits until its rows are compacted or indexed",
-    ),
-    carried(
-        "visibility-callback.check-interval",
-        DURATION,
-        "10 s",
-        "pause between two checks whether the rows are compacted or indexed",
-    ),
     obeyed(
         "row-tracking.partition-group-on-commit",
         BOOLEAN,
         "true",
         "a commit numbers the rows of a partition without gaps",
-    ),
-    refused(
-        "metastore.partitioned-table",
-        BOOLEAN,
-        "false",
-        "the partitions are registered in the metastore",
-        stops=Stops.WRITES,
-    ),
-    refused(
-        "metastore.tag-to-partition",
-        TEXT,
-        "",
-        "tags appear in the metastore as partitions, by this name",
-        stops=Stops.WRITES,
-    ),
-    refused(
-        "metastore.tag-to-partition.preview",
-        ENUM,
-        "none",
-        "the coming tag appears in the metastore as a partition",
-        values=("none", "process-time", "watermark", "batch"),
-        stops=Stops.WRITES,
     ),
 )

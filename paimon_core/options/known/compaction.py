@@ -12,9 +12,7 @@ from paimon_core.options.option import (
     TEXT,
     Option,
     Stops,
-    carried,
     obeyed,
-    refused,
 )
 from paimon_core.options.parsers import one_of, parse_fraction, parse_some_names, whole
 
@@ -144,16 +142,6 @@ OPTIONS: tuple[Option, ...] = (
         "false",
         "compactions skip partitions that are expired by partition.expiration-time and the strategy values-time",
     ),
-    carried(
-        "sort-compaction.range-strategy",
-        ENUM,
-        "size",
-        "whether the tasks of a sorting compaction have equal bytes or equal row counts",
-        ("size", "quantity"),
-    ),
-    carried(
-        "sort-compaction.local-sample.magnification", INTEGER, "1000", "sample size of a sorting compaction, per task"
-    ),
     obeyed(
         "clustering.incremental", BOOLEAN, "false", "compaction of an append table sorts rows by clustering.columns"
     ),
@@ -187,21 +175,11 @@ OPTIONS: tuple[Option, ...] = (
         "",
         "time without new files after which a clustering of other partitions sorts a partition fully",
     ),
-    carried(
-        "clustering.incremental.optimize-write", BOOLEAN, "false", "writes sort rows before incremental clustering"
-    ),
     obeyed(
         "clustering.incremental.mode",
         ENUM,
         "global-sort",
         "whether incremental clustering sorts all files together or as many as one split has",
         values=("global-sort", "local-sort"),
-    ),
-    refused(
-        "pk-clustering-override",
-        BOOLEAN,
-        "false",
-        "data files are sorted by clustering.columns and not by the primary key",
-        immutable=True,
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paimon_core.options.option import BOOLEAN, DURATION, ENUM, INTEGER, TEXT, Option, Stops, carried, obeyed, refused
+from paimon_core.options.option import BOOLEAN, DURATION, ENUM, INTEGER, TEXT, Option, Stops, obeyed
 from paimon_core.options.parsers import parse_positive_millis, whole
 
 OPTIONS: tuple[Option, ...] = (
@@ -89,27 +89,4 @@ OPTIONS: tuple[Option, ...] = (
         values=("success-file",),
         stops=Stops.NOTHING,
     ),
-    refused(
-        "partition.end-input-to-done",
-        BOOLEAN,
-        "false",
-        "a batch write marks its partitions as done",
-        stops=Stops.WRITES,
-    ),
-    refused(
-        "partition.timestamp-format.strict",
-        BOOLEAN,
-        "false",
-        "a write fails when the time of a partition cannot be parsed",
-        stops=Stops.WRITES,
-    ),
-    carried(
-        "partition.idle-time-to-report-statistic",
-        DURATION,
-        "0 ms",
-        "time without writes until statistics of a partition are reported to the metastore",
-    ),
-    carried("partition.mark-done-action.custom.class", TEXT, "", "Java class that marks partitions as done"),
-    carried("partition.mark-done-action.http.url", TEXT, "", "address that is called when a partition is done"),
-    carried("partition.mark-done-action.http.params", TEXT, "", "body of the request to that address"),
 )

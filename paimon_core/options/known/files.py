@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from paimon_core.options.option import (
     BOOLEAN,
-    DOUBLE,
-    ENUM,
     INTEGER,
     LONG,
     SIZE,
     TEXT,
     Option,
     Stops,
-    carried,
     obeyed,
 )
 from paimon_core.options.parsers import (
@@ -113,22 +110,9 @@ OPTIONS: tuple[Option, ...] = (
     obeyed(
         "changelog-file.stats-mode", TEXT, "", "statistics of changelog files; default: as data files", parse_stats_mode
     ),
-    carried("file.block-size", SIZE, "", "size of a Parquet row group or an ORC stripe"),
     obeyed("file.suffix.include.compression", BOOLEAN, "false", "names of data files contain file.compression"),
     obeyed("data-file.prefix", TEXT, "data-", "prefix of the names of data files, without dots", parse_file_prefix),
     obeyed("data-file.thin-mode", BOOLEAN, "false", "data files do not repeat the key columns"),
-    carried("read.batch-size", INTEGER, "1024", "rows of one batch of a file reader"),
-    carried("write.batch-size", INTEGER, "1024", "rows of one batch of a file writer", older=("orc.write.batch-size",)),
-    carried("write.batch-memory", SIZE, "128 mb", "memory of one batch of a file writer"),
-    carried("async-file-write", BOOLEAN, "true", "files are written in the background"),
-    carried("file-reader-async-threshold", SIZE, "10 mb", "size from which files are read in the background"),
-    carried(
-        "file-operation.thread-num",
-        INTEGER,
-        "",
-        "number of threads for operations on files; default: one per processor",
-        older=("delete-file.thread-num",),
-    ),
     obeyed(
         "file-index.in-manifest-threshold",
         SIZE,
@@ -137,49 +121,6 @@ OPTIONS: tuple[Option, ...] = (
         value=500,
     ),
     obeyed("file-index.read.enabled", BOOLEAN, "true", "reads use the indexes of data files"),
-    carried("parquet.enable.dictionary", TEXT, "", "dictionary encoding of Parquet files"),
-    carried("orc.column.encoding.direct", TEXT, "", "columns that ORC files store without a dictionary"),
-    carried(
-        "orc.dictionary.key.threshold", DOUBLE, "0.8", "share of distinct values above which ORC uses no dictionary"
-    ),
-    carried(
-        "variant.shreddingSchema",
-        TEXT,
-        "",
-        "schema by which VARIANT columns are split into typed columns",
-        older=("parquet.variant.shreddingSchema",),
-    ),
-    carried("variant.inferShreddingSchema", BOOLEAN, "false", "infer variant.shreddingSchema from the rows"),
-    carried(
-        "variant.shredding.inferenceMode",
-        ENUM,
-        "per-file",
-        "whether each file infers the schema anew, or continues with the schema of the previous file",
-        ("per-file", "adaptive"),
-    ),
-    carried("variant.shredding.maxSchemaWidth", INTEGER, "300", "maximum number of fields of an inferred schema"),
-    carried(
-        "variant.shredding.maxSchemaDepth", INTEGER, "50", "maximum depth of the values from which a schema is inferred"
-    ),
-    carried(
-        "variant.shredding.minFieldCardinalityRatio",
-        DOUBLE,
-        "0.1",
-        "share of the rows that must have a field for it to be split off",
-    ),
-    carried("variant.shredding.maxInferBufferRow", INTEGER, "4096", "number of rows from which a schema is inferred"),
-    carried(
-        "variant.shredding.adaptive.maxInferBufferRow",
-        INTEGER,
-        "256",
-        "number of rows from which later files infer a schema, in the mode adaptive",
-    ),
-    carried(
-        "variant.shredding.adaptive.retentionRatio",
-        DOUBLE,
-        "0.05",
-        "share of the rows that must have a field for it to be kept, in the mode adaptive",
-    ),
     obeyed(
         "deletion-vectors.enabled",
         BOOLEAN,

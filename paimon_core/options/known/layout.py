@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from paimon_core.options.option import (
     BOOLEAN,
-    DURATION,
     ENUM,
     INTEGER,
     LONG,
@@ -98,7 +97,6 @@ OPTIONS: tuple[Option, ...] = (
         fixed="the path of a table is not an option that can be changed",
         argument="the catalog",
     ),
-    refused("branch", TEXT, "main", "branch that a handle of Java reads and writes"),
     carried(
         "primary-key",
         TEXT,
@@ -115,8 +113,6 @@ OPTIONS: tuple[Option, ...] = (
         fixed="the partition keys of a table never change",
         argument="argument partition_by",
     ),
-    carried("auto-create", BOOLEAN, "false", "create the table's directory when it is first used"),
-    refused("primary-key.nullable", BOOLEAN, "false", "primary key columns may be null", immutable=True),
     obeyed(
         "data-file.path-directory",
         TEXT,
@@ -157,13 +153,6 @@ OPTIONS: tuple[Option, ...] = (
         parse_weights,
         value=(),
     ),
-    refused(
-        "index-file-in-data-file-dir",
-        BOOLEAN,
-        "false",
-        "index files are in the directories of the data files",
-        immutable=True,
-    ),
     obeyed(
         "dynamic-bucket.target-row-num",
         LONG,
@@ -186,35 +175,18 @@ OPTIONS: tuple[Option, ...] = (
         "largest number of dynamic buckets of a partition, which then grow beyond their target; -1: no limit",
         parse_max_buckets,
     ),
-    carried("dynamic-bucket.assigner-parallelism", INTEGER, "", "number of tasks that assign dynamic buckets"),
-    carried(
-        "cross-partition-upsert.index-ttl", DURATION, "", "how long the index of keys across partitions keeps a key"
-    ),
-    carried(
-        "cross-partition-upsert.bootstrap-parallelism",
-        INTEGER,
-        "10",
-        "number of tasks that load the index of keys across partitions",
-    ),
     obeyed(
         "postpone.batch-write-fixed-bucket",
         BOOLEAN,
         "true",
         "writes to a table with bucket = -2 go to fixed buckets instead of the postpone bucket",
     ),
-    refused("postpone.merge-on-read", BOOLEAN, "false", "batch reads merge the postpone bucket with the other buckets"),
     obeyed(
         "postpone.batch-write-fixed-bucket.max-parallelism",
         INTEGER,
         "2048",
         "maximum number of buckets that a write selects for a new partition",
         whole(1, 2**31 - 1),
-    ),
-    carried(
-        "postpone.batch-write-fixed-bucket.rescale-load-factor",
-        INTEGER,
-        "32",
-        "ratio of needed to existing buckets at which a batch write adds buckets",
     ),
     obeyed(
         "postpone.default-bucket-num",

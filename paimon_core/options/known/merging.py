@@ -6,14 +6,10 @@ from paimon_core.options.option import (
     BOOLEAN,
     DURATION,
     ENUM,
-    INTEGER,
-    SIZE,
     TEXT,
     Option,
     Stops,
-    carried,
     obeyed,
-    refused,
 )
 from paimon_core.options.parsers import parse_names, parse_positive_millis
 
@@ -94,22 +90,5 @@ OPTIONS: tuple[Option, ...] = (
         "column with the time from which a row's age is counted",
         str.strip,
         is_columns=True,
-    ),
-    refused(
-        "sequence.snapshot-ordering",
-        BOOLEAN,
-        "false",
-        "rows of later snapshots replace earlier rows, whatever their sequence numbers are",
-        immutable=True,
-    ),
-    carried("sort-engine", ENUM, "loser-tree", "algorithm that merges sorted rows", ("min-heap", "loser-tree")),
-    carried("sort-spill-threshold", INTEGER, "", "number of merged files at which rows are spilled"),
-    carried("sort-spill-buffer-size", SIZE, "64 mb", "size of the buffer of spilled rows"),
-    refused(
-        "upsert-key",
-        TEXT,
-        "",
-        "columns that identify the row to update, of a table without a primary key",
-        stops=Stops.WRITES,
     ),
 )

@@ -6,14 +6,11 @@ from paimon_core.options.option import (
     BOOLEAN,
     DURATION,
     ENUM,
-    INTEGER,
     LONG,
     TEXT,
     Option,
     Stops,
-    carried,
     obeyed,
-    refused,
 )
 from paimon_core.options.parsers import (
     parse_local_time,
@@ -90,14 +87,6 @@ OPTIONS: tuple[Option, ...] = (
         "epoch milliseconds: reads use the first snapshot from then on, or, without an earlier one, files as above",
         stops=Stops.SCANS,
     ),
-    refused("scan.bucket", INTEGER, "", "bucket that is read"),
-    refused(
-        "scan.partitions",
-        TEXT,
-        "",
-        "partitions that are read: key=value,...; several are separated by semicolons",
-        older=("lookup.dynamic-partition",),
-    ),
     obeyed(
         "scan.fallback-branch",
         TEXT,
@@ -106,9 +95,6 @@ OPTIONS: tuple[Option, ...] = (
         parse_word_or_none,
         stops=Stops.SCANS,
     ),
-    carried(
-        "scan.fallback-branch.read-fail-fast", BOOLEAN, "false", "a read fails when the fallback branch cannot be read"
-    ),
     obeyed(
         "scan.primary-branch",
         TEXT,
@@ -116,22 +102,6 @@ OPTIONS: tuple[Option, ...] = (
         "branch that scans read first; this branch is read for partitions which that one lacks, and is only read",
         parse_word_or_none,
         stops=Stops.SCANS,
-    ),
-    refused("scan.fallback-snapshot-branch", TEXT, "", "branch with the snapshots of a chain table"),
-    refused("scan.fallback-delta-branch", TEXT, "", "branch with the changes of a chain table"),
-    refused(
-        "batch-scan-mode",
-        ENUM,
-        "none",
-        "internal mode of Java for the compaction of batch jobs",
-        values=("none", "compact"),
-    ),
-    carried(
-        "stream-scan-mode",
-        ENUM,
-        "none",
-        "internal mode of Java for streaming compactions",
-        ("none", "compact-bucket-table", "file-monitor"),
     ),
     obeyed(
         "incremental-between",
@@ -172,10 +142,7 @@ OPTIONS: tuple[Option, ...] = (
         "tags of incremental-between stand for their snapshots",
         stops=Stops.SCANS,
     ),
-    refused("read.changelog", BOOLEAN, "false", "rows have a column with their kind"),
-    refused("query-auth.enabled", BOOLEAN, "false", "the catalog decides which rows and columns a user reads"),
     obeyed("scan.bounded.watermark", LONG, "", "watermark at which a streaming read ends", stops=Stops.NOTHING),
-    carried("scan.manifest.parallelism", INTEGER, "", "number of threads that read manifests"),
     obeyed(
         "scan.ignore-corrupt-files",
         BOOLEAN,
@@ -190,8 +157,6 @@ OPTIONS: tuple[Option, ...] = (
         "scans leave out data files that are missing, and tell them",
         stops=Stops.SCANS,
     ),
-    carried("scan.max-splits-per-task", INTEGER, "10", "splits that are kept for one task"),
-    carried("scan.plan-sort-partition", BOOLEAN, "false", "splits are ordered by partition"),
     obeyed(
         "scan.plan-auto-tag-for-read.time-retained",
         DURATION,
@@ -250,5 +215,4 @@ OPTIONS: tuple[Option, ...] = (
         "false",
         "the system tables audit_log and binlog have a column with the sequence number",
     ),
-    carried("key-value.sequence_number.enabled", BOOLEAN, "false", "internal option of Java for those system tables"),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paimon_core.options.option import BOOLEAN, DURATION, ENUM, INTEGER, TEXT, Option, Stops, carried, obeyed, refused
+from paimon_core.options.option import BOOLEAN, DURATION, ENUM, INTEGER, TEXT, Option, obeyed
 from paimon_core.options.parsers import parse_file_name, parse_positive_millis, parse_zone, whole
 
 OPTIONS: tuple[Option, ...] = (
@@ -36,7 +36,4 @@ OPTIONS: tuple[Option, ...] = (
     obeyed("tag.create-success-file", BOOLEAN, "false", "write a success file for each tag"),
     obeyed("sink.process-time-zone", TEXT, "", "time zone of commit times in tag names; default: local", parse_zone),
     obeyed("sink.watermark-time-zone", TEXT, "UTC", "time zone of watermarks in tag names", parse_zone),
-    refused("tag.callbacks", TEXT, "", "Java classes that are called after a tag was created", stops=Stops.WRITES),
-    carried("tag.callback.#.param", TEXT, "", "argument of the Java class #"),
-    carried("snapshot.watermark-idle-timeout", DURATION, "", "time without rows after which the watermark advances"),
 )

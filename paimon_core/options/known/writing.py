@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paimon_core.options.option import BOOLEAN, ENUM, INTEGER, SIZE, TEXT, Option, Stops, carried, obeyed, refused
+from paimon_core.options.option import BOOLEAN, INTEGER, SIZE, TEXT, Option, Stops, obeyed
 from paimon_core.options.parsers import parse_size, whole
 
 OPTIONS: tuple[Option, ...] = (
@@ -37,39 +37,6 @@ OPTIONS: tuple[Option, ...] = (
     ),
     obeyed("spill-compression", TEXT, "zstd", "compression of spilled rows", values=("zstd", "lz4", "none")),
     obeyed("spill-compression.zstd-level", INTEGER, "1", "zstd level of spilled rows", whole(1, 22)),
-    carried("write-buffer-for-append", BOOLEAN, "false", "append tables buffer rows as primary-key tables do"),
-    carried("write-max-writers-to-spill", INTEGER, "10", "number of writers at which append writers spill rows"),
-    carried(
-        "local-sort.max-num-file-handles",
-        INTEGER,
-        "128",
-        "maximum number of files that one merge of spilled rows reads",
-    ),
-    carried("page-size", SIZE, "64 kb", "size of a memory page"),
-    carried("cache-page-size", SIZE, "64 kb", "size of a memory page of caches"),
-    carried("local-merge-buffer-size", SIZE, "", "memory that merges rows before they are distributed by bucket"),
-    refused(
-        "write.sequence-number-init-mode",
-        ENUM,
-        "scan",
-        "how a writer finds the first sequence number",
-        values=("scan", "snapshot"),
-        stops=Stops.WRITES,
-    ),
-    refused(
-        "delete.force-produce-changelog",
-        BOOLEAN,
-        "false",
-        "DELETE statements write changelog files",
-        stops=Stops.WRITES,
-    ),
-    carried(
-        "partition.sink-strategy",
-        ENUM,
-        "none",
-        "how rows are distributed to the writers of partitions",
-        ("none", "hash", "partition_dynamic"),
-    ),
     obeyed(
         "overwrite-upgrade",
         BOOLEAN,

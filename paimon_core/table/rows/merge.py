@@ -19,7 +19,7 @@ from paimon_core.table.rows.merge_source import MergeSource
 
 
 def merge(request: CommitRequest, source: Any, on: Sequence[str], clauses: Clauses) -> Committed | None:
-    """Update, delete and insert rows by those of ``source``; see ``Table.merge``."""
+    """Update, delete and insert rows by the rows of ``source``; see ``Table.merge``."""
     own = request.context
     rows = MergeSource.read(own, source, on, clauses)
     if own.is_keyed:

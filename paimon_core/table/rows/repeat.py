@@ -11,7 +11,7 @@ from paimon_core.commit.retry import tries
 from paimon_core.errors import CommitConflict, CorruptTable, PaimonError, ReadOutdated, SnapshotNotFound
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
-from paimon_core.metadata.latest_snapshot import is_missing
+from paimon_core.metadata.read_again import is_missing
 from paimon_core.metadata.table_identity import refreshed
 from paimon_core.table.commit_request import CommitRequest, Committed
 
@@ -35,7 +35,7 @@ def repeat_when_outdated(
 ) -> Committed | None:
     """Return what ``change`` commits of what ``read`` found; read again when a concurrent commit has changed that.
 
-    Rows of a newer schema than that of the request are read and changed with the table's latest schema. There are as
+    Rows of a newer schema than the request's are read and changed with the table's latest schema. There are as
     many attempts as for a commit (``commit.max-retries``, ``commit.timeout``); after the last one, its error is raised.
     A conflict that no concurrent commit explains is raised at once.
     """

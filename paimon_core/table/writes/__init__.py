@@ -3,7 +3,7 @@
 Core types and functions:
 
 - ``Prepared``: a commit that is written and not published
-- ``MergeRules``: how a write may change the schema
+- ``MergingWriter``: a writer that alters the table so that it can take the data
 - ``overwrite_target``: what an overwrite replaces
 - ``check_messages``: checks messages from other processes
 """

@@ -12,7 +12,6 @@ from paimon_core.schema import DataField
 from paimon_core.types import NESTED_ROOTS, parse_type
 from paimon_lake.checks.literals import accepted, bound
 from paimon_lake.checks.load_checks import TIME_ROOTS
-from paimon_lake.column_types import type_object
 from paimon_lake.declarations import SettingsError, TableSpec
 from paimon_lake.declarations.checks import (
     AcceptedValuesCheck,
@@ -39,7 +38,7 @@ def problems(spec: TableSpec) -> list[str]:
 def _fields(spec: TableSpec) -> Iterator[tuple[str, DataField]]:
     for name, text in spec.columns.items():
         try:
-            yield name, DataField(-1, name, parse_type(type_object(text)))
+            yield name, DataField(-1, name, parse_type(text))
         except (InvalidRequest, SettingsError):
             continue
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from paimon_core.errors import PaimonError, StorageError, for_table
-from paimon_core.metadata.latest_snapshot import is_missing
+from paimon_core.metadata.read_again import read_again
 from paimon_core.query.scan_options import ALL_ROWS
 from paimon_core.table.view import TableView
 from paimon_lake.check_result import CheckResult
@@ -32,8 +33,6 @@ from paimon_lake.protocol import PipelineError
 if TYPE_CHECKING:
     from paimon_lake.session import Spark
 
-_TRIES = 3
-"""How often the latest snapshot is read again when it expires during a check."""
 _REASON = 400
 
 
@@ -78,23 +77,28 @@ def _checked(
     raises: bool = False,
 ) -> list[CheckResult]:
     rows: Rows | None = None
+
+    def evaluate(check: Check) -> Result:
+        nonlocal rows
+        rows = rows or _rows(spec, table, context)
+        return _evaluated(check, rows, context, spark)
+
+    def at_a_newer_snapshot() -> bool:
+        nonlocal rows
+        rows = None
+        return table.pinned is None
+
     results = []
     for check in checks:
-        for tries_left in reversed(range(_TRIES)):
-            try:
-                rows = rows or _rows(spec, table, context)
-                wrong, sentence = _evaluated(check, rows, context, spark)
-            except (PaimonError, PipelineError, SettingsError, pa.ArrowException) as error:
-                if isinstance(error, PaimonError) and is_missing(error) and table.pinned is None and tries_left:
-                    rows = None
-                    continue
-                if isinstance(error, StorageError) and raises:
-                    raise
-                wrong, sentence = 1, f"cannot be evaluated: {_reason(error)}"
-                if not isinstance(check, SqlCheck):  # a query may read other tables too
-                    sentence = for_table(sentence, spec.name)
-            results.append(CheckResult(check.label, spec.name, wrong, sentence, check.severity))
-            break
+        try:
+            wrong, sentence = read_again(partial(evaluate, check), may_retry=at_a_newer_snapshot)
+        except (PaimonError, PipelineError, SettingsError, pa.ArrowException) as error:
+            if isinstance(error, StorageError) and raises:
+                raise
+            wrong, sentence = 1, f"cannot be evaluated: {_reason(error)}"
+            if not isinstance(check, SqlCheck):  # a query may read other tables too
+                sentence = for_table(sentence, spec.name)
+        results.append(CheckResult(check.label, spec.name, wrong, sentence, check.severity))
     return results
 
 

@@ -21,7 +21,6 @@ from paimon_core.schema import TableSchema
 from paimon_core.storage.open import open_storage
 from paimon_core.storage.storage import Storage
 from paimon_core.types import STRING_ROOTS, DataType, TypeRoot, parse_type
-from paimon_lake.column_types import type_object
 from paimon_lake.declarations.errors import Key, SettingsError, nearest
 from paimon_lake.declarations.sources import DatabaseSource, FilesSource, Source
 from paimon_lake.declarations.table import TableSpec
@@ -42,7 +41,7 @@ _OTHER_NAMES = {
     "STRUCT": "ROW",
 }
 """Names of other systems for types of Paimon."""
-_UNKNOWN = re.compile(r": expected a data type at position \d+, not '(\w+)'")
+_UNKNOWN = re.compile(r": expected a data type at position \d+, not '(\w+)")
 _DAYS = frozenset((TypeRoot.DATE, TypeRoot.TIMESTAMP, TypeRoot.TIMESTAMP_LTZ, *STRING_ROOTS))
 _FRAMES_ONLY = frozenset((TypeRoot.MULTISET, TypeRoot.VARIANT))
 """Types that texts do not express: queries, functions and typed files can fill them."""
@@ -78,25 +77,22 @@ def check_definition(spec: TableSpec, file: YamlFile) -> None:
 
 def declared_schema(spec: TableSpec) -> TableSchema:
     """Return the first schema of a table with columns; raises InvalidRequest, InvalidOption, UnsupportedFeature."""
-    texts = {column: type_object(text) for column, text in spec.columns.items()}
-    arrow = pa.schema([(column, parse_type(text).to_arrow()) for column, text in texts.items()])
-    asked = Definition(arrow, spec.primary_key, spec.partition_by, spec.table_options, texts, spec.comment)
+    arrow = pa.schema([(column, parse_type(text).to_arrow()) for column, text in spec.columns.items()])
+    asked = Definition(arrow, spec.primary_key, spec.partition_by, spec.table_options, spec.columns, spec.comment)
     return asked.to_schema(spec.name)
 
 
 def column_type(text: str) -> DataType:
     """Return the Paimon type of a declared column; raises InvalidRequest, UnsupportedFeature."""
     try:
-        kind = parse_type(type_object(text))
+        return parse_type(text)
     except InvalidRequest as error:
         if (found := _UNKNOWN.search(str(error))) is None:
             raise
         word = found[1].upper()
+        inside = "" if word == text.strip().upper() else f": {found[1]} is no type"
         near = f"; did you mean {_OTHER_NAMES[word]}?" if word in _OTHER_NAMES else nearest(word, _NAMES)
-        raise InvalidRequest(f"{str(error)[: found.start()]}{near}") from None
-    except RecursionError:
-        raise PaimonError(f"{text[:40]!r}... has too many levels of nested types") from None
-    return kind
+        raise InvalidRequest(f"{str(error)[: found.start()]}{inside}{near}") from None
 
 
 def _check_source(spec: TableSpec, column: str, kind: DataType) -> None:

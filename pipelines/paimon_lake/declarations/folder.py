@@ -69,6 +69,7 @@ def load_settings(
     own = common.model_copy(
         update={
             "warehouse": _absolute(warehouse, common, folder),
+            "landing_directory": common.landing_directory and _beside(folder, common.landing_directory),
             "storage": {key: value for key, value in common.storage.items() if value},
         }
     )
@@ -166,8 +167,12 @@ def _absolute(given: str | None, common: EnvironmentSettings, folder: Path) -> s
     chosen = given if given is not None else common.warehouse
     if "://" in chosen or kind_of(common.catalog) == REST:
         return chosen
-    base = Path.cwd() if given is not None else folder
-    return str(_plain(base / Path(chosen).expanduser()))
+    return _beside(Path.cwd() if given is not None else folder, chosen)
+
+
+def _beside(folder: Path, path: str) -> str:
+    """Return a path that is relative to a folder as an absolute path."""
+    return str(_plain(folder / Path(path).expanduser()))
 
 
 def _plain(path: Path) -> Path:

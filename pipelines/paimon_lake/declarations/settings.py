@@ -49,7 +49,8 @@ class EnvironmentSettings(Model):
     """What ``base.yaml`` and ``<environment>.yaml`` say together."""
 
     warehouse: str = "lake"
-    """The directory of the lake, or its URL: databases are ``<warehouse>/<database>.db``."""
+    """The directory of the lake, or its URL: databases are ``<warehouse>/<database>.db``. A relative path starts at the
+    folder of the declarations."""
     spark: SparkSettings = SparkSettings()
     """The master and the configuration of Spark."""
     dagster: DagsterSettings = DagsterSettings()
@@ -64,8 +65,8 @@ class EnvironmentSettings(Model):
     the last two; and options such as ``local-cache.dir``. With ``rest``, ``warehouse`` is the name that the server
     knows. Passwords, tokens and headers are written as variables."""
     landing_directory: str = ""
-    """The directory of the files that ``source.fetch`` brings, which all workers can read; default:
-    ``<warehouse>/landing`` on local disk."""
+    """The directory of the files that ``source.fetch`` brings, which all workers read. A relative path starts at the
+    folder of the declarations. Default: ``<warehouse>/landing`` on local disk."""
 
     @model_validator(mode="after")
     def _known_catalog(self) -> EnvironmentSettings:

@@ -13,7 +13,6 @@ from paimon_core.schema import DataField
 from paimon_core.types import parse_type
 from paimon_lake.checks.literals import accepted, bound
 from paimon_lake.checks.problems import problems
-from paimon_lake.column_types import type_object
 from paimon_lake.declarations import TableSpec
 
 COLUMNS = {
@@ -30,7 +29,7 @@ COLUMNS = {
 
 
 def field(name: str) -> DataField:
-    return DataField(1, name, parse_type(type_object(COLUMNS[name])))
+    return DataField(1, name, parse_type(COLUMNS[name]))
 
 
 def declared(check: str, **more: Any) -> list[str]:

@@ -165,6 +165,17 @@ def test_a_secret_in_a_file_is_refused_and_not_repeated(configs: Path, value: st
     assert value not in str(raised.value).replace("${NAME:-}", "")
 
 
+@pytest.mark.parametrize(("written", "expected"), [("landed", "configs/landed"), ("../landed", "landed")])
+def test_a_landing_directory_is_relative_to_the_declarations(
+    configs: Path, written: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not to the working directory, which differs between the processes of a run."""
+    with (configs / "base.yaml").open("a") as file:
+        file.write(f"\nlanding_directory: {written}\n")
+    monkeypatch.chdir("/")
+    assert load_settings("local", configs=configs).landing == (configs.parent / expected).resolve()
+
+
 def test_a_remote_warehouse_needs_a_place_to_land() -> None:
     settings = load_settings("local", warehouse="s3://lake/w")
     with pytest.raises(

@@ -173,7 +173,7 @@ MISTAKES = [
     (
         "  amount: DOUBLE",
         "  amount: ARRAY<STRNG>",
-        ":5: columns.amount: 'STRNG' is not a data type; did you mean STRING?",
+        ":5: columns.amount: 'ARRAY<STRNG>' is not a data type: STRNG is no type; did you mean STRING?",
     ),
     (
         None,
@@ -325,7 +325,7 @@ MISTAKES = [
     (
         "  amount: DOUBLE",
         "  amount: ARRAY<INT, INT>",
-        ":5: columns.amount: 'ARRAY<INT, INT>' is not a valid type: ARRAY takes one type",
+        ":5: columns.amount: 'ARRAY<INT, INT>' is not a data type: expected '>' at position 9, not ', INT>'",
     ),
     (
         "  amount: DOUBLE",
@@ -341,7 +341,7 @@ MISTAKES = [
     (
         "  amount: DOUBLE",
         "  amount: " + "ARRAY<" * 2000 + "INT" + ">" * 2000,
-        ":5: columns.amount: 'ARRAY<ARRAY<ARRAY<ARRAY<ARRAY<ARRAY<ARRA'... has too many levels of nested types",
+        ":5: columns.amount: a type has 33 levels of nested types, 32 is the most",
     ),
     (
         "  amount: DOUBLE",

@@ -6,11 +6,12 @@ import pytest
 
 from paimon_core.commit.author import Author
 from paimon_core.commit.changes import Change, changes_of
-from paimon_core.commit.committer import commit, commit_changes
+from paimon_core.commit.committer import commit_changes
 from paimon_core.errors import CommitConflict, InvalidRequest
 from paimon_core.metadata.column_stats import EMPTY_ROW, EMPTY_STATS, ColumnStats
 from paimon_core.metadata.manifests.entries import FileKind
 from paimon_core.metadata.snapshot import CommitKind
+from tests.support.commits import commit
 from tests.support.fake_tables import append, changelog, check_whole, fake_file, fake_table, live, message
 
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from paimon_core.commit.changes import changes_of
-from paimon_core.commit.committer import commit
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import CommitConflict, InvalidRequest
 from paimon_core.metadata.abort import abort, abort_changelog
 from paimon_core.metadata.manifests.entries import FileKind
+from tests.support.commits import commit
 from tests.support.fake_tables import (
     append,
     assert_nothing_is_left_over,

@@ -9,11 +9,12 @@ import pytest
 
 from paimon_core.commit.author import Author
 from paimon_core.commit.changes import changes_of
-from paimon_core.commit.committer import commit, commit_changes
+from paimon_core.commit.committer import commit_changes
 from paimon_core.commit.exactly_once import OwnSnapshots
 from paimon_core.errors import CommitConflict, CommitStateUnknown, InvalidRequest, StorageError, UnsupportedFeature
 from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, CommitKind
 from paimon_core.storage.fsspec_storage import FsspecStorage
+from tests.support.commits import commit
 from tests.support.fake_tables import (
     append,
     check_whole,

@@ -7,9 +7,10 @@ import pytest
 from paimon_core.commit.author import Author
 from paimon_core.commit.base import Base
 from paimon_core.commit.changes import changes_of
-from paimon_core.commit.committer import commit, commit_changes
+from paimon_core.commit.committer import commit_changes
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import CommitConflict
+from tests.support.commits import commit
 from tests.support.fake_tables import append, fake_file, fake_table, live, message, partition, reopened
 from tests.support.faulty_storage import FaultyStorage
 

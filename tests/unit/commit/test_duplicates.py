@@ -8,11 +8,11 @@ import pytest
 from paimon_core.commit import duplicates
 from paimon_core.commit.base import Base
 from paimon_core.commit.changes import changes_of
-from paimon_core.commit.committer import commit
 from paimon_core.commit.duplicates import DELTAS_READ, added_before
 from paimon_core.errors import CommitConflict
 from paimon_core.metadata.times.local_time import epoch_millis
 from paimon_core.storage.paths import FileNames
+from tests.support.commits import commit
 from tests.support.fake_tables import append, fake_file, fake_table, message, reopened
 from tests.support.faulty_storage import FaultyStorage
 

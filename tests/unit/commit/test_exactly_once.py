@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from paimon_core.commit.committer import commit
 from paimon_core.commit.exactly_once import NOTHING_SEARCHED, OwnSnapshots, check_ascending, find_own, newest_of
 from paimon_core.errors import InvalidRequest
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 from paimon_core.table.commit_request import CommitRequest
+from tests.support.commits import commit
 from tests.support.fake_tables import append, expire_all, fake_file, fake_table, message
 
 pytestmark = pytest.mark.usefixtures("fake_rows")

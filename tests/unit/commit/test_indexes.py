@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from paimon_core.commit.committer import commit
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import CommitConflict, UnsupportedFeature
 from paimon_core.metadata.commit_message import CommitMessage, deletions
@@ -13,6 +12,7 @@ from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
 from paimon_core.metadata.manifests.index_manifest import IndexEntry, IndexFile
 from paimon_core.table_indexes.bucket_vectors import dropping_vectors
 from paimon_core.table_indexes.vector_file import write_vectors
+from tests.support.commits import commit
 from tests.support.fake_tables import append, fake_file, fake_table, message, partition
 
 

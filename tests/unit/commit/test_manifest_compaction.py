@@ -6,11 +6,11 @@ import dataclasses
 
 import pytest
 
-from paimon_core.commit.committer import commit
 from paimon_core.commit.manifest_compaction import compact_manifests
 from paimon_core.errors import CommitStateUnknown, StorageError
 from paimon_core.metadata.manifests.entries import FileKind
 from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, CommitKind
+from tests.support.commits import commit
 from tests.support.fake_tables import append, check_whole, expire_all, fake_file, fake_table, live, message, reopened
 from tests.support.faulty_storage import Died, FaultyStorage, Outcome
 from tests.support.orphan_tables import clean, everything

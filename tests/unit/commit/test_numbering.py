@@ -9,10 +9,10 @@ import pytest
 from paimon_core.commit import numbering
 from paimon_core.commit.base import Base
 from paimon_core.commit.changes import changes_of
-from paimon_core.commit.committer import commit
 from paimon_core.commit.numbering import GAP, Flush, Numbering, renumber
 from paimon_core.commit.overwrite import Overwrite
 from tests.support.changelogs import written
+from tests.support.commits import commit
 from tests.support.fake_tables import append, fake_file, fake_table, message, partition, reopened
 from tests.support.faulty_storage import FaultyStorage
 

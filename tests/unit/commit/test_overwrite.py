@@ -2,10 +2,10 @@
 
 import pytest
 
-from paimon_core.commit.committer import commit
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import InvalidRequest
 from paimon_core.metadata.snapshot import CommitKind
+from tests.support.commits import commit
 from tests.support.fake_tables import append, fake_file, fake_table, live, message, partition, reopened
 from tests.support.faulty_storage import FaultyStorage
 

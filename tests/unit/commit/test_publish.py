@@ -8,11 +8,11 @@ from paimon_core.commit.assembly import Assembly
 from paimon_core.commit.author import Author
 from paimon_core.commit.base import Base
 from paimon_core.commit.changes import changes_of
-from paimon_core.commit.committer import commit
 from paimon_core.commit.draft import Draft
 from paimon_core.commit.publish import PUBLISH_TRIES, publish
 from paimon_core.errors import CommitConflict, CommitStateUnknown, PaimonError
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
+from tests.support.commits import commit
 from tests.support.fake_tables import append, check_whole, fake_file, fake_table, files_on_storage, live, message
 from tests.support.fake_tables import reopened as over
 from tests.support.faulty_storage import FaultyStorage, Outcome

@@ -3,9 +3,9 @@
 import pytest
 
 from paimon_core.commit.base import Base
-from paimon_core.commit.committer import commit
 from paimon_core.commit.read_set import Reads
 from paimon_core.errors import ReadOutdated
+from tests.support.commits import commit
 from tests.support.fake_tables import append, fake_file, fake_table, message, partition
 
 

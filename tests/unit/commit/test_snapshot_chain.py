@@ -7,13 +7,14 @@ import pytest
 from paimon_core.commit import snapshot_chain
 from paimon_core.commit.author import Author
 from paimon_core.commit.changes import Change
-from paimon_core.commit.committer import commit, commit_changes
+from paimon_core.commit.committer import commit_changes
 from paimon_core.commit.exactly_once import newest_of
 from paimon_core.commit.snapshot_chain import chain_break, descends_from, in_chain
 from paimon_core.errors import CorruptTable
 from paimon_core.metadata.snapshot import CommitKind
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 from paimon_core.table.commit_request import CommitRequest
+from tests.support.commits import commit
 from tests.support.fake_tables import append, expire_all, fake_file, fake_table, live, message, reopened
 from tests.support.faulty_storage import FaultyStorage
 

@@ -5,10 +5,10 @@ import dataclasses
 import pytest
 
 from paimon_core.codec.avro.container import write_avro
-from paimon_core.commit.committer import commit
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import CommitConflict
 from paimon_core.metadata.context import TableContext
+from tests.support.commits import commit
 from tests.support.fake_tables import append, fake_file, fake_table, message, partition
 
 OPTION = "commit.strict-mode.last-safe-snapshot"

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from paimon_core.commit.base import Base
-from paimon_core.commit.committer import commit
 from paimon_core.commit.publish import _follows, _withdraw
 from paimon_core.errors import CommitConflict, CommitStateUnknown
 from paimon_core.maintain.expiry.snapshots import plan_snapshot_expiry
 from paimon_core.maintain.rollback.rollback import rollback
 from paimon_core.table.commit_request import CommitRequest
+from tests.support.commits import commit
 from tests.support.fake_tables import (
     EVERYTHING,
     append,

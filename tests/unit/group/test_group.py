@@ -24,6 +24,7 @@ from paimon_core.group.group import Group
 from paimon_core.group.record import Intent, Mode, Part
 from paimon_core.storage.fsspec_storage import FsspecStorage
 from tests.support.faulty_storage import MUTATIONS, Died, FaultyStorage, Outcome
+from tests.support.long_cases import long_cases
 
 numbers = itertools.count()
 NAMES = ("db.a", "db.b")
@@ -342,7 +343,7 @@ class Watched(FaultyStorage):
         return super()._call(verb, path, action)
 
 
-@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("after", [False, *long_cases([True])])
 def test_a_reader_sees_all_old_or_all_new_wherever_the_publisher_dies(catalog, after):
     group = Group(catalog, "daily")
     group.publish(parts(catalog, 0))

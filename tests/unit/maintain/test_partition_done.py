@@ -7,10 +7,10 @@ from functools import partial
 
 import pytest
 
-from paimon_core.commit.committer import commit
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import InvalidRequest, NotFound, SchemaMismatch, UnsupportedFeature
 from paimon_core.maintain.partition_done import mark_done
+from tests.support.commits import commit
 from tests.support.fake_tables import fake_file, fake_table, files_on_storage, message, reopened
 from tests.support.faulty_storage import FaultyStorage
 

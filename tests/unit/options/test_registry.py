@@ -1,8 +1,10 @@
 import ast
+from dataclasses import replace
 from pathlib import Path
 
 import paimon_core
 from paimon_core.options import OPTIONS, TableOptions
+from paimon_core.options.known.other_engines import by_subject
 from paimon_core.options.option import Kind, Support
 from paimon_core.options.registry import OLDER_NAMES, PREFIXES, SUBJECTS, option_of
 
@@ -47,6 +49,14 @@ def test_options_that_paimon_2_1_lacks_are_those_of_1_4_and_of_columns():
 def test_every_option_stands_once():
     assert len(OPTIONS) == sum(len(options) for options in SUBJECTS.values())
     assert not OLDER_NAMES.keys() & OPTIONS.keys()
+
+
+def test_every_record_of_the_data_file_has_a_subject_of_the_registry():
+    others = by_subject()
+    assert others.keys() <= SUBJECTS.keys()
+    for subject, options in others.items():
+        assert all(option.support is not Support.OBEYED for option in options)
+        assert SUBJECTS[subject][-len(options) :] == tuple(replace(o, parse=OPTIONS[o.key].parse) for o in options)
 
 
 def test_every_record_is_complete():

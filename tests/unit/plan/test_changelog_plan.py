@@ -6,10 +6,10 @@ import dataclasses
 
 import pytest
 
-from paimon_core.commit.committer import commit
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import CorruptTable, InvalidRequest, SnapshotNotFound
 from paimon_core.plan.changelog_plan import changed_files, changed_snapshots
+from tests.support.commits import commit
 from tests.support.fake_tables import (
     append,
     expire_all,

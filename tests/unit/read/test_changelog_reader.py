@@ -10,11 +10,11 @@ import pytest
 import paimon_core as paimon
 from paimon_core import col
 from paimon_core.catalog.filesystem import FilesystemCatalog
-from paimon_core.commit.committer import commit
 from paimon_core.errors import CorruptTable, InvalidRequest, SchemaMismatch, SnapshotNotFound
 from paimon_core.table.table import Table
 from tests.support import changelogs
 from tests.support.changelogs import changing
+from tests.support.commits import commit
 
 SCHEMA = pa.schema([("p", pa.string()), ("k", pa.int64()), ("v", pa.string())])
 KEYED = {"primary_key": ["p", "k"], "partition_by": ["p"]}

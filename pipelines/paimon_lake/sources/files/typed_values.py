@@ -7,6 +7,7 @@ times and the reverse, and nested types to other types. A timestamp with time zo
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -162,33 +163,34 @@ def _with_fraction(values: pa.Array, kind: DataType) -> Flags:
 
 def missing_members(arrow: pa.DataType, kind: DataType, name: str) -> list[str]:
     """Return the members of the ROWs of the table that structs in a file do not have, with their paths."""
-    source = plain_type(arrow)
-    if kind.root is TypeRoot.ARRAY and pa.types.is_list(source):
-        return missing_members(source.value_type, kind.children[0].type, name)
-    if kind.root is TypeRoot.MAP and pa.types.is_map(source):
-        return missing_members(source.item_type, kind.children[1].type, name)
-    if kind.root is not TypeRoot.ROW or not pa.types.is_struct(source):
-        return []
-    found = []
-    for child in kind.children:
-        at = source.get_field_index(child.name)
-        path = f"{name}.{child.name}"
-        found += [path] if at < 0 else missing_members(source.field(at).type, child.type, path)
-    return found
+    return [
+        f"{path}.{child.name}"
+        for path, struct, row in _structs(arrow, kind, name)
+        for child in row.children
+        if struct.get_field_index(child.name) < 0
+    ]
 
 
 def extra_members(arrow: pa.DataType, kind: DataType, name: str) -> list[str]:
     """Return the members of structs in a file that the ROWs of the table do not have, with their paths."""
+    return [
+        f"{path}.{member.name}"
+        for path, struct, row in _structs(arrow, kind, name)
+        for member in struct
+        if member.name not in {child.name for child in row.children}
+    ]
+
+
+def _structs(arrow: pa.DataType, kind: DataType, name: str) -> Iterator[tuple[str, pa.DataType, DataType]]:
+    """Yield (path, struct in the file, ROW of the table) for each ROW that the file has, outer ones first."""
     source = plain_type(arrow)
     if kind.root is TypeRoot.ARRAY and pa.types.is_list(source):
-        return extra_members(source.value_type, kind.children[0].type, name)
-    if kind.root is TypeRoot.MAP and pa.types.is_map(source):
-        return extra_members(source.item_type, kind.children[1].type, name)
-    if kind.root is not TypeRoot.ROW or not pa.types.is_struct(source):
-        return []
-    known = {child.name: child.type for child in kind.children}
-    found = [f"{name}.{member.name}" for member in source if member.name not in known]
-    for member in source:
-        if member.name in known:
-            found += extra_members(member.type, known[member.name], f"{name}.{member.name}")
-    return found
+        yield from _structs(source.value_type, kind.children[0].type, name)
+    elif kind.root is TypeRoot.MAP and pa.types.is_map(source):
+        yield from _structs(source.item_type, kind.children[1].type, name)
+    elif kind.root is TypeRoot.ROW and pa.types.is_struct(source):
+        yield name, source, kind
+        for child in kind.children:
+            at = source.get_field_index(child.name)
+            if at >= 0:
+                yield from _structs(source.field(at).type, child.type, f"{name}.{child.name}")

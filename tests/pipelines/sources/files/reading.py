@@ -8,13 +8,12 @@ from typing import Any
 import pyarrow as pa
 
 from paimon_core.types import parse_type
-from paimon_lake.column_types import type_object
 from paimon_lake.sources.files import RowRules, file_format, list_files, plan_splits, read_split
 from paimon_lake.sources.files.columns import arrow_field
 
 
 def columns(**types: str) -> pa.Schema:
-    return pa.schema([arrow_field(name, parse_type(type_object(text))) for name, text in types.items()])
+    return pa.schema([arrow_field(name, parse_type(text)) for name, text in types.items()])
 
 
 def read(

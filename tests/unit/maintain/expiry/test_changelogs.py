@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from paimon_core.commit.committer import commit
 from paimon_core.maintain.rollback.rollback import rollback
 from paimon_core.maintain.tags.operations import create_tag, delete_tag
+from tests.support.commits import commit
 from tests.support.fake_tables import (
     append,
     assert_nothing_is_left_over,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from paimon_core.commit.snapshot_history import newest_first
 from paimon_core.errors import SnapshotNotFound
 from paimon_core.maintain.tags.operations import create_tag
 from tests.support.clones import clone
@@ -93,7 +94,6 @@ def test_reads_find_a_snapshot_when_the_earliest_expires_between_lookup_and_read
     for ask, want in (
         (lambda c: c.snapshots.as_of(5000).id, 5),
         (lambda c: c.snapshots.latest().id, 5),
-        (lambda c: c.snapshots.of_user("u").id, 5),
         (lambda c: c.snapshots.earliest_id() in (1, 5), True),
     ):
         context = table_of(5)
@@ -116,7 +116,8 @@ def test_1302_a_loop_over_snapshots_continues_after_an_expiry(at):
     context = table_of(5)
     storage = FaultyStorage(context.storage)
     storage.before("read", f"snapshot-{at}", lambda: expire_all(context))
-    assert reopened(context, storage).snapshots.of_user("somebody") is None
+    found = list(newest_first(reopened(context, storage).snapshots, 5))
+    assert found[0].id == 5
 
 
 @pytest.mark.parametrize("verb", ["read", "list", "exists", "delete", "overwrite"])

@@ -7,7 +7,6 @@ import json
 
 import pytest
 
-from paimon_core.commit.committer import commit
 from paimon_core.errors import CorruptTable, InvalidRequest, PlanOutdated, SnapshotNotFound
 from paimon_core.maintain.expiry.changelogs import (
     apply_changelog_expiry,
@@ -22,6 +21,7 @@ from paimon_core.maintain.tags.operations import create_tag
 from paimon_core.metadata.data_file import FileSource
 from paimon_core.plan.changelog_plan import changed_files, changed_snapshot, changed_snapshots
 from tests.support.clones import clone
+from tests.support.commits import commit
 from tests.support.fake_tables import (
     EVERYTHING,
     append,
@@ -34,6 +34,7 @@ from tests.support.fake_tables import (
     reopened,
 )
 from tests.support.faulty_storage import Died, FaultyStorage
+from tests.support.long_cases import long_cases
 from tests.support.reachable import assert_whole_and_clean
 
 
@@ -71,6 +72,9 @@ def told_files(context, snapshot_id):
 
 
 PRODUCERS = pytest.mark.parametrize("producer", ["none", "input"])
+CRASHES = pytest.mark.parametrize(
+    ("producer", "after"), [("input", False), *long_cases([("input", True), ("none", False), ("none", True)])]
+)
 
 
 @PRODUCERS
@@ -271,8 +275,7 @@ def test_a_plan_lists_what_it_deletes_and_is_refused_after_the_table_changed(pro
         apply_changelog_expiry(context, plan)
 
 
-@pytest.mark.parametrize("after", [False, True])
-@PRODUCERS
+@CRASHES
 def test_an_expiry_with_lasting_changelogs_that_crashes_at_any_call_leaves_a_complete_table(producer, after):
     start, _ = history(producer)
     create_tag(start, "t", start.snapshots.read(2))
@@ -292,8 +295,7 @@ def test_an_expiry_with_lasting_changelogs_that_crashes_at_any_call_leaves_a_com
     assert die_at >= 11
 
 
-@pytest.mark.parametrize("after", [False, True])
-@PRODUCERS
+@CRASHES
 def test_an_expiry_of_changelogs_that_crashes_at_any_call_leaves_a_complete_table(producer, after):
     start, _ = history(producer)
     create_tag(start, "t", start.snapshots.read(2))

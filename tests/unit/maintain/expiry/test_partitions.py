@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 from paimon_core.codec.binary_row.rows import encode_row
-from paimon_core.commit.committer import commit
 from paimon_core.errors import CommitConflict, CommitStateUnknown, InvalidOption, InvalidRequest, PlanOutdated
 from paimon_core.maintain.expiry.partitions import apply_partition_expiry, is_due_after_write, plan_partition_expiry
 from paimon_core.maintain.planning.plan import Plan
@@ -22,6 +21,7 @@ from paimon_core.metadata.times.partition_time import is_expired_by_value
 from paimon_core.schema import new_schema
 from paimon_core.storage.fsspec_storage import FsspecStorage
 from tests.support.clones import clone
+from tests.support.commits import commit
 from tests.support.fake_tables import (
     check_whole,
     expire_all,

@@ -7,7 +7,6 @@ import dataclasses
 import pytest
 
 from paimon_core.codec.avro.container import write_avro
-from paimon_core.commit.committer import commit
 from paimon_core.errors import CorruptTable, InvalidRequest, PlanOutdated, UnsupportedFeature
 from paimon_core.maintain.branches.operations import create_branch, delete_branch
 from paimon_core.maintain.expiry.snapshots import apply_snapshot_expiry, plan_snapshot_expiry
@@ -15,6 +14,7 @@ from paimon_core.maintain.planning.plan import Plan, PlannedFile
 from paimon_core.maintain.rollback.rollback import rollback
 from paimon_core.maintain.tags.operations import create_tag, delete_tag, plan_tag_deletion
 from tests.support.clones import clone
+from tests.support.commits import commit
 from tests.support.fake_tables import (
     EVERYTHING,
     append,

@@ -7,11 +7,11 @@ import json
 
 import pytest
 
-from paimon_core.commit.committer import commit
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import CorruptTable, InvalidRequest, SnapshotNotFound, StorageError, UnsupportedFeature
 from paimon_core.maintain.rollback.rollback import rollback
 from paimon_core.maintain.tags.operations import create_tag, delete_tag
+from tests.support.commits import commit
 from tests.support.fake_tables import (
     append,
     assert_nothing_is_left_over,

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from paimon_core.commit.committer import commit
 from paimon_core.errors import CommitStateUnknown, CorruptTable, PaimonError, PlanOutdated, StorageError, TagNotFound
 from paimon_core.maintain.orphans import removal as orphans
 from paimon_core.maintain.orphans.quarantine import quarantines, undo
@@ -25,6 +24,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.stores.tag_store import Tag
 from paimon_core.storage.fsspec_storage import FsspecStorage
 from paimon_core.table.writes.message_check import check_messages
+from tests.support.commits import commit
 from tests.support.fake_tables import append, expire_all, fake_file, fake_table, message, reopened
 from tests.support.faulty_storage import Died, FaultyStorage, Outcome
 from tests.support.orphan_tables import check_live, clean, everything, make_branch, plan, planned, stray, token

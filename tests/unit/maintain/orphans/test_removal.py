@@ -7,7 +7,6 @@ import os
 
 import pytest
 
-from paimon_core.commit.committer import commit
 from paimon_core.errors import CommitConflict, CorruptTable, InvalidRequest, PlanOutdated
 from paimon_core.maintain.candidate_files import NO_NAME_OF_PAIMON
 from paimon_core.maintain.orphans.removal import DAY_MILLIS, NO_SNAPSHOT, apply_orphan_removal, plan_orphan_removal
@@ -17,6 +16,7 @@ from paimon_core.maintain.tags.operations import create_tag
 from paimon_core.metadata.abort import abort
 from paimon_core.storage.fsspec_storage import FsspecStorage
 from paimon_core.table.writes.message_check import check_messages
+from tests.support.commits import commit
 from tests.support.fake_tables import append, compacted, expire_all, fake_file, fake_table, message
 from tests.support.orphan_tables import (
     check_live,

@@ -6,12 +6,12 @@ import dataclasses
 
 import pytest
 
-from paimon_core.commit.committer import commit
 from paimon_core.errors import CorruptTable, InvalidRequest, PlanOutdated
 from paimon_core.maintain.planning.plan import Plan
 from paimon_core.maintain.tags.expiry import apply_tag_expiry, expire_tags, plan_tag_expiry
 from paimon_core.maintain.tags.operations import create_tag, delete_tag, replace_tag
 from paimon_core.metadata.stores.tag_store import Tag
+from tests.support.commits import commit
 from tests.support.fake_tables import (
     append,
     assert_nothing_is_left_over,

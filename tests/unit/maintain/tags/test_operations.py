@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from paimon_core.commit.committer import commit
 from paimon_core.errors import (
     AlreadyExists,
     CorruptTable,
@@ -24,6 +23,7 @@ from paimon_core.maintain.tags.operations import (
     rename_tag,
     replace_tag,
 )
+from tests.support.commits import commit
 from tests.support.fake_tables import (
     append,
     assert_nothing_is_left_over,

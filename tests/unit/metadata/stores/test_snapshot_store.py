@@ -51,7 +51,6 @@ def test_an_empty_table(store):
     assert store.latest_id() is None
     assert store.earliest_id() is None
     assert store.latest() is None
-    assert store.of_user("u") is None
     with pytest.raises(SnapshotNotFound, match="has no snapshots"):
         store.read(1)
     with pytest.raises(SnapshotNotFound, match="has no snapshots"):
@@ -175,14 +174,6 @@ def test_latest_while_it_is_rolled_back(filled, monkeypatch):
 
     monkeypatch.setattr(FsspecStorage, "read", roll_back_first)
     assert filled.latest() == snapshot(5)
-
-
-def test_the_newest_snapshot_of_a_user(filled):
-    other = snapshot(8, user="other")
-    filled.publish(other)
-    assert filled.of_user("u") == snapshot(7)
-    assert filled.of_user("other") == other
-    assert filled.of_user("nobody") is None
 
 
 def test_deletion_ignores_missing_files(filled):

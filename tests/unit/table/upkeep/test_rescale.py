@@ -14,6 +14,7 @@ from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.upkeep import rescale as rescale_module
 from paimon_core.write import postpone
 from paimon_core.write.spill import SpillSpace
+from tests.support.long_cases import long_cases
 
 SCHEMA = pa.schema([("p", pa.string()), ("k", pa.int64()), ("n", pa.int64()), ("v", pa.string())])
 FAST = {"commit.min-retry-wait": "1 ms", "commit.max-retry-wait": "2 ms", "write-only": "true", "bucket": "2"}
@@ -280,7 +281,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("moment", ["while the rows are spread", "before the commit", "both"])
+@pytest.mark.parametrize("moment", ["while the rows are spread", "before the commit", *long_cases(["both"])])
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_of_a_postponed_table_outlasts_a_rescale(warehouse, monkeypatch, change, moment):
     table = make(warehouse, **POSTPONED)

@@ -1,9 +1,9 @@
-"""retry_when_vanished: a read is retried after a file was deleted, and not after other errors."""
+"""read_again: a read is retried after a file was deleted, and not after other errors."""
 
 import pytest
 
 from paimon_core.errors import CorruptTable, SnapshotNotFound
-from paimon_core.maintain.retry_when_vanished import TRIES, retry_when_vanished
+from paimon_core.metadata.read_again import TRIES, read_again
 
 
 def failing_read(*errors):
@@ -22,19 +22,19 @@ def failing_read(*errors):
 def test_a_read_is_retried_when_a_snapshot_or_a_file_was_deleted():
     missing = SnapshotNotFound("missing")
     read, calls = failing_read(missing, CorruptTable("no file", missing=True), missing)
-    assert retry_when_vanished(read) == 7
+    assert read_again(read) == 7
     assert len(calls) == TRIES
 
 
 def test_the_error_of_the_last_attempt_is_raised():
     read, calls = failing_read(*[SnapshotNotFound(f"missing {i}") for i in range(TRIES + 1)])
     with pytest.raises(SnapshotNotFound, match=f"missing {TRIES - 1}"):
-        retry_when_vanished(read)
+        read_again(read)
     assert len(calls) == TRIES
 
 
 def test_other_errors_are_raised_at_once():
     read, calls = failing_read(CorruptTable("torn"))
     with pytest.raises(CorruptTable, match="torn"):
-        retry_when_vanished(read)
+        read_again(read)
     assert len(calls) == 1
