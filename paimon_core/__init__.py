@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from paimon_core.schema import DataField, TableSchema
     from paimon_core.table.rows.merge_clauses import Delete, Insert, Update
     from paimon_core.table.table import Table
+    from paimon_core.table.view import TableView
     from paimon_core.table.writes.prepared import Prepared
     from paimon_core.types import DataType
     from paimon_core.types.variant import Variant
@@ -109,6 +110,7 @@ __all__ = [
     "Table",
     "TableNotFound",
     "TableSchema",
+    "TableView",
     "TableWriter",
     "Tag",
     "TagNotFound",
@@ -162,6 +164,7 @@ _NAMES_OF = {
     "table.writes.prepared": ("Prepared",),
     "query.scan": ("Scan",),
     "table.table": ("Table",),
+    "table.view": ("TableView",),
     "types": ("DataType",),
     "types.variant": ("Variant",),
     "write.table_writer": ("TableWriter",),

@@ -12,6 +12,7 @@ Core types and functions:
 - ``AddColumn``: a change of the schema; the other changes are in the same module, ``changes``
 - ``MergeRules``: how a write may change the schema
 - ``Survival``: checks that a change of a type loses no stored value
+- ``MergeRules``: how a write may change the schema (option ``write.merge-schema``)
 - ``alter_table``: checks changes and publishes the next schema
 - ``evolve``: returns the schema that changes lead to
 """

@@ -9,6 +9,7 @@ Core types and functions:
 - ``Assembly``: makes the next snapshot from a change and a base
 - ``Numbering``: gives new rows sequence numbers above all in their bucket
 - ``Draft``: manifests that are written for a snapshot that is not published
+- ``OwnSnapshots``: what a (user, identifier) has committed before: each commits exactly once
 - ``Reads``: what a commit has read, so that it conflicts with later changes
 - ``commit_changes``: publishes the snapshots of changes, with retries
 """

@@ -1,12 +1,11 @@
 """`Table`, the object that users hold: reading, writing, tags, branches and maintenance of one table.
 
-Methods check their arguments and call the layers below.
+Methods check their arguments and call the rooms: `writes`, `rows`, `stream`, `changes`, `refs`, `upkeep` and `system`.
 
 Core types:
 
-- ``TableView``: reads a table, at its latest version or pinned to one
-- ``WritableTable``: adds the methods that write rows and commit
-- ``Table``: adds maintenance: compaction, tags, branches, expiry, schema changes
+- ``TableView``: reads a table, at the latest snapshot or pinned to one
+- ``Table``: a view that also writes; its methods that write rows are in ``WritableTable``
 - ``Inspect``: the system tables of metadata
-- ``CommitRequest``: one call that commits: the table, the author and the settings
+- ``CommitRequest``: one call that commits: the table, the author and the settings; ``Committed`` is its result
 """

@@ -39,7 +39,7 @@ class WritableTable(TableView):
     """A table at its latest snapshot, whose rows can be changed. It is one class with ``Table``, in two files."""
 
     pinned: None = None
-    callbacks: tuple[Callable[[WritableTable, Snapshot], object], ...] = ()
+    callbacks: tuple[Callable[[Any, Snapshot], object], ...] = ()
     """Functions that run after each commit of this handle; see ``with_callbacks``."""
 
     def write(
@@ -292,7 +292,7 @@ class WritableTable(TableView):
 
     # -- after a commit
 
-    def with_callbacks(self, *callbacks: Callable[[WritableTable, Snapshot], object]) -> Self:
+    def with_callbacks(self, *callbacks: Callable[[Self, Snapshot], object]) -> Self:
         """Return this handle with functions that are called after every commit, with the handle and the snapshot.
 
         Each call of the handle that commits calls them once, with its last snapshot: writes, changes of rows,

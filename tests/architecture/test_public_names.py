@@ -37,6 +37,7 @@ NAMES = {
     "Statistics",
     "Table",
     "TableSchema",
+    "TableView",
     "TableWriter",
     "Tag",
     "Update",

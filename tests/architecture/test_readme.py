@@ -15,7 +15,8 @@ DOCUMENTS += [f"docs/{name}.md" for name in ("library", "support", "benchmarks",
 
 
 def blocks(language: str, text: str = README) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    return [code for name, code in found if name == language]
 
 
 BARE = """
