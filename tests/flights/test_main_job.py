@@ -26,7 +26,7 @@ ROWS = {
 
 def demo(lake: Path) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "assets.demo.run"],
+        [sys.executable, "-m", "assets.demo"],
         cwd=ROOT,
         env=os.environ | {"PAIMON_LAKE": str(lake)},
         stdin=subprocess.DEVNULL,

@@ -26,11 +26,11 @@ def run(*arguments: str) -> str:
 def test_a_new_lake_is_loaded_once_and_its_rejected_row_is_told(tmp_path):
     folder = tmp_path / "my-lake"
     assert run("paimon_lake", "new", str(folder)).endswith("README.md\n")
-    told = run("assets.demo.run", "--configs", str(folder))
+    told = run("assets.demo", "--configs", str(folder))
     assert "shop.orders has 9 rows" in told
     assert "shop.revenue has 3 rows" in told
     assert f"make ui CONFIGS={folder}" in told
-    again = run("assets.demo.run", "--configs", str(folder))
+    again = run("assets.demo", "--configs", str(folder))
     assert "everything was loaded before: nothing is added again" in again
     catalog = paimon.open_catalog(folder / "warehouse")
     assert [len(catalog.table(name).inspect.snapshots()) for name in ("shop.orders", "shop.revenue")] == [1, 1]

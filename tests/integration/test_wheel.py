@@ -139,11 +139,14 @@ def user(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> User:
 def test_the_distributions_have_the_packages_and_their_data_and_nothing_else(sdist: Path, wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if ".dist-info/" not in name]
-    assert {name.partition("/")[0] for name in names} == {"paimon_core", "paimon_lake", "paimon_dagster"}
-    assert {name for name in names if not name.endswith(".py")} == DATA
-    for package, folder in (("paimon_core", ""), ("paimon_lake", "pipelines"), ("paimon_dagster", "assets")):
-        modules = {path.relative_to(ROOT / folder).as_posix() for path in (ROOT / folder / package).rglob("*.py")}
-        assert {name for name in names if name.startswith(f"{package}/") and name.endswith(".py")} == modules
+    here = {
+        path.relative_to(folder.parent).as_posix()
+        for folder in (ROOT / "paimon_core", ROOT / "pipelines" / "paimon_lake", ROOT / "assets" / "paimon_dagster")
+        for path in folder.rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    }
+    assert set(names) == here
+    assert set(names) >= DATA
     with tarfile.open(sdist) as archive:
         members = {member.name.partition("/")[2] for member in archive.getmembers() if member.isfile()}
     assert not {name for name in members if name.startswith(("tests/", "configs/", "assets/demo", "docs/", "lake/"))}

@@ -34,7 +34,7 @@ _SECONDS = 600
 def start(folder: Path) -> subprocess.Popen[bytes]:
     """Start the demo of a lake in a process group of its own."""
     return subprocess.Popen(
-        [sys.executable, "-m", "assets.demo.run", "--configs", str(folder)],
+        [sys.executable, "-m", "assets.demo", "--configs", str(folder)],
         cwd=ROOT,
         env=os.environ | {"PAIMON_LAKE": str(folder / "warehouse")},
         stdout=subprocess.DEVNULL,
