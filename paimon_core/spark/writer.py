@@ -70,7 +70,7 @@ def write_spark(
     spec = _overwrite(table, overwrite)
     request = CommitRequest.of(table.context, user, identifier, properties)
     if (committed := request.committed_snapshot()) is not None:
-        return committed
+        return table.settle(committed)
     table = merged_for(table, df.schema, merge_schema, {*order_by, *((kinds,) if kinds else ())})
     request = replace(request, context=table.context)
     messages = write_messages(df, table, kinds=kinds, order_by=order_by, overwrites=overwrite is not None, tasks=tasks)

@@ -116,10 +116,13 @@ def test_rows_of_one_key_apply_in_the_order_asked(spark, warehouse):
     assert table.scan(["v"]).to_arrow()["v"].to_pylist() == [98.0]
 
 
-def test_a_repeated_identifier_adds_nothing(spark, warehouse):
+def test_a_repeated_identifier_adds_nothing_and_calls_back_again(spark, warehouse):
     table = catalog_in(warehouse).create_table("db.a", pa.schema([("n", pa.int64())]), options={"write-only": "true"})
+    called = []
+    with_callback = table.with_callbacks(lambda table, snapshot: called.append(snapshot.id))
     for _ in range(2):
-        write_spark(spark.range(10).withColumnRenamed("id", "n"), table, user="job", identifier=7)
+        write_spark(spark.range(10).withColumnRenamed("id", "n"), with_callback, user="job", identifier=7)
+    assert called == [1, 1]
     assert table.latest_snapshot().id == 1
     assert table.scan().count() == 10
 
