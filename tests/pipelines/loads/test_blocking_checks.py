@@ -63,5 +63,5 @@ def test_a_blocking_check_sees_the_inputs_as_the_load_read_them(
         share(*given)
 
     monkeypatch.setattr(load, "check_share", written_meanwhile)
-    assert lake.load("shop.total").findings[0].passed
+    assert lake.load("shop.total").check_results[0].passed
     assert lake.rows("shop.total") == [(1,)]

@@ -246,7 +246,7 @@ def test_a_blocking_check_publishes_nothing(lake):
         lake.load("log.events")
     assert lake.rows("log.events") == []
     lake.file("in/a.csv", "id,text\n9,one\n")
-    assert [finding.passed for finding in lake.load("log.events").findings] == [True]
+    assert [finding.passed for finding in lake.load("log.events").check_results] == [True]
 
 
 def test_overwritten_partitions_read_all_their_files(lake):

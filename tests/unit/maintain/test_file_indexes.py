@@ -104,13 +104,13 @@ def test_only_the_selected_partitions_are_rewritten(catalog):
 def test_commits_in_between_keep_their_files_and_a_removed_file_is_a_conflict(catalog, beside, monkeypatch):
     table = written(catalog, BESIDE if beside else {}).alter(SetOption(BITMAP, "a"))
     between = []
-    inner = file_indexes._by_bucket
+    inner = file_indexes.by_bucket
 
     def then(messages):
         between.pop()()
         return inner(messages)
 
-    monkeypatch.setattr(file_indexes, "_by_bucket", then)
+    monkeypatch.setattr(file_indexes, "by_bucket", then)
     between.append(lambda: table.write(pa.table([[50], ["new"]], schema=SCHEMA)))
     table.rewrite_file_index()
     assert sorted(table.scan().to_arrow()["k"].to_pylist()) == [0, 1, 2, 9, 10, 11, 50]
