@@ -106,6 +106,7 @@ def test_the_asset_graph_and_an_asset_page_without_console_errors(web: Web) -> N
             executable_path=chromium, args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
         )
         page = browser.new_page(viewport={"width": 1600, "height": 1000})
+        page.set_default_navigation_timeout(240_000)  # of slow machines
         errors: list[str] = []
         outside: list[str] = []
         page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
@@ -124,7 +125,7 @@ def test_the_asset_graph_and_an_asset_page_without_console_errors(web: Web) -> N
 
 def _see(page: Any, *texts: str) -> None:
     for text in texts:
-        page.get_by_text(text, exact=True).first.wait_for(timeout=60_000)
+        page.get_by_text(text, exact=True).first.wait_for(timeout=240_000)
 
 
 def _is_local(url: str, base: str) -> bool:
