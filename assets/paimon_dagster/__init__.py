@@ -19,6 +19,7 @@ from paimon_lake.extras import missing_extra
 try:
     from paimon_dagster.component import PaimonLake
     from paimon_dagster.lake import build_definitions
+    from paimon_dagster.resources import LakeResource, SparkResource
     from paimon_dagster.translator import PaimonTranslator
 except ModuleNotFoundError as error:
     _advice = missing_extra(error, "dagster")
@@ -32,4 +33,4 @@ except ModuleNotFoundError as error:
         raise ImportError(f"{__name__}: {_advice}", name=__name__) from None
 
 
-__all__ = ["PaimonLake", "PaimonTranslator", "build_definitions"]
+__all__ = ["LakeResource", "PaimonLake", "PaimonTranslator", "SparkResource", "build_definitions"]

@@ -72,8 +72,9 @@ class PaimonLake(dg.Component, dg.Model, dg.Resolvable):
 
 
 def name_of(folder: Path, defs: Path) -> str:
-    """Return the name of a component by its folder below the folder ``defs`` of the project."""
-    parts = folder.relative_to(defs).parts if folder.is_relative_to(defs) else (folder.name,)
+    """Return the name of a component by its folder below ``defs`` of the project; of ``defs`` itself, by its name."""
+    parts = folder.relative_to(defs).parts if folder.is_relative_to(defs) else ()
+    parts = parts or (folder.name,)
     return "_".join(re.sub(r"[^A-Za-z0-9_]", "_", part) for part in parts)
 
 

@@ -57,7 +57,7 @@ def compact(
                 continue
             if not done:
                 raise
-            return done
+            return done.followed_by(CompactReport(tuple(tasks), conflicts=len(tasks)))
         stop = stop_trigger(context.options)
         units = [((t.partition, t.bucket), t.unit) for t in tasks]
         written = {place for place, unit in units if isinstance(unit, CompactionUnit) and unit.runs_left >= stop}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
@@ -99,12 +99,12 @@ class TableView:
 
     if not TYPE_CHECKING:  # type checkers and completion know that a view has no such method
 
-        def __getattr__(self, name: str) -> NoReturn:
+        def __getattr__(self, name: str) -> object:
             if name in METHODS_OF_TABLES and not hasattr(type(self), name):
                 raise AttributeError(
                     f"table {self._place} is read-only: call {name} on catalog.table({self.name!r})", name=name
                 )
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            return object.__getattribute__(self, name)  # the error of Python, or of a property that failed
 
     def latest_snapshot(self) -> Snapshot | None:
         """Return the pinned snapshot, or the latest; None for a table never written. Options ``scan.*`` do not count.

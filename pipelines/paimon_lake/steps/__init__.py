@@ -1,4 +1,4 @@
-"""Steps: what maintains the tables of a lake: apply, audit, compact, tag, expire, sweep, check and roll back.
+"""Steps on the tables of a lake: infer, apply, audit, compact, tag, expire, sweep, check, roll back.
 
 Core functions:
 

@@ -1,4 +1,4 @@
-"""Declare: infer the columns of a table from its files, and write them into its declaration."""
+"""Infer: find the columns of a table from its files, and write them into its declaration."""
 
 from __future__ import annotations
 
