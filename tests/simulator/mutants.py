@@ -228,10 +228,6 @@ def _keys_of_other_indexes() -> list[Patch]:
     return [(indexes._Assignments, "check", lambda self, keys: None)]
 
 
-def _no_check_of_vectors() -> list[Patch]:
-    return [(indexes, "_check_vectors", lambda base, left, removed: None)]
-
-
 def _marks_replace_older_ones() -> list[Patch]:
     return [(compactor, "merged", lambda first, second: second)]
 
@@ -248,7 +244,6 @@ _upserts = partial(real.play, flavour=real.UPSERTS)
 _deletes = partial(real.play, flavour=real.DELETES)
 _keyed_vectors = partial(indexed.play, layout=indexed.VECTORS)
 _dynamic = partial(indexed.play, layout=indexed.DYNAMIC)
-_append = partial(indexed.play, layout=indexed.APPEND)
 _calm = partial(metadata.play, calm=CHECKED)
 _calm_files = partial(real.play, flavour=real.OWN_KEYS, calm=EXPIRING)
 
@@ -272,7 +267,8 @@ MUTANTS = (
     Mutant("a snapshot that expires during a read is an error", _no_second_read_of_the_latest, _calm_files, "I33"),
     Mutant("fsck runs only once", _single_run_of_fsck, _calm, "I35"),
     Mutant("keys are assigned from old hash indexes", _keys_of_other_indexes, _dynamic, "I1"),
-    Mutant("a compaction does not see what was deleted since it read", _no_check_of_vectors, _append, "I10"),
+    # Not here: a compaction that does not see what was deleted since it read. Fewer than one of 1,000 histories notice
+    # it; tests/unit/commit/test_indexes.py does.
     Mutant(
         "rows that a compaction marks are not added to older marks", _marks_replace_older_ones, _keyed_vectors, "I1"
     ),
