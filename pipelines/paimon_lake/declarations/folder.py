@@ -33,17 +33,17 @@ _M = TypeVar("_M", bound=Model)
 
 def configs_folder(given: str | Path | None = None) -> Path:
     """Return the folder of the declarations as an absolute path; raises SettingsError when it does not exist."""
-    chosen = given or os.environ.get(FOLDER)
-    if not chosen:
-        chosen = DEFAULT_FOLDER if Path(DEFAULT_FOLDER).is_dir() or not Path("base.yaml").is_file() else "."
-    folder = _plain(Path(chosen).expanduser().absolute())
-    if not folder.is_dir() and not (given or os.environ.get(FOLDER)):
-        raise SettingsError(
-            f"{folder} is not a directory: name the folder of the lake with --configs or {FOLDER}, or run in the "
-            f"directory that has {DEFAULT_FOLDER}/; `paimon-lake new <folder>` writes the folder of a new lake"
-        )
+    named = given or os.environ.get(FOLDER)
+    here = "." if Path("base.yaml").is_file() and not Path(DEFAULT_FOLDER).is_dir() else DEFAULT_FOLDER
+    folder = _plain(Path(named or here).expanduser().absolute())
     if not folder.is_dir():
-        raise SettingsError(f"{folder} is not a directory: a lake is a folder with base.yaml and tables/")
+        advice = (
+            "a lake is a folder with base.yaml and tables/"
+            if named
+            else f"name the folder of the lake with --configs or {FOLDER}, or run in the directory that has "
+            f"{DEFAULT_FOLDER}/; `paimon-lake new <folder>` writes the folder of a new lake"
+        )
+        raise SettingsError(f"{folder} is not a directory: {advice}")
     return folder
 
 
