@@ -45,11 +45,6 @@ chance = random.Random(17)
 paimon.open_catalog(warehouse).table("db.t").scan().to_arrow()  # all is imported before the first fork
 
 
-@pytest.fixture
-def tmp_path(disk_path):
-    return disk_path
-
-
 def work(first, calls, acknowledged):
     '''Commit until the given number of calls of the system is used up, then die in the middle of one.'''
     left = [calls]
@@ -98,6 +93,11 @@ for _ in range(kills):
     done = int(lines[-1]) + 1 if lines else done
 print(done)
 """
+
+
+@pytest.fixture
+def tmp_path(disk_path):
+    return disk_path
 
 
 def create_table(warehouse: Path, kind: pa.DataType, **options: str):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import re
 from typing import TYPE_CHECKING, Any
 
-from paimon_core.errors import CorruptTable, PaimonError
+from paimon_core.errors import CommitConflict, CorruptTable, PaimonError
 from paimon_core.fsck.check import check
 from paimon_core.storage.paths import MAIN
 from paimon_core.table.table import Table
@@ -37,23 +38,47 @@ def check_end(history: History) -> None:
 
 
 def check_liveness(history: History) -> None:
-    """I33: every writer commits in at most writers + 2 tries."""
-    done: list[Actor] = []
+    """I33: every writer commits in at most writers + 2 tries.
 
-    def commit_once(actor: Actor) -> None:
+    A snapshot of a paused writer that was left on a removed base stops all commits, and their error says to which
+    snapshot to roll back. They must commit after that.
+    """
+    actors, advised = _commit_side_by_side(history)
+    if advised is not None and history.oracle.orphaned:
+        history.world.count("rolled back as the error says")
+
         def do(table: Table, begin: Any) -> None:
-            history.survivor_write(actor)(table, begin, actor.name, 1)
+            call = begin("rollback")
+            table.rollback(snapshot=advised)
+            history.oracle.done(call)
 
-        history.job(actor, do, tries=history.SURVIVOR_TRIES)
-        done.append(actor)
-
-    actors = [history.world.spawn(f"survivor {n}", commit_once) for n in range(WRITERS)]
-    history.world.run()
+        history.world.spawn("admin", lambda actor: history.job(actor, do))
+        history.world.run()
+        actors, _ = _commit_side_by_side(history)
     for actor in actors:
         if actor.call is None or actor.call.outcome != "acknowledged":
             history.oracle.fail(actor.name, f"I33: cannot commit although nothing fails: {actor.call}")
         elif actor.publishes > (WRITERS + 2) * max(1, len(actor.call.created)):
             history.oracle.fail(actor.name, f"I33: needed {actor.publishes} tries")
+
+
+def _commit_side_by_side(history: History) -> tuple[list[Actor], int | None]:
+    """Run a commit of each of some new writers; return them, and the snapshot that an error advised to roll back to."""
+    advised: list[str] = []
+
+    def commit_once(actor: Actor) -> None:
+        def do(table: Table, begin: Any) -> None:
+            try:
+                history.survivor_write(actor)(table, begin, actor.name, 1)
+            except CommitConflict as error:
+                advised.extend(re.findall(r"roll back to snapshot (\d+)$", str(error)))
+                raise
+
+        history.job(actor, do, tries=history.SURVIVOR_TRIES)
+
+    actors = [history.world.spawn(f"survivor {n}", commit_once) for n in range(WRITERS)]
+    history.world.run()
+    return actors, int(advised[0]) if advised else None
 
 
 def check_orphaned(history: History, table: Table) -> None:

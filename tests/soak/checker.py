@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -259,10 +260,12 @@ class Checker:
 
     def _may_repeat(self, operation: Operation) -> bool:
         """Whether a repeat may commit again: an identifier is known only until its snapshot expires."""
-        if len(operation.positions) != 2 or not any(b["again"] for b in operation.begins):
+        if len(operation.positions) > len(operation.begins):
             return False
-        ((epoch, first), _), ((later, _), uuid) = operation.positions
-        return epoch == later and self.earliest.get(uuid, 0) > first
+        return all(
+            epoch == later and self.earliest.get(uuid, 0) > number
+            for ((epoch, number), _), ((later, _), uuid) in pairwise(operation.positions)
+        )
 
 
 class Questions:

@@ -45,7 +45,9 @@ class Story:
         )
         return user
 
-    def publish(self, worker: str, op: int, number: int, *, epoch: int = 0, told: bool = True, user: str = "") -> dict:
+    def publish(
+        self, worker: str, op: int, number: int, *, epoch: int = 0, told: bool = True, user: str = "", earliest: int = 1
+    ) -> dict:
         snapshot = {
             "id": number,
             "uuid": f"u{epoch}.{number}",
@@ -53,7 +55,7 @@ class Story:
             "identifier": op,
             "kind": "APPEND",
         }
-        self.journals[worker].note("publish", snapshot=snapshot, epoch=epoch)
+        self.journals[worker].note("publish", snapshot=snapshot, epoch=epoch, earliest=earliest)
         if told:
             self.journals[worker].note("published", uuid=snapshot["uuid"], made=True)
         return snapshot
@@ -124,6 +126,23 @@ def test_a_refused_commit_that_stands(story):
     story.publish("w0", 1, 1)
     story.end("w0", 1, None, after=1, outcome="conflict")
     assert "was refused, and stands" in story.violations()[0]
+
+
+@pytest.mark.parametrize(("earliest", "kills", "violations"), [(9, 3, 0), (9, 2, 1), (1, 3, 1)])
+def test_a_commit_may_be_repeated_once_a_kill_when_its_snapshot_has_expired(story, earliest, kills, violations):
+    numbers = (1, 4, 8)
+    for kill in range(kills):
+        story.begin("w0", 1, {"do": "overwrite", "partition": None, "rows": [ROW]}, before=numbers[kill] - 1)
+    for number in range(1, 10):
+        if number in numbers:
+            told = number == numbers[-1]
+            snapshot = story.publish("w0", 1, number, told=told, earliest=min(earliest, number))
+        else:
+            story.write("w1", number, number, ROW)
+    story.end("w0", 1, snapshot, after=9)
+    found = story.violations()
+    assert len(found) == violations, found
+    assert all("stands twice" in violation for violation in found)
 
 
 def test_a_delete_that_finds_nothing_although_rows_match(story):
