@@ -54,7 +54,7 @@ class PaimonLake(dg.Component, dg.Model, dg.Resolvable):
     """Only these tables; default: all that the folder declares."""
     name: str | None = None
     """What the names of jobs, steps, schedules, sensors, resources and pools begin with; default: the folder of the
-    component below ``defs``, such as ``shop``, or ``sales_shop`` for ``defs/sales/shop``. Empty: nothing."""
+    component below ``defs``, such as ``shop``, or ``sales__shop`` for ``defs/sales/shop``. Empty: nothing."""
     key_prefix: str | list[str] | None = None
     """What asset keys begin with, one part or several; default: nothing, the keys are the names of the tables."""
 
@@ -75,7 +75,7 @@ def name_of(folder: Path, defs: Path) -> str:
     """Return the name of a component by its folder below ``defs`` of the project; of ``defs`` itself, by its name."""
     parts = folder.relative_to(defs).parts if folder.is_relative_to(defs) else ()
     parts = parts or (folder.name,)
-    return "_".join(re.sub(r"[^A-Za-z0-9_]", "_", part) for part in parts)
+    return "__".join(re.sub(r"[^A-Za-z0-9_]", "_", part) for part in parts)
 
 
 def load_translator(name: str | None) -> PaimonTranslator:

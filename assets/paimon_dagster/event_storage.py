@@ -53,7 +53,7 @@ class BatchedSqliteEvents(SqliteEventLogStorage):
     def from_config_value(
         cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]
     ) -> BatchedSqliteEvents:
-        """Return the storage where Dagster's own one keeps its files, and let this process hand over batches."""
+        """Return the storage, with its files where Dagster's own storage has them, and send events in batches."""
         os.environ.setdefault(BATCH, BATCH_SIZE)
         home = Path(os.environ["DAGSTER_HOME"]).expanduser()  # Dagster's commands refuse to start without it
         return cls(str(home / "history" / "runs"), inst_data)

@@ -10,7 +10,6 @@ the changes that lead from one schema to another.
 Core types and functions:
 
 - ``AddColumn``: a change of the schema; the other changes are in the same module, ``changes``
-- ``MergeRules``: how a write may change the schema
 - ``Survival``: checks that a change of a type loses no stored value
 - ``MergeRules``: how a write may change the schema (option ``write.merge-schema``)
 - ``alter_table``: checks changes and publishes the next schema

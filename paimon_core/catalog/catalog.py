@@ -24,7 +24,8 @@ class Catalog(Protocol):
     ...     "shop.orders", schema, primary_key=["id"], options={"bucket": "1"}
     ... )
 
-    A table is named ``database.table``; ``table`` and ``table_exists`` also accept ``database.table$branch_x``. Every
+    A table is named ``database.table``; ``table`` and ``table_exists`` also accept the name of a branch,
+    ``database.table$branch_x``. Every
     method raises StorageError when the directories, the SQL database or the server fail.
     """
 

@@ -43,7 +43,8 @@ def compact(
     Buckets that keep ``num-sorted-run.stop-trigger`` runs or more are compacted again. Raises CommitConflict when
     concurrent commits conflicted in every bucket. When ``deletion-vectors.enabled`` has changed since the handle was
     opened, the compactions are planned again with the latest schema. Without ``written``, the rows of the postpone
-    bucket are first given their buckets, in a commit of their own.
+    bucket are first given their buckets, in a commit of their own. An error has the ids of the snapshots that were
+    committed before it as ``facts["committed"]``.
     """
     done = CompactReport()
     if context.is_postponed and written is None:
@@ -58,6 +59,9 @@ def compact(
             if not done:
                 raise
             return done.followed_by(CompactReport(tuple(tasks), conflicts=len(tasks)))
+        except PaimonError as error:
+            _add_committed(error, done)
+            raise
         stop = stop_trigger(context.options)
         units = [((t.partition, t.bucket), t.unit) for t in tasks]
         written = {place for place, unit in units if isinstance(unit, CompactionUnit) and unit.runs_left >= stop}
@@ -116,12 +120,18 @@ def _commit_separately(
             _LOG.info("table %s: bucket %d was not compacted: %s", context.name, message.bucket, error)
         except BaseException as error:
             abort(messages[position + 1 :], context)
-            if done and isinstance(error, PaimonError):
-                error.facts["committed"] = [*(s.id for s in done.snapshots), *error.facts.get("committed", ())]
+            if isinstance(error, PaimonError):
+                _add_committed(error, done)
             raise
     if not done:
         raise refused
     return done
+
+
+def _add_committed(error: PaimonError, done: CompactReport) -> None:
+    """Add the snapshots that were committed before the error to its facts."""
+    if done:
+        error.facts["committed"] = [*(s.id for s in done.snapshots), *error.facts.get("committed", ())]
 
 
 def _commit_own(context: TableContext, author: Author, messages: Sequence[CommitMessage]) -> CompactReport:

@@ -155,7 +155,7 @@ def literal_keys(value: Any, dtype: DataType) -> tuple[Any, Any]:
 
 
 def width_of(dtype: DataType) -> int | None:
-    """Return the bytes of an encoded key; None for texts."""
+    """Return the number of bytes of each encoded key of this type; None for texts, whose keys differ in length."""
     return _WIDTHS.get(dtype.root)
 
 

@@ -13,6 +13,7 @@ from paimon_core.plan.units import enough_splits
 from paimon_core.query.counting import counted
 from paimon_core.query.description import ScanDescription
 from paimon_core.read.columns import result_fields
+from paimon_core.read.damaged_files import DamagedFiles
 from paimon_core.read.pushdown import pushdown
 from paimon_core.read.row_reader import read_rows
 from paimon_core.read.section_merge import merge_fields
@@ -80,10 +81,10 @@ def _bytes_of(dtype: DataType) -> int:
 def _analysis(scan: ScanDescription) -> Analysis:
     counts = ReadCounts()
     before = time.process_time()
-    if scan.damaged is not None:
-        scan.damaged.found.clear()
+    damaged = DamagedFiles.of(scan.context.options)
+    request = replace(scan.request, threads=False, counts=counts, damaged=damaged)
     for split in scan.plan.splits:
-        for _ in read_rows(scan.context, split, replace(scan.request, threads=False, counts=counts)):
+        for _ in read_rows(scan.context, split, request):
             pass
     return Analysis(
         seconds=time.process_time() - before,
@@ -96,5 +97,5 @@ def _analysis(scan: ScanDescription) -> Analysis:
         bytes_decoded=counts.bytes_decoded,
         rows_returned=counts.rows_returned,
         columns=tuple(counts.columns.items()),
-        ignored_files=scan.ignored_files,
+        ignored_files=() if damaged is None else tuple(sorted(damaged.found)),
     )

@@ -1,7 +1,7 @@
 """First-row: keeps the first row of a key (format 9.3).
 
-Only the key, sequence and kind columns decide. Batch reads skip rows of level 0: whether a key is new is known only
-after a compaction has looked it up.
+Only the key, the sequence number and the kind of the rows decide. Batch reads skip level 0: a row there may have a key
+that exists in a higher level, and only a compaction looks the key up.
 """
 
 from __future__ import annotations

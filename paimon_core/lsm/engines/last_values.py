@@ -26,7 +26,7 @@ def last_values(state: KeyState, many: Flags, column: pa.ChunkedArray, groups: G
 
 
 def result_kinds(state: KeyState, many: Flags, column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray:
-    """Return the kind of a single row itself, else the kind of the final state."""
+    """Return the kind of each result: the row's own kind for keys with one row, else the kind of the merged state."""
     kinds = contiguous(take(column, groups.last)).to_numpy().copy()
     kinds[many] = state.kinds
     return pa.chunked_array([pa.array(kinds, column.type)])

@@ -182,7 +182,7 @@ class PartialUpdate:
         return with_singles(column, groups, many, result(column))
 
     def _check_required(self, name: str, given: pa.ChunkedArray, result: pa.ChunkedArray, state: KeyState) -> None:
-        """Check that neither a retract nor a row, which only old files may contain, sets a NOT NULL column to null."""
+        """Check that no row sets a NOT NULL column to null; a retract may, and so may rows of older versions."""
         if result.null_count:
             raise _leaves_null(name)
         valid = None if self.groups else valid_rows(given)

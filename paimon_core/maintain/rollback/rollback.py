@@ -169,7 +169,7 @@ def _recreate(context: TableContext, to: Snapshot) -> None:
 
 
 def _drop_changelogs(context: TableContext, to: Snapshot) -> None:
-    """Delete newer lasting changelogs, newest first, after writing their hint."""
+    """Delete the changelogs (format 16.2) newer than ``to``, newest first, after the hint names the one below."""
     ids = context.changelogs.ids()
     newer = [i for i in reversed(ids) if i > to.id]
     if newer:

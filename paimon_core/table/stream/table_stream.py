@@ -302,7 +302,7 @@ class Until:
             epoch_millis(self.time)
 
     def is_beyond(self, snapshot: Snapshot) -> bool:
-        """Whether the snapshot is beyond a bound."""
+        """Whether the snapshot lies after one of the bounds, so that the stream must stop before it."""
         return (
             (self.snapshot is not None and snapshot.id > self.snapshot)
             or (self.watermark is not None and snapshot.watermark is not None and snapshot.watermark > self.watermark)

@@ -1,4 +1,4 @@
-"""Upkeep of a table: compaction, rescale, statistics, expiry and ``table.maintenance``.
+"""Upkeep of a table: rescale, statistics, expiry and ``table.maintenance``.
 
 Core types and functions:
 

@@ -113,7 +113,7 @@ class TableSpec(Model):
         """The options with which the table is created: the declared ones over defaults.
 
         A table with a primary key has one bucket. Loads only write, and a separate job compacts. A load without rows
-        has a snapshot too, which records it.
+        also commits a snapshot: its properties record the load.
         """
         defaults = {"bucket": "1"} if self.primary_key else {}
         if self.source is not None:

@@ -1,5 +1,7 @@
 """Compaction: how writes and ``compact`` change the sorted runs of a table."""
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
@@ -151,6 +153,26 @@ def test_a_bucket_that_conflicts_does_not_hold_up_the_others(create):
     with pytest.raises(paimon.CommitConflict):
         compaction.run(table.context, Author("u"), tasks)
     assert table.scan().count() == 20
+
+
+def test_an_error_after_a_committed_round_names_its_snapshots(create, monkeypatch):
+    table = create(write_only="true")
+    write(table, *range(20))
+    tasks = table.plan_compaction(full=True)
+    again = [replace(task, unit=replace(task.unit, runs_left=9)) for task in tasks]
+    monkeypatch.setattr(compaction, "plan", lambda context, **_: again)
+    rounds = []
+
+    def work(context, tasks):
+        rounds.append(tasks)
+        if len(rounds) == 2:
+            raise paimon.StorageError("the disk is full")
+        return compaction.run_tasks(context, tasks)
+
+    with pytest.raises(paimon.StorageError) as error:
+        table.compact(work=work)
+    assert error.value.facts["committed"] == [2]
+    assert (len(rounds), kinds(table)) == (2, "AC")
 
 
 @pytest.mark.parametrize(

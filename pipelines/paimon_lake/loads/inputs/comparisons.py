@@ -29,9 +29,9 @@ _TRIES = 3
 def keep_comparisons(settings: Settings, name: str, expiring: Collection[int]) -> dict[str, str]:
     """Record what is stale in each table made from ``name`` whose newest load read a snapshot in ``expiring``.
 
-    A load of the table that commits at the same time has compared its partitions itself. Return the tables for which
-    it was not possible, with the reason; their partitions count as stale afterwards. A table that reads changes is left
-    as it is: it needs the changes themselves.
+    A table whose load commits at the same time is skipped, because that load has compared its partitions itself. Return
+    the tables that could not be compared, with the reason; all their partitions count as stale afterwards. A table
+    that reads changes is skipped: it needs the changes themselves.
     """
     failed: dict[str, str] = {}
     for derived, spec in settings.tables.items():
