@@ -248,7 +248,7 @@ def _is_catalog_option(key: str) -> bool:
 
 
 def _table_type(description: Mapping[str, Any]) -> dict[str, str]:
-    """Return the option ``type`` from the server's description, as it is known before a schema file is read."""
+    """Return the option ``type`` from the server's description, because tables of other types have no schema file."""
     schema = description.get("schema")
     options = schema.get("options") if isinstance(schema, dict) else None
     return {"type": str(options["type"])} if isinstance(options, dict) and "type" in options else {}
