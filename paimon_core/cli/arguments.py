@@ -21,8 +21,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message} (see --help)\n")
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
-        """Print the help; when standard output cannot be written, print one line to standard error and exit with code
-        1."""
+        """Print the help; if standard output cannot be written, exit with code 1 and one line on standard error."""
         if file is not None:
             return super().print_help(file)
         try:
