@@ -39,8 +39,7 @@ class Catalog(Protocol):
         """Return the names of all databases, sorted."""
 
     def drop_database(self, name: str, *, cascade: bool = False, ignore_if_missing: bool = False) -> None:
-        """Delete a database, with ``cascade`` also its tables; else raises InvalidRequest if it has any.
-        DatabaseNotFound."""
+        """Delete a database; raises InvalidRequest if it has tables, unless ``cascade``; raises DatabaseNotFound."""
 
     def list_tables(self, database: str) -> list[str]:
         """Return the names of the tables of a database, sorted; raises DatabaseNotFound."""

@@ -1,5 +1,4 @@
-"""Plan commands: print a plan of what a removal would do; --apply applies it at once, the command `apply FILE`
-later."""
+"""Plan commands: print a plan of what a removal would do; --apply applies it at once, `apply FILE` applies it later."""
 
 from __future__ import annotations
 

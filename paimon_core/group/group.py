@@ -273,8 +273,7 @@ class Group:
                 raise InvalidRequest(f"{other} and {name} are the same table: give its messages once", table=name)
 
     def _refuse_committed(self, request: Intent) -> None:
-        """Raise InvalidRequest when files of the messages are or were in a table: such a publish would block the
-        group."""
+        """Raise InvalidRequest when files of the messages are or were in a table: the publish would block the group."""
         for name, part in request.parts.items():
             context = self.catalog.table(name).context
             entries = [e for change in changes_of(part.messages) for e in change.entries]

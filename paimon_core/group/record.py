@@ -39,8 +39,7 @@ class Part:
     tag: str | None = None
     """For a rollback: the tag to roll back to."""
     undone: tuple[int, str] | None = None
-    """For a rollback: id and uuid of the latest snapshot before it; the rollback is done when this snapshot does not
-    exist."""
+    """For a rollback: id and uuid of the latest snapshot before it; when this snapshot is deleted, it is done."""
     schema: tuple[int, int] | None = None
     """Id and time of the table's schema; a re-created table differs in both. None in records of the older format."""
 

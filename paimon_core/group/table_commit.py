@@ -93,8 +93,7 @@ def _committed(
 
 
 def check_buckets(table: Table, messages: Sequence[CommitMessage], mode: Mode, group: str) -> None:
-    """Raise an error for messages that could not be committed later, or whose rows would not be visible in the
-    version."""
+    """Raise an error for messages that cannot be committed later, or whose rows the version would not show."""
     if table.context.is_cross_partition:
         raise UnsupportedFeature(
             f"group {group}: table {table.name} has bucket = -1 and a primary key without the partition keys "
@@ -122,8 +121,7 @@ def check_buckets(table: Table, messages: Sequence[CommitMessage], mode: Mode, g
 
 
 def is_part_committed(table: Table, part: Part, intent: Intent, group: str) -> bool:
-    """Whether the table has committed its part; raises TableNotFound for a table that was re-created after the
-    intent."""
+    """Whether the table has committed its part; raises TableNotFound for a table that was re-created."""
     _check_same(table, part, intent, group)
     if part.mode is Mode.ROLLBACK:
         return part.undone is not None and not _is_pending(table, part.undone)
@@ -146,8 +144,7 @@ def _check_same(table: Table, part: Part, intent: Intent, group: str) -> None:
 
 
 def _tagged_before(table: Table, tag: str, part: Part, intent: Intent, group: str) -> Snapshot:
-    """Return the snapshot that an earlier attempt tagged for this publish; raises TagNotFound if there is no such
-    tag."""
+    """Return the snapshot that an earlier attempt tagged for this publish; raises TagNotFound without a tag."""
     tagged = table.tags.read(tag).snapshot
     if part.messages and (tagged.commit_user, tagged.commit_identifier) != (user_of(group), intent.number):
         raise AlreadyExists(

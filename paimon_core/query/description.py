@@ -124,5 +124,4 @@ class RowsSource(Protocol):
         """Return an explanation of what the scan reads; its ``str`` is a readable text. See ``Scan.explain``."""
 
     def narrowed(self, scan: ScanDescription) -> RowsSource:
-        """Return the source for ``scan``, a copy with other columns or another filter of the scan that had this
-        source."""
+        """Return the source for ``scan``, a copy of this source's scan with other columns or another filter."""

@@ -49,8 +49,7 @@ def explained(scan: ScanDescription, *, analyze: bool = False) -> ScanExplanatio
 
 
 def _of_table(scan: ScanDescription) -> ScanDescription:
-    """Return the scan with only whole columns of the table in its columns and filter, for estimates; the plan is the
-    same."""
+    """Return the scan with only whole columns of the table in columns and filter, for estimates; same plan."""
     schema = scan.context.schema
     where = None if scan.where is None else scan.where.only(schema.by_name)
     names = [f.name for f in result_fields(schema, scan.columns) if f.name in schema.by_name]

@@ -163,8 +163,7 @@ def _range(pruner: ValuePruner, unit: Split, field: DataField, *, descending: bo
 
 
 def _in_order(units: Iterable[_Unit], *, descending: bool, nulls_first: bool = False) -> Sequence[_Unit]:
-    """Return the units in the order of reading: by their bounds, then units without a bound, then units with only
-    nulls.
+    """Return the units in reading order: by their bounds, then units without a bound, then units with only nulls.
 
     With ``nulls_first``, units that may have nulls and units without a bound come first.
     """

@@ -240,8 +240,7 @@ class WritableTable(TableView):
         user: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Snapshot | None:
-        """Update, delete and insert rows by the rows of ``source``, in one commit; None when there is nothing to
-        change.
+        """Update, delete and insert rows by the rows of ``source``, in one commit; None when nothing changes.
 
         A row of the table matches a row of the source when all columns ``on`` are equal; nulls match nothing. By
         default, matching rows of the table get the values of the source, and source rows without a match are inserted:

@@ -120,8 +120,7 @@ class PartitionAssigner:
     def _moved(
         self, index: KeyIndex, rows: pa.Table, wanted: _Ints, keys: pa.Array, key: _Ints, known: _Ints
     ) -> PlacedRows:
-        """Place rows for deduplicate: a key moves to the partition of its last row; each partition that it leaves gets
-        a -D."""
+        """Place rows for deduplicate: a key moves to the partition of its last row, with -D where it leaves."""
         order = np.argsort(key, kind="stable")  # brings the rows of each key together, in order of arrival
         of_key, part = key[order], wanted[order]
         starts = np.concatenate(([True], of_key[1:] != of_key[:-1]))
@@ -165,8 +164,7 @@ class PartitionAssigner:
         return code
 
     def _new_places(self, codes: _Ints, keys: pa.Array) -> _Ints:
-        """Return the partition and bucket of new keys in the partitions ``codes``; buckets are filled in order of
-        arrival."""
+        """Return the places of new keys in the partitions ``codes``; buckets are filled in order of arrival."""
         out, hashes = np.zeros(len(codes), np.int64), image_hashes(keys)
         for code in np.unique(codes).tolist():
             mine = np.flatnonzero(codes == code)
@@ -191,8 +189,7 @@ class PartitionAssigner:
         return rows
 
     def _loaded(self) -> KeyIndex:
-        """Return the index of the partition and bucket of each key; the first call reads it from the latest
-        snapshot."""
+        """Return the index of the place of each key; the first call reads it from the latest snapshot."""
         if self._index is None:
             if self._ignore_existing:
                 self._index = KeyIndex()

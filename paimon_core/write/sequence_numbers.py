@@ -83,8 +83,7 @@ class SequenceNumbers:
         self._next[partition, bucket] = max([f.max_sequence_number + 1 for f in files], default=0)
 
     def clear(self) -> None:
-        """Forget the numbers that were read; the next rows are numbered above the rows of the snapshot that is then the
-        latest."""
+        """Forget the numbers that were read; for the next rows, they are read from the latest snapshot again."""
         self._existing.clear()
         self._bucket_counts.clear()
         self._positions.clear()

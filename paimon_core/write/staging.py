@@ -41,8 +41,7 @@ def rows_wait(context: TableContext) -> bool:
 
 @dataclass(frozen=True)
 class Staged:
-    """The output of one task: messages with files of the postpone bucket, and for dynamic buckets the hashes of the
-    keys."""
+    """The output of one task: messages of the postpone bucket, and for dynamic buckets the hashes of the keys."""
 
     messages: tuple[CommitMessage, ...] = ()
     hashes: Mapping[bytes, np.ndarray] = field(default_factory=dict)
@@ -89,8 +88,7 @@ class StagingWriter(TableWriter):
         return Staged(tuple(self.flush()), hashes)
 
     def _buffer(self, rows: pa.Table) -> None:
-        """Add conformed rows. With cross-partition upsert, one writer gets all rows, because a key may change its
-        partition."""
+        """Add conformed rows; with cross-partition upsert to one writer, because a key may change its partition."""
         if not self._target.is_cross_partition:
             if self._target.has_dynamic_buckets:
                 for partition, values in hashes_by_partition(rows, self._context):

@@ -44,8 +44,7 @@ _LEAST_PIECE = 1 << 14
 _MOST_BYTES = 32 << 20
 """The most bytes of batches to combine into one, however large the buffer is."""
 _SHARED_PART = 8
-"""Buckets may hold slices of shared tables of up to ``write-buffer-size`` divided by this number; more rows are
-copied."""
+"""Buckets may hold slices of shared tables of up to 1/_SHARED_PART of the memory; more rows are copied."""
 _TOGETHER = 64
 """The largest number of small buckets that one merge combines."""
 
@@ -91,8 +90,7 @@ class TableWriter:
             assigner = self._own_assigner = BucketAssigner(context, ignore_existing=ignore_existing)
         self._assigner = assigner
         self.rows_received = 0
-        """The number of rows received so far, before rows with the same key are merged; includes rows that options
-        ignore."""
+        """The number of rows received so far: each version of a key counts, and also rows that options ignore."""
 
     @property
     def context(self) -> TableContext:
@@ -105,8 +103,7 @@ class TableWriter:
         self._engine = merge_engine(context.schema, context.options)
 
     def write(self, data: Any, kinds: Any = None) -> None:
-        """Add rows from an object with an Arrow stream, a LazyFrame, a list of dicts, or a generator of dicts or
-        batches.
+        """Add rows: an object with an Arrow stream, a LazyFrame, a list of dicts, or a generator of dicts or batches.
 
         ``kinds``: the row kinds +I, -U, +U, -D, as a column or as the name of a column of the data. Columns are matched
         by name and converted to the types of the table; values in dicts may be ISO texts for dates and times, dicts for
@@ -159,8 +156,7 @@ class TableWriter:
         self._buffer(rows)
 
     def _without_ignored(self, rows: pa.Table) -> pa.Table:
-        """Drop the rows that options ignore-delete and ignore-update-before exclude, and check the remaining rows
-        (format 9.1)."""
+        """Drop rows by the options ignore-delete and ignore-update-before; check the remaining rows (format 9.1)."""
         options = self._context.options
         ignored = RETRACTS if options["ignore-delete"] else frozenset[RowKind]()
         if options["ignore-update-before"]:
@@ -194,8 +190,7 @@ class TableWriter:
             )
 
     def _buffer(self, rows: pa.Table) -> None:
-        """Add conformed rows, in pieces that need only a part of the memory, so that earlier rows can stay in
-        memory."""
+        """Add conformed rows, in pieces that need a part of the memory, so that earlier rows can stay in memory."""
         for piece in cut(rows, max(_LEAST_PIECE, min(4 * _MOST_BYTES, self._memory_bytes // 2))):
             size = piece.nbytes
             self._make_room(size)
@@ -219,8 +214,7 @@ class TableWriter:
         self._make_room(0)
 
     def _shares(self, size: int) -> bool:
-        """Whether buckets may hold slices of a table of ``size`` bytes; the table stays in memory until all slices are
-        freed."""
+        """Whether buckets may hold slices of a table of ``size`` bytes, which stays until all slices are freed."""
         shares = self._shared_bytes + size <= self._memory_bytes // _SHARED_PART
         self._shared_bytes += size if shares else 0
         return shares
@@ -266,8 +260,7 @@ class TableWriter:
         return messages
 
     def _flush(self) -> list[CommitMessage]:
-        """Do ``flush`` but keep the assigned keys in memory, for messages that are committed together with later
-        messages."""
+        """Do ``flush`` but keep the assigned keys, for messages that are committed together with later messages."""
         self._check_usable()
         check_same_table(self._context, otherwise=self.abort)
         writers = list(self._buckets.values())
@@ -317,8 +310,7 @@ class TableWriter:
             raise
 
     def write_conformed(self, rows: pa.Table) -> None:
-        """Add rows with exactly the table's columns and ``_VALUE_KIND``; the caller has already conformed and checked
-        them."""
+        """Add rows with exactly the table's columns and ``_VALUE_KIND``, which the caller has conformed and checked."""
         self._check_usable()
         self._buffer(rows)
 

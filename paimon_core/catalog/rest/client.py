@@ -94,8 +94,7 @@ class RestClient:
                 self.sleep(min(float(error.facts.get("after", pause)), LONGEST_PAUSE))
 
     def pages(self, member: str, *parts: str) -> list[str]:
-        """Return all names of a list, requested page by page; raises StorageError for an answer that is not a page of
-        names."""
+        """Return all names of a list, requested page by page; raises StorageError for an invalid answer."""
         items: list[str] = []
         seen: set[str] = set()
         query: dict[str, str] = {}
@@ -111,8 +110,7 @@ class RestClient:
             query = {"pageToken": token}
 
     def post(self, *parts: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Send one request that changes something; raises CommitStateUnknown if it failed but may have been
-        executed."""
+        """Send one request that changes something; raises CommitStateUnknown when it may have been executed."""
         return self._ask("POST", parts, body=body)
 
     def delete(self, *parts: str) -> None:

@@ -163,8 +163,7 @@ class RestCatalog(Catalog):
         return self.client.get("databases", name.database, "tables", name.object_name)
 
     def latest_snapshot(self, name: str) -> Snapshot | None:
-        """Return the server's latest snapshot; None when the table has none, or the server does not manage
-        snapshots."""
+        """Return the server's latest snapshot; None if the table has none, or the server manages no snapshots."""
         found = Identifier.parse(name)
         try:
             answer = self.client.get("databases", found.database, "tables", found.object_name, "snapshot")

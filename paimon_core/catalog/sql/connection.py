@@ -155,8 +155,7 @@ class _Deadline:
             _deadline.reset(token)
 
     def start(self, connection: Any) -> None:
-        """Start the timer that shuts the connection down; a connection without a socket has only the time-out of its
-        driver."""
+        """Start the timer that shuts down the connection; without a socket, only the time-out of the driver applies."""
         if hasattr(connection, "fileno"):
             duplicate = self._cleanup.enter_context(socket.socket(fileno=os.dup(connection.fileno())))
             timer = threading.Timer(self.seconds, self._shut_down, (duplicate,))
@@ -188,8 +187,7 @@ def _seconds(url: sa.URL, timeout_millis: int | None) -> float:
 
 @cache
 def _engine(uri: str, timeout_millis: int | None) -> sa.Engine:
-    """Return the engine of a database, the same in each call of a process; it has no pool, so forked processes may use
-    it."""
+    """Return the engine of a database, one per process; it has no pool, so that forked processes may use it."""
     url = sa.engine.make_url(uri)
     seconds = _seconds(url, timeout_millis)
     if url.get_backend_name() == SQLITE:

@@ -38,15 +38,13 @@ class SqlLock:
     connection: SqlConnection
     key: str
     timeout_millis: int
-    """The milliseconds to wait for a lock; also the milliseconds after which a lock that is not released becomes
-    invalid."""
+    """The milliseconds to wait for a lock; a lock that is not released becomes invalid after the same time."""
     max_sleep_millis: int
     sleep: Callable[[float], None] = field(default=time.sleep, compare=False, repr=False)
 
     @contextlib.contextmanager
     def held(self, *names: Identifier) -> Iterator[None]:
-        """Hold the locks of the tables, taken in the same order by all processes; raises StorageError if one is not
-        free."""
+        """Hold the locks of the tables, always taken in the same order; raises StorageError if a lock is not free."""
         with contextlib.ExitStack() as stack:
             for name in sorted(set(names), key=lambda n: (n.database, n.table)):
                 stack.enter_context(self._one(f"{self.key}.{name.database}.{name.table}"))
@@ -64,8 +62,7 @@ class SqlLock:
                 self._release(lock_id, stamp)
 
     def _acquire(self, lock_id: str) -> str:
-        """Take the lock, waiting with growing pauses; return the text of the time at which it was taken, as in its
-        row."""
+        """Take the lock, with growing pauses between attempts; return the time in its row, which identifies it."""
         waited, pause = 0, FIRST_PAUSE_MILLIS
         while True:
             stamp = self._try(lock_id)
@@ -93,8 +90,7 @@ class SqlLock:
             return None
 
     def _release(self, lock_id: str, stamp: str) -> None:
-        """Delete the row of this process's lock; the row of a process that took the lock after it became invalid is
-        kept."""
+        """Delete this process's row; if the lock became invalid and another process took it, that row is kept."""
         with self.connection.transaction() as connection:
             connection.execute(sa.delete(LOCKS).where(LOCKS.c.lock_id == lock_id, _taken_at == stamp))
 

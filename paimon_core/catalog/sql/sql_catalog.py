@@ -1,5 +1,4 @@
-"""SqlCatalog: table names in a SQL database, in the format of Paimon's JDBC catalog, files in a warehouse (format
-14.8).
+"""SqlCatalog: names in a SQL database, in the format of Paimon's JDBC catalog; files in one warehouse (format 14.8).
 
 The name and the files of a table change one after the other. After an interruption, a name never refers to files of
 another table, no operation changes files without a name, and repeating the call completes the operation. The order is:
@@ -206,8 +205,7 @@ class SqlCatalog(Catalog):
         return existing
 
     def _is_left_over(self, context: TableContext, existing: TableSchema) -> bool:
-        """Whether the directory contains only the same first schema, and no table without files may be renamed from
-        it."""
+        """Whether the directory has only an equal first schema, and no interrupted rename of a table may need it."""
         return (
             self._first_files(context) == [context.paths.schema(0)]
             and is_same_definition(existing, context.schema)
@@ -219,8 +217,7 @@ class SqlCatalog(Catalog):
         )
 
     def _first_files(self, context: TableContext) -> list[str]:
-        """Return the paths of up to two files of the table's directory; temporary files of interrupted writers are
-        ignored."""
+        """Return the paths of up to two files of the table's directory, except temporary files."""
         paths = (f.path for f in self.storage.walk(context.paths.root) if not f.name.startswith("."))
         return list(islice(paths, 2))
 

@@ -54,8 +54,7 @@ class Changes:
 
     @property
     def ways(self) -> tuple[tuple[str, int, int], ...]:
-        """For each part of the range: "changelog", "delta" or "diff", its first snapshot id (exclusive) and its
-        last."""
+        """For each part of the range: "changelog", "delta" or "diff"; first snapshot id (exclusive); last id."""
         return tuple((segment.way.value, segment.start, segment.end) for segment in self.segments)
 
     @property
@@ -77,8 +76,7 @@ class Changes:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """``rowkind``, then with ``with_commit`` the columns ``_SNAPSHOT_ID`` and ``_COMMIT_TIME``, then the other
-        columns."""
+        """``rowkind``, with ``with_commit`` then ``_SNAPSHOT_ID`` and ``_COMMIT_TIME``, then ``columns``."""
         commit = [SNAPSHOT_ID, COMMIT_TIME] if self.with_commit else []
         return pa.schema([ROW_KIND, *commit, *(f.arrow for f in self.context.schema.select(self.columns))])
 

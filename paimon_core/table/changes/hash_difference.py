@@ -29,8 +29,7 @@ _Placed = tuple[Hashes, npt.NDArray[np.int64]]
 
 
 class HashedRows:
-    """Collects the hashes of the rows of two sides, in row order; a context manager that deletes its files at the
-    end."""
+    """Collects the hashes of the rows of two sides, in row order; a context manager that deletes its files."""
 
     def __init__(self, options: TableOptions, row_count: int) -> None:
         """``row_count``: about how many rows will be added."""
@@ -93,8 +92,7 @@ class HashedRows:
 
 
 def surplus(rows: HashedRows) -> tuple[Flags, Flags]:
-    """Return for each row of both sides whether it is surplus: if one side has n more equal rows, n of them are
-    surplus."""
+    """Return for each row of both sides whether it is surplus: if a side has n more equal rows, n are surplus."""
     found = np.zeros(rows.counts[0], np.bool_), np.zeros(rows.counts[1], np.bool_)
     for (left, left_at), (right, right_at) in rows.bins():
         chosen = _surplus(left, right)

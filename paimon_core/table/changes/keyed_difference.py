@@ -32,8 +32,7 @@ from paimon_core.schema import KIND_FIELD, SEQUENCE_FIELD, VALUE_KIND
 
 _COMMON, _BEFORE, _AFTER = range(3)
 _Owned = tuple[int, Part]
-"""A part (a file with its deletion vectors), and the number of the versions that have it: _COMMON, _BEFORE or
-_AFTER."""
+"""The versions that have a part (_COMMON, _BEFORE or _AFTER), and the part: a file with its deletion vectors."""
 
 
 def keyed_difference(context: TableContext, group: ChangedPlace) -> Iterator[pa.Table]:

@@ -176,8 +176,7 @@ def _join(tallies: dict[Place, _Tally], merged: set[bytes]) -> None:
 
 
 def _last_of_keys(own: _Tally) -> npt.NDArray[np.uint64]:
-    """Add to ``expected`` the rows that exist after the last change of each key; return the hashes of all changed
-    keys."""
+    """Add to ``expected`` the rows after the last change of each key; return the hashes of all changed keys."""
     if not own.keys:
         return np.zeros(0, np.uint64)
     keys, rows, adds = (np.concatenate(parts) for parts in (own.keys, own.rows, own.adds))

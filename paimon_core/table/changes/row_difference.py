@@ -55,8 +55,7 @@ def row_difference(context: TableContext, group: ChangedPlace) -> Iterator[pa.Ta
 
 @dataclass
 class _Held:
-    """The rows of the first units, up to ``_HELD_BYTES`` in all; no further unit is held after the first that does not
-    fit."""
+    """The rows of the first units, up to ``_HELD_BYTES``; after the first unit that does not fit, none is held."""
 
     rows: dict[_Unit, list[pa.Table]] = field(default_factory=dict)
     left_bytes: int = _HELD_BYTES

@@ -66,8 +66,7 @@ class Planner:
     way: str
     """The way that the caller requested: auto, changelog or delta."""
     by_commit: bool = False
-    """Whether a difference should not combine several snapshots, because the rows name their snapshot
-    (``with_commit``)."""
+    """Whether differences combine as few snapshots as possible, because rows name their snapshot (``with_commit``)."""
 
     def segments(self, history: History) -> tuple[Segment, ...]:
         """Return the segments of a range in order; raises SnapshotNotFound."""

@@ -23,16 +23,14 @@ class Branches:
     context: TableContext
 
     def create(self, name: str, *, tag: str | None = None) -> None:
-        """Create a branch with the schemas of this branch, and with the rows of ``tag``; without ``tag`` it has no
-        rows.
+        """Create a branch with the schemas of this branch and the rows of ``tag``; without ``tag`` it has no rows.
 
         Raises AlreadyExists, TagNotFound, and InvalidRequest for an invalid name.
         """
         create_branch(table_to_change(self.context), name, tag)
 
     def list(self) -> list[str]:
-        """Return the names of all branches except main; branches that are only partly created or deleted are left
-        out."""
+        """Return the names of all branches except main, without branches that are only partly created or deleted."""
         branches = same_table(self.context).branches
         links = branches.links()
         return [name for name in branches.names() if name in links or not branches.is_hidden(name)]

@@ -44,8 +44,7 @@ class LeaseTag:
     holder: str
     """The holder that the creator of the lease stated; "" when it stated none."""
     expires_millis: int | None
-    """The epoch milliseconds from which the lease protects nothing; None: the tag protects until it is deleted by
-    hand."""
+    """The epoch milliseconds at which the protection ends; None: it ends when the tag is deleted by hand."""
 
 
 class Lease(Generic[View]):

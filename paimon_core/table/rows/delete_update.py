@@ -63,8 +63,7 @@ def update(request: CommitRequest, where: Where, assignments: Assignments) -> Co
 
 
 def commit_change(request: CommitRequest, where: Predicate | None, change: Change) -> Committed | None:
-    """Commit what ``change`` computes from the latest snapshot; repeat both when a concurrent commit changed its
-    rows."""
+    """Commit what ``change`` computes from the latest snapshot; repeat both after a conflicting concurrent commit."""
     check_takes_effect(request.context)
 
     def read(context: TableContext) -> Found[tuple[ScanPlan, Predicate | None]]:

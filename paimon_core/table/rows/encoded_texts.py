@@ -15,8 +15,7 @@ from paimon_core.types import BINARY_ROOTS, STRING_ROOTS
 
 _TEXTS = {pa.string(), pa.binary(), pa.large_string(), pa.large_binary()}
 _MOST_BYTES = 1 << 30
-"""The most bytes of the dictionary arrays of a column; a larger column is decoded, as a plain array has at most 2
-GiB."""
+"""The most bytes of a column's dictionary arrays; a larger column is decoded, as a plain array has at most 2 GiB."""
 
 
 def conform_encoded(
@@ -49,8 +48,7 @@ def conform_encoded(
 
 
 def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray | None:
-    """Return the column as one dictionary array without unused values; None when its texts are short or seldom
-    repeat."""
+    """Return the column as one dictionary array without unused values; None if texts are short or seldom repeat."""
     kind = column.type
     if pa.types.is_dictionary(kind) and kind.value_type in _TEXTS:
         whole = column.combine_chunks()

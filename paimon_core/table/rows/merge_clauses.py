@@ -19,8 +19,7 @@ from paimon_core.schema import DataField
 from paimon_core.table.rows.row_changes import assigned, check_assignments
 
 Values = Mapping[str, Any]
-"""New values by column: ``col(name)`` is a column of the source, a function returns a column, other values are
-literals."""
+"""New values by column: ``col(name)`` is a column of the source, functions return columns, others are literals."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +140,7 @@ def set_of(clause: Update, context: TableContext, source: Sequence[str], on: Seq
 
 
 def as_functions(values: Values, *tables: pa.Table, source: pa.Table | None) -> dict[str, Any]:
-    """Return the values by column; source columns and functions of ``tables`` become functions with one unused
+    """Return the values by column; source columns and functions of ``tables`` become functions of an unused
     argument."""
     return {column: _function(value, tables, source) for column, value in values.items()}
 

@@ -49,8 +49,7 @@ _PAIRS = 1 << 22
 
 @dataclass(frozen=True)
 class MergeChanges:
-    """The rows that change, as arrays: the row's position, the number of its source row (-1: none) and of its
-    clause."""
+    """The rows that change, as arrays: position of the row, number of its source row (-1: none) and of its clause."""
 
     at: Numbers
     source: Numbers
@@ -97,8 +96,7 @@ class Merge:
         self.changes(pa.schema([f.arrow for f in fields]).empty_table())
 
     def changes(self, rows: pa.Table) -> MergeChanges:
-        """Return which of ``rows`` change; raises InvalidRequest when several rows of the source change the same
-        row."""
+        """Return which of ``rows`` change; raises InvalidRequest when several rows of the source change one row."""
         numbers = self.source.numbers(rows)
         self._matched[numbers[numbers >= 0]] = True
         flags = [selected(rows, c.where, self.context.schema.fields) for c in self.clauses.changes]
@@ -154,8 +152,7 @@ class Merge:
         return row_sizes(self.source.rows)
 
     def updated(self, rows: pa.Table, values: Values, source_rows: Numbers) -> Iterator[pa.Table]:
-        """Yield ``rows`` of the table, in parts, with new values; ``source_rows`` are their rows of the source, or
-        -1."""
+        """Yield ``rows`` of the table, in parts, with new values; ``source_rows`` are their source rows, or -1."""
         if not len(source_rows):
             return
         matched = source_rows[0] >= 0

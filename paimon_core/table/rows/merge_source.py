@@ -125,8 +125,7 @@ class MergeSource:
 
     @cached_property
     def _groups(self) -> tuple[Numbers, Numbers, Numbers]:
-        """The source rows in the order of their key numbers; the start of each key in this order; the rows of each
-        key."""
+        """The source rows ordered by key number; the start of each key in this order; the number of rows per key."""
         keyed = np.flatnonzero(self.key_of_row >= 0)
         order = keyed[np.argsort(self.key_of_row[keyed], kind="stable")]
         counts = np.bincount(self.key_of_row[keyed], minlength=self.key_count).astype(np.int64)
@@ -143,8 +142,7 @@ class MergeSource:
         return int(self._groups[2].max(initial=1))
 
     def pairs(self, numbers: Numbers) -> tuple[Numbers, Numbers]:
-        """Return the pairs of rows with equal keys, as two arrays: positions in ``numbers``, ascending; rows of the
-        source."""
+        """Return the pairs of rows with equal keys, as arrays: positions in ``numbers``, ascending; source rows."""
         order, starts, counts = self._groups
         if self.most_rows_of_a_key == 1:
             return np.arange(len(numbers)), order[starts[numbers]]

@@ -1,5 +1,4 @@
-"""Repeat: read rows, change them and commit; start again when a concurrent commit has changed the rows that were
-read."""
+"""Repeat: read rows, change them and commit; start again when a concurrent commit has changed the read rows."""
 
 from __future__ import annotations
 

@@ -181,8 +181,7 @@ def _write_updated(
 
 
 def changed_now(rows: pa.Table) -> pa.Table:
-    """Return the rows without sequence numbers, so that they get the sequence number of the commit; row ids are
-    kept."""
+    """Return the rows with their ids but without sequence numbers, so that they get that of the commit."""
     at = rows.schema.get_field_index(SEQUENCE_NUMBER)
     return rows.set_column(at, SEQUENCE_NUMBER, pa.nulls(len(rows), pa.int64()))
 

@@ -67,8 +67,7 @@ class Batch:
 
     @property
     def kind(self) -> str:
-        """The content of the batch: "full", "delta", "changelog", or "overwrite" (the rows that an overwrite has
-        changed)."""
+        """The content of the batch: "full", "delta", "changelog", or "overwrite" (the rows that it has changed)."""
         return self.plan.kind
 
     @property
@@ -99,8 +98,7 @@ class Batch:
 def read_unit(
     context: TableContext, snapshot: Snapshot, unit: Unit, columns: Sequence[str], where: Predicate | None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of one unit, in the schema that ``changes_schema`` returns; raises SnapshotNotFound,
-    CorruptTable."""
+    """Yield the rows of one unit, in the schema of ``changes_schema``; raises SnapshotNotFound, CorruptTable."""
     if isinstance(unit, Split):
         yield from _content(context, unit, columns, where)
         return
@@ -156,8 +154,7 @@ class TableStream:
 
     @property
     def position(self) -> Position:
-        """The position after the last batch that ``poll`` returned, and after snapshots without changes that followed
-        it."""
+        """The position after the last batch that ``poll`` returned, and after following snapshots without changes."""
         return self._position
 
     def poll(self, until: Until | None = None) -> Batch | None:
@@ -184,8 +181,7 @@ class TableStream:
         return None
 
     def _next(self) -> Snapshot | None:
-        """Return the next snapshot; None when it does not exist, or is younger than
-        ``streaming.read.snapshot.delay``."""
+        """Return the next snapshot; None if it does not exist or is younger than ``streaming.read.snapshot.delay``."""
         found = next_snapshot(self._context, self._position)
         return None if found is None or is_delayed(self._context, self._position, found) else found
 
@@ -317,8 +313,7 @@ class Until:
         )
 
     def is_reached(self, position: Position, following: Snapshot | None, now_millis: int) -> bool:
-        """Whether the stream has ended: ``following``, the next snapshot if it exists, and all later ones exceed a
-        bound."""
+        """Whether the stream has ended: the next snapshot (``following``, if it exists) exceeds a bound."""
         if following is not None:
             return self.is_beyond(following)
         done = self.snapshot is not None and position.next_snapshot > self.snapshot

@@ -13,14 +13,12 @@ from paimon_core.schema import DataField
 from paimon_core.types import parse_columns
 
 Makers = Mapping[str, Callable[[], Any]]
-"""By column, a function that returns its values as a list or an Arrow array; it is called for requested columns
-only."""
+"""By column, a function that returns the values as a list or an Arrow array; only requested columns are computed."""
 
 
 @cache
 def fields_of(columns: str) -> tuple[DataField, ...]:
-    """Return the fields that a text such as ``file_name STRING NOT NULL, level INT`` defines; field ids are
-    positions."""
+    """Return the fields that a text such as ``file_name STRING NOT NULL, level INT`` defines; ids are positions."""
     return tuple(DataField(at, c.name, c.type) for at, c in enumerate(parse_columns(columns)))
 
 
@@ -35,8 +33,7 @@ def _at(rows: Sequence[Sequence[Any]], at: int) -> list[Any]:
 
 
 def from_attributes(objects: Sequence[Any], attributes: Mapping[str, str]) -> dict[str, Callable[[], Any]]:
-    """Return columns whose values are attributes of the objects: ``{"level": "file.level"}`` maps a column to its
-    path."""
+    """Return columns of attributes of the objects: ``{"level": "file.level"}`` maps a column to an attribute."""
     return {name: partial(_attributes, objects, path) for name, path in attributes.items()}
 
 

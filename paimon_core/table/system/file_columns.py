@@ -50,8 +50,7 @@ OWN_FILES = "file_name STRING NOT NULL"
 
 
 def file_makers(source: Source) -> Makers:
-    """Return the columns of ``files`` and ``file_key_ranges``, one row per live file; ``creation_time`` is local
-    time."""
+    """Return the columns of ``files`` and ``file_key_ranges``, one row per live file, with local times."""
     entries, context = source.entries(), source.context
     files = [e.file for e in entries]
 
@@ -133,8 +132,7 @@ _Stats = Callable[[Sequence[DataFile], Sequence[DataField]], dict[int, tuple[pa.
 
 
 def _stats_texts(context: TableContext, files: Sequence[DataFile], read: _Stats) -> pa.Array:
-    """Return one text of statistics per file, such as ``{a=1, b=null}``, with the names and types of the table's
-    columns."""
+    """Return the statistics of each file, such as ``{a=1, b=null}``, with names and types of the table's columns."""
     wanted = context.schema.untracked.fields
 
     def texts(key: tuple[Any, ...], at: list[int]) -> pa.Array:

@@ -1,5 +1,4 @@
-"""The columns with the partition of a row of a system table: Java's text, and typed values, which Java does not
-have."""
+"""The columns with the partition of a row of a system table: Java's text, and typed values, which Java lacks."""
 
 from __future__ import annotations
 

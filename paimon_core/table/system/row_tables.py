@@ -119,8 +119,7 @@ def row_table(context: TableContext, pinned: Snapshot | None, kind: str, name: s
 
 
 def changes_asked(context: TableContext, pinned: Snapshot | None, kind: str) -> tuple[str, Any] | None:
-    """Return the option that selects changes, and its value; None if no option does, or ``kind`` cannot show
-    changes."""
+    """Return the option that selects changes, and its value; None if none does, or ``kind`` cannot show changes."""
     asked = scan_position(context.options) if pinned is None and kind in _WITH_KINDS else None
     return asked if asked is not None and selects_changes(*asked) else None
 

@@ -53,14 +53,12 @@ class Source:
     where: BoundPredicate | None = None
 
     def of_snapshot(self, read: Callable[[Snapshot | None], T]) -> T:
-        """Return the result of ``read``, called with the pinned or latest snapshot, or with None if there is no
-        snapshot."""
+        """Return the result of ``read`` for the pinned or latest snapshot; its argument is None without snapshots."""
         with within_same_table(self.context):
             return read_latest(self.context.snapshots, read) if self.pinned is None else read(self.pinned)
 
     def entries(self) -> list[ManifestEntry]:
-        """Return the entries of the live files, without files in partitions, buckets and levels that ``where``
-        excludes."""
+        """Return the entries of live files, except files in partitions, buckets and levels that ``where`` excludes."""
         return self.of_snapshot(lambda snapshot: [] if snapshot is None else self._entries(snapshot))
 
     def _entries(self, snapshot: Snapshot) -> list[ManifestEntry]:
@@ -108,8 +106,7 @@ def _may_hold(where: BoundPredicate, manifest: ManifestFile) -> bool:
 
 
 def _parsed(text: str, types: tuple[DataType, ...]) -> list[bytes] | None:
-    """Return the partitions with this text: several if a value may be null or the word "null"; None when it is
-    unknown."""
+    """Return the partitions with this text: several if "null" may be a null or a word; None if they are unknown."""
     if not (text.startswith("{") and text.endswith("}")):
         return []
     parts = text[1:-1].split(", ") if len(types) > 1 else [text[1:-1]]

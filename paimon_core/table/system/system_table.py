@@ -128,8 +128,7 @@ class SystemTable:
     """``database.table$name`` or ``sys.name``."""
     fields: tuple[DataField, ...]
     rows: Callable[[tuple[DataField, ...], Predicate | None], Rows]
-    """Returns the rows with these columns; it may use the filter to leave out rows. The scan applies the filter
-    again."""
+    """Returns the rows with these columns; the filter may leave out rows, and the scan applies it again."""
 
     @property
     def arrow_schema(self) -> pa.Schema:

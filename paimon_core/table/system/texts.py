@@ -21,8 +21,7 @@ _NULL = "null"
 
 
 def decoded_columns(rows: Sequence[bytes], types: Sequence[DataType]) -> list[pa.Array]:
-    """Return serialized rows as one Arrow array per type; raises CorruptTable for bytes that are no rows of the
-    types."""
+    """Return serialized rows as one Arrow array per type; raises CorruptTable for bytes that are not such rows."""
     decode = row_decoder(tuple(types))
     values = [decode(row) for row in rows]
     return [to_array([row[at] for row in values], kind) for at, kind in enumerate(types)]
@@ -68,8 +67,7 @@ def _iso(value: Any, dtype: DataType) -> str:
 
 
 def joined(texts: Sequence[pa.Array], left: str, right: str, rows: int) -> pa.Array:
-    """Return one text per row: ``left``, the row's texts separated by commas, ``right``; null becomes the word
-    ``null``."""
+    """Return one text per row: ``left``, the row's texts separated by commas, ``right``; null becomes ``null``."""
     if not texts:
         return pa.repeat(pa.scalar(left + right), rows)
     inner = pc.binary_join_element_wise(*(pc.fill_null(text, _NULL) for text in texts), ", ")

@@ -109,8 +109,7 @@ class Expiry:
         )
 
     def plan_consumer_expiry(self, *, older_than: datetime.timedelta | None = None) -> Plan:
-        """Plan to delete the consumers that were not updated for ``older_than`` (default:
-        ``consumer.expiration-time``)."""
+        """Plan to delete consumers that were not updated for ``older_than`` (default: ``consumer.expiration-time``)."""
         millis = None if older_than is None else as_millis("older_than", older_than)
         return consumers.plan_consumer_expiry(
             self._checked_context(), now_millis=clock.now_millis(), lifetime_millis=millis

@@ -99,8 +99,7 @@ class Maintenance(expiry.Expiry):
         return quarantine.undo(self._checked_context(), quarantine_id)
 
     def plan_quarantine_purge(self, *, older_than: datetime.timedelta = _WEEK) -> Plan:
-        """Plan to delete the quarantines older than ``older_than``, except quarantines with a file that the table
-        uses."""
+        """Plan to delete quarantines older than ``older_than``, except quarantines with a file that the table uses."""
         now = clock.now_millis()
         return quarantine.plan_purge(self._checked_context(), as_millis("older_than", older_than), now)
 
@@ -145,8 +144,7 @@ class Maintenance(expiry.Expiry):
     # -- operations that lose no rows and need no plan
 
     def compact_manifests(self) -> Snapshot | None:
-        """Rewrite the manifests of the latest snapshot into fewer, larger manifests; None when this would change
-        nothing."""
+        """Rewrite the manifests of the latest snapshot into fewer, larger manifests; None if nothing would change."""
         snapshot = compact_manifests(self._checked_context())
         if snapshot is not None:
             self.settle(snapshot)

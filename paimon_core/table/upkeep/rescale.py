@@ -125,8 +125,7 @@ def _to_rescale(
 
 
 def _totals(context: TableContext, entries: Sequence[ManifestEntry]) -> dict[bytes, int]:
-    """Return the number of buckets of each partition; raises CorruptTable, and UnsupportedFeature for the same files as
-    scans."""
+    """Return the number of buckets of each partition; raises CorruptTable, UnsupportedFeature (as scans do)."""
     totals: dict[bytes, set[int]] = {}
     for entry in entries:
         totals.setdefault(entry.partition, set()).add(entry.total_buckets)

@@ -25,8 +25,7 @@ from paimon_core.write.table_writer import TableWriter
 def open_writer(
     context: TableContext, merge_schema: MergeSchema = None, *, ignore_existing: bool = False
 ) -> TableWriter:
-    """Return a writer; it alters the table for its data if ``merge_schema`` or by default the table's options say
-    so."""
+    """Return a writer; it alters the table for its data if ``merge_schema`` (default: the table's options) says so."""
     rules = MergeRules.of(context.options, merge_schema)
     if rules is None:
         return TableWriter(context, ignore_existing=ignore_existing, live_keys=live_keys)

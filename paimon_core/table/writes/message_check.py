@@ -50,8 +50,7 @@ def check_messages(messages: Sequence[Any], context: TableContext) -> None:
 
 
 def _check_existing(directory: str, wanted: Mapping[str, int | None], context: TableContext) -> None:
-    """Raise CommitConflict for a file that is not in the directory, or has another size than wanted (None: any
-    size)."""
+    """Raise CommitConflict for a file that is not in the directory, or not of the wanted size (None: any size)."""
     found = {i.name: i.size for i in context.storage.list(directory)}
     for name, size in wanted.items():
         if name not in found or size not in (None, found[name]):

@@ -84,8 +84,7 @@ class Prepared:
         return TableView(context, self.snapshot)
 
     def publish(self, *, rebase: bool = False) -> Snapshot:
-        """Publish exactly what ``table`` shows; return the snapshot, also when it was already published by an earlier
-        call.
+        """Publish exactly what ``table`` shows; return the snapshot, also if an earlier call has published it.
 
         Raises CommitConflict after a concurrent commit, because the published table would differ from the draft that
         the caller has checked; ``again`` then creates a new draft to check. With ``rebase``, a commit that only adds
@@ -182,8 +181,7 @@ class Prepared:
     # -- steps
 
     def _request(self) -> CommitRequest:
-        """Return the request of the draft; a search for its snapshot starts after the base, because it is not in older
-        ones."""
+        """Return the request of the draft; it searches for the published snapshot only after the base."""
         draft, own = self.snapshot, OwnSnapshots(self.base)
         return CommitRequest(
             self._context, draft.commit_user, draft.commit_identifier, draft.properties, draft.watermark, own=own
@@ -200,8 +198,7 @@ class Prepared:
         return self._request().committed_snapshot()
 
     def _is_on_latest(self) -> bool:
-        """Whether the base is the latest snapshot and is in the snapshot chain; gaps in the snapshot ids are
-        accepted."""
+        """Whether the base is the latest snapshot and is in the snapshot chain; gaps in the ids are accepted."""
         context = self._context
         is_latest = context.snapshots.latest() == self.base
         return is_latest and (self.base is None or chain_break(context, self.base, gaps=False) is None)
@@ -394,8 +391,7 @@ def _prepare(
 
 
 def _with_identifier(request: CommitRequest) -> CommitRequest:
-    """Return the request with identifier 0 if its user is a random one: then its snapshot can be found by (user,
-    identifier)."""
+    """Return the request, with identifier 0 for a random user, so that its snapshot can be found by both."""
     return request if request.counts or request.named else replace(request, identifier=0)
 
 
