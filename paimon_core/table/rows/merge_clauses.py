@@ -140,8 +140,7 @@ def set_of(clause: Update, context: TableContext, source: Sequence[str], on: Seq
 
 
 def as_functions(values: Values, *tables: pa.Table, source: pa.Table | None) -> dict[str, Any]:
-    """Return the values by column; source columns and functions of ``tables`` become functions of an unused
-    argument."""
+    """Return the values by column; source columns and functions become functions that ignore their argument."""
     return {column: _function(value, tables, source) for column, value in values.items()}
 
 
