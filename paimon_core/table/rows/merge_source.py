@@ -160,8 +160,7 @@ class MergeSource:
         return selected(self.rows, where, self.fields)
 
     def may_match(self, context: TableContext) -> Predicate:
-        """Return a filter that is true for all rows of the table whose key is in the source, and maybe for other
-        rows."""
+        """Return a filter that is true for all table rows whose key is in the source, and maybe for other rows."""
         filters = [_filter(column, context) for column in self._columns]
         return reduce(and_, [f for f in filters if f is not None] or [col(self.on[0]).is_not_null()])
 
