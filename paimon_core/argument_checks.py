@@ -1,4 +1,4 @@
-"""Argument checks: convert times, ages and numbers to what the lower layers expect, or name the wrong argument."""
+"""Argument checks: convert times, ages and numbers to the types of the lower layers; errors name the wrong argument."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from paimon_core.errors import InvalidRequest
 def epoch_millis(time: Any) -> int:
     """Return a time as epoch milliseconds; raises InvalidRequest for anything else.
 
-    It is a datetime or a text in ISO format (naive: local time), a date (its first moment, local time), or epoch
-    milliseconds.
+    ``time`` is a datetime or a text in ISO format (local time if it has no time zone), a date (its first moment in
+    local time), or epoch milliseconds.
     """
     if isinstance(time, str):
         try:
@@ -32,7 +32,7 @@ def epoch_millis(time: Any) -> int:
 
 
 def as_millis(name: str, value: object) -> int:
-    """Return a timedelta in milliseconds; raises InvalidRequest for other types and for less than 0."""
+    """Return the milliseconds of a timedelta; raises InvalidRequest for other types and for negative timedeltas."""
     if not isinstance(value, datetime.timedelta) or value < datetime.timedelta():
         raise InvalidRequest(f"{name} must be a timedelta that is not negative, not {value!r:.60}")
     return int(value.total_seconds() * 1000)

@@ -20,8 +20,8 @@ PaimonError
 Every error has a stable ``kind`` (the class name in kebab case) and ``facts``: keyword arguments that name the
 objects in the message (table, path, snapshot, option, value). Errors can be pickled, so Spark workers can raise them.
 
-A message is one line of printable text with at most LONGEST_MESSAGE characters, whatever the values in it are. The
-value of an option whose name is one of a secret is shown as ``***``.
+A message is one line of printable text with at most LONGEST_MESSAGE characters, whatever the values in it are. When the
+name of an option suggests a secret, such as a password, the message shows the value as ``***``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from collections.abc import Iterable
 from typing import Any
 
 LONGEST_MESSAGE = 1_000
-"""The most characters of a message; of a longer one the middle is left out."""
+"""The most characters of a message; a longer message loses its middle part."""
 _LINE_END = re.compile(r"\s*[\r\n]\s*")
 _LONG_WORD = re.compile(r"\S{121,}")
 _LONG_COMPONENT = re.compile(r"[^/]{256,}")
@@ -47,7 +47,7 @@ def names_a_secret(option: str) -> bool:
 
 
 def shown(value: object, length: int = 120) -> str:
-    """Return the repr of a value for a message, cut to ``length`` characters; any nesting is accepted."""
+    """Return the repr of a value for a message, cut to ``length`` characters; another text if it is nested too deep."""
     try:
         return repr(value)[:length]
     except RecursionError:
@@ -204,7 +204,7 @@ def advised(error: PaimonError, table: str) -> str:
 
 
 def with_advice(error: CorruptTable, meaning: str) -> CorruptTable:
-    """Return the error with what the damage means and how to mend it; ``facts["problem"]`` is its text without that."""
+    """Return the error with ``meaning`` and the repair command in its text; ``facts["problem"]`` is the text before."""
     if "problem" in error.facts:
         return error
     facts = {**error.facts, "problem": error.message}

@@ -12,9 +12,9 @@ from paimon_core.errors import InvalidRequest
 METADATA_BYTES = 16 << 20
 """Bytes of a JSON metadata file (snapshot, schema, tag, statistics); typical files have a few thousand."""
 PROPERTIES_BYTES = METADATA_BYTES // 2
-"""Bytes of a snapshot's properties; the rest of METADATA_BYTES is reserved for other members and a tag's members."""
+"""Bytes of a snapshot's properties; the rest of METADATA_BYTES is for the other members of a snapshot or tag."""
 NAME_BYTES = 200
-"""Bytes of the name of a database, table, tag, branch, consumer or group; prefixes and suffixes follow in paths."""
+"""Bytes of the name of a database, table, tag, branch, consumer or group; paths add prefixes and suffixes to it."""
 USER_BYTES = 200
 """Bytes of a commit user; Paimon uses the user as a part of file names."""
 COMPONENT_BYTES = 255
@@ -42,21 +42,21 @@ AVRO_RECORDS = 1 << 12
 MANIFEST_RECORDS = 64
 """Named types in the schema of a manifest; a reference by name nests a type in another one."""
 AVRO_RATIO = 256
-"""The highest ratio of unpacked to packed bytes in Avro; data within the next two limits may exceed it."""
+"""The ratio of unpacked to packed bytes up to which Avro data may exceed MANIFEST_BYTES and AVRO_BLOCK_BYTES."""
 MANIFEST_BYTES = 64 << 20
 """Unpacked bytes of all blocks of a manifest or manifest list."""
 MANIFEST_ENTRIES = 1 << 14
-"""Records of a manifest or manifest list; one of ENTRY_BYTES bytes for each record may have more."""
+"""Records of a manifest or manifest list; a file with at least ENTRY_BYTES bytes for each record may have more."""
 ENTRY_BYTES = 4
-"""The fewest bytes of a file per record beyond MANIFEST_ENTRIES; each record names another file."""
+"""The fewest bytes per record in a file of more than MANIFEST_ENTRIES records; each record names a different file."""
 AVRO_BLOCK_BYTES = 32 << 20
 """Unpacked bytes of a block of an Avro data file; a block contains one row or more."""
 AVRO_UNCOUNTED_BYTES = 1 << 20
 """Unpacked bytes up to which the values of an Avro block are not counted before they are decoded."""
 AVRO_VALUES = 1 << 19
-"""Values in a longer block, and in manifests that pack to less than a VALUES_RATIO-th of their size."""
+"""Values in a block above AVRO_UNCOUNTED_BYTES, and in manifests that pack to less than 1/VALUES_RATIO of it."""
 VALUES_PER_BYTE = 4
-"""Values in a longer block per packed byte; such a block may have more than AVRO_VALUES values."""
+"""Values per packed byte that a block may have when they are more than AVRO_VALUES."""
 VALUES_RATIO = 64
 """The ratio of unpacked to packed bytes up to which the values of a manifest are not counted."""
 STORED_DEPTH = 2 * TYPE_DEPTH + 2
@@ -64,11 +64,11 @@ STORED_DEPTH = 2 * TYPE_DEPTH + 2
 PAGE_BYTES = 64 << 20
 """Unpacked bytes of the largest pages of the columns of a Parquet row group that are read together."""
 PAGE_RATIO = 256
-"""The ratio of unpacked to packed bytes up to which such pages may be larger."""
+"""The ratio of unpacked to packed bytes up to which the pages of a row group may exceed PAGE_BYTES."""
 ROW_VALUES = 1 << 23
-"""Values of a nested column in a row group or stripe; VALUES_PER_PACKED_BYTE for each packed byte may be more."""
+"""Values of a nested column in a row group or stripe; VALUES_PER_PACKED_BYTE allows more for large columns."""
 VALUES_PER_PACKED_BYTE = 1 << 9
-"""Values of a nested column in a row group or stripe per packed byte beyond ROW_VALUES."""
+"""Values per packed byte that a nested column of a row group or stripe may have when they are more than ROW_VALUES."""
 FILTER_COMPARISONS = 1 << 14
 """Comparisons in a filter; an ``is_in`` counts as one, regardless of its number of values."""
 FILTER_DEPTH = 32
@@ -87,7 +87,8 @@ def check_limit(what: str, value: int, limit: int, unit: str) -> None:
 def metadata_text(text: str, what: str) -> str:
     """Return ``text``, the content of a JSON metadata file, unchanged.
 
-    Raises InvalidRequest when it is not valid Unicode or longer than METADATA_BYTES; ``what`` names it in the message.
+    Raises InvalidRequest when the text is not valid Unicode or longer than METADATA_BYTES; ``what`` names the file in
+    the message.
     """
     try:
         size = len(text.encode())

@@ -32,7 +32,7 @@ from paimon_core.types import (
 KEY_PREFIX = "_KEY_"
 KEY_FIELD_ID_START = 1073741823
 _ID_END = 1 << 19
-"""The ids that a new table may take over; ids times 1024 must stay below the ids of elements, keys and values."""
+"""A new table takes over field ids below this: 1024 times such an id is below the ids of elements, keys and values."""
 SEQUENCE_NUMBER = "_SEQUENCE_NUMBER"
 VALUE_KIND = "_VALUE_KIND"
 ROW_ID = "_ROW_ID"
@@ -42,7 +42,7 @@ RESERVED_NAMES = frozenset({SEQUENCE_NUMBER, VALUE_KIND, "_LEVEL", "rowkind", RO
 CURRENT_VERSION = 3
 _LAST_LOCK = threading.Lock()
 _last_millis = [0]
-"""The newest ``time_millis`` that this process has given to a schema."""
+"""The latest ``time_millis`` that this process has given to a schema."""
 
 
 class RowKind(IntEnum):
@@ -77,7 +77,7 @@ class DataField:
 
     @property
     def annotated(self) -> pa.Field:
-        """The Arrow field, with metadata for what the Arrow type does not express; ``new_schema`` reads it."""
+        """The Arrow field; its metadata states what the Arrow type cannot express, for ``new_schema``."""
         return annotated_field(self.name, Annotations(self.type, self.id, self.description, self.default))
 
     def to_json(self) -> dict[str, Any]:
@@ -148,7 +148,7 @@ class TableSchema:
 
     @property
     def untracked(self) -> TableSchema:
-        """The schema without the columns ``TRACKING_NAMES``: as its file states it."""
+        """The schema without the columns ``TRACKING_NAMES``, as it is in the schema file."""
         if not self.is_tracked:
             return self
         return replace(self, fields=tuple(f for f in self.fields if f.id not in TRACKING_IDS))
@@ -160,7 +160,7 @@ class TableSchema:
 
     @property
     def without_row_state(self) -> TableSchema:
-        """The schema without sequence number and kind, which a read of a primary-key table may have as columns."""
+        """The schema without the columns sequence number and row kind, which a read of a primary-key table may add."""
         if not self.primary_keys or not {SEQUENCE_NUMBER, VALUE_KIND} & self.by_name.keys():
             return self
         return replace(self, fields=tuple(f for f in self.fields if f not in (SEQUENCE_FIELD, KIND_FIELD)))
@@ -279,8 +279,8 @@ def new_schema(
     """Create schema 0 of a new table from an Arrow schema; ``types`` maps column names to an exact type text.
 
     The metadata of ``DataField.annotated`` give exact types, comments and defaults. They also give the field ids, if
-    every field has its own; otherwise ids count from 0 in column order, and the fields of a nested ROW are numbered
-    directly after their column. Primary key columns become NOT NULL. Raises InvalidRequest (names, keys),
+    every field has a distinct id there; otherwise ids count from 0 in column order, and the fields of a nested ROW are
+    numbered directly after their column. Primary key columns become NOT NULL. Raises InvalidRequest (names, keys),
     UnsupportedFeature (types).
     """
     columns = [(c.name, _column(c, (types or {}).get(c.name))) for c in arrow]
@@ -308,7 +308,7 @@ def new_schema(
 
 
 def _are_ids(numbers: Sequence[int | None]) -> bool:
-    """Whether the numbers are distinct ids of fields; the ids of elements, keys and values begin above them."""
+    """Whether the numbers are distinct and can be field ids, which are below the ids of elements, keys and values."""
     return len(set(numbers)) == len(numbers) and all(n is not None and 0 <= n < _ID_END for n in numbers)
 
 

@@ -6,7 +6,7 @@ Core types and functions:
 
 - ``Catalog``: lists, creates, alters and drops tables, and opens them
 - ``FilesystemCatalog``: a catalog of directories
-- ``Definition``: the definition of a new table, as the caller gave it
+- ``Definition``: the arguments of ``create_table`` that define the table
 - ``Identifier``: the name of a table: database, table, branch
-- ``open_catalog``: returns the catalog of a warehouse and its options
+- ``open_catalog``: opens the catalog of a warehouse
 """

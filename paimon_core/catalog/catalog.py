@@ -30,7 +30,7 @@ class Catalog(Protocol):
     """
 
     def create_database(self, name: str, *, ignore_if_exists: bool = False) -> None:
-        """Create a database; raises AlreadyExists unless ``ignore_if_exists``, InvalidRequest (``names``)."""
+        """Create a database; raises AlreadyExists unless ``ignore_if_exists``, InvalidRequest for an invalid name."""
 
     def database_exists(self, name: str) -> bool:
         """Whether the database exists."""
@@ -39,13 +39,13 @@ class Catalog(Protocol):
         """Return the names of all databases, sorted."""
 
     def drop_database(self, name: str, *, cascade: bool = False, ignore_if_missing: bool = False) -> None:
-        """Delete a database; raises InvalidRequest when it contains tables, unless ``cascade``; DatabaseNotFound."""
+        """Delete a database; raises InvalidRequest if it has tables, unless ``cascade``; raises DatabaseNotFound."""
 
     def list_tables(self, database: str) -> list[str]:
         """Return the names of the tables of a database, sorted; raises DatabaseNotFound."""
 
     def table_exists(self, name: str) -> bool:
-        """Whether the table, or the branch of it, exists."""
+        """Whether the table exists; for the name of a branch, whether the branch exists."""
 
     def table(self, name: str) -> Table:
         """Open a table, or a branch of it, at its latest snapshot.
@@ -83,12 +83,12 @@ class Catalog(Protocol):
 
         A text lists columns as SQL does: ``"id BIGINT NOT NULL, v INT COMMENT 'value'"``. Objects that export an Arrow
         schema are accepted too. The ``arrow_schema`` of a table contains its exact types, comments, defaults and field
-        ids: a table that is made from it has the same columns.
-        ``types`` gives exact Paimon types to columns whose type Arrow cannot express: ``{"code": "CHAR(3)"}``.
-        ``options`` are Paimon's table options: text, int, bool, or float where the option is a double. A size or a
-        duration needs its unit. A key that is not Paimon's, such as ``owner``, is stored and has no effect; one that
-        resembles an option's name is refused. Raises AlreadyExists, DatabaseNotFound, InvalidRequest,
-        InvalidOption and UnsupportedFeature, which name the column or option; nothing is written then.
+        ids: a table that is made from it has the same columns. ``types`` gives the exact Paimon types of columns whose
+        type Arrow cannot express: ``{"code": "CHAR(3)"}``. ``options`` are Paimon's table options: text, int, bool, or
+        float where the option is a double. A size or a duration needs its unit. A key that is no option of Paimon, such
+        as ``owner``, is stored and has no effect; a key that resembles the name of an option is refused. Raises
+        AlreadyExists, DatabaseNotFound, InvalidRequest, InvalidOption and UnsupportedFeature, which name the column or
+        option; nothing is written then.
         """
         identifier = Identifier.of_table(name, "create")
         all_options = {**self._default_options, **option_texts({} if options is None else options)}
@@ -97,11 +97,11 @@ class Catalog(Protocol):
 
     @property
     def _default_options(self) -> Mapping[str, str]:
-        """The options of new tables that do not set them."""
+        """The default options of new tables; options of ``create_table`` replace them."""
         return {}
 
     def _create_table(self, identifier: Identifier, schema: TableSchema, ignore_if_exists: bool) -> Table:
-        """Check the schema and create the table; raises as ``create_table``."""
+        """Check the schema and create the table; raises the errors of ``create_table``."""
 
     def drop_table(self, name: str, *, ignore_if_missing: bool = False) -> None:
         """Delete a table with all of its files; raises TableNotFound."""

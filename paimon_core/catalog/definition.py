@@ -1,4 +1,4 @@
-"""Definition: the arguments that define a new table, which all catalogs share."""
+"""Definition: the arguments that define a new table, the same for all kinds of catalogs."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ from paimon_core.storage.storage import FileInfo, Storage
 from paimon_core.table.table import Table
 
 _ROUNDS = 5
-"""How often the entries of a database are listed when it is dropped."""
+"""The most times that ``drop_database`` lists the entries of the database and deletes them."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class FilesystemCatalog(Catalog):
     storage: Storage
     warehouse: str
     roots: ExternalRoots = NO_ROOTS
-    """The directories in which data files outside of the tables may be."""
+    """The directories that may contain data files of tables outside of the tables' own directories."""
     given: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     """The options with which the catalog was opened, without secrets."""
     manifests: ManifestCache = field(default_factory=ManifestCache, repr=False, compare=False)
@@ -94,7 +94,7 @@ class FilesystemCatalog(Catalog):
                 dropped(self.storage, table_path(self.warehouse, name, table))
             self.storage.delete_directory(directory)
             return
-        # Only a directory without entries is deleted, so that a table that is created meanwhile is not lost.
+        # Only an empty directory is deleted, so that a table that a concurrent process creates is not lost.
         for _ in range(_ROUNDS):
             for entry in self.storage.list(directory):
                 self._remove_entry(name, entry, cascade=cascade)
@@ -107,7 +107,7 @@ class FilesystemCatalog(Catalog):
         )
 
     def _remove_entry(self, database: str, entry: FileInfo, *, cascade: bool) -> None:
-        """Delete an entry of a database; raises InvalidRequest for a table that was created since, unless cascade."""
+        """Delete an entry of a database; without cascade, raises InvalidRequest for a table (it was just created)."""
         if entry.is_link or not entry.is_directory:
             self.storage.delete([entry.path])
         elif has_schema(self.storage, entry.path):
@@ -143,7 +143,7 @@ class FilesystemCatalog(Catalog):
         return self._places.open(identifier, schema)
 
     def damaged_table(self, name: str) -> Table:
-        """Open a table, of main only, with the newest schema that can be read, for its repair.
+        """Open the main branch of a table for its repair, with the newest schema that can be read.
 
         Raises CorruptTable when no schema can be read, TableNotFound.
         """
@@ -164,7 +164,7 @@ class FilesystemCatalog(Catalog):
         ) from failed
 
     def _create_table(self, identifier: Identifier, schema: TableSchema, ignore_if_exists: bool) -> Table:
-        """Create the table; it exists as soon as its schema file exists."""
+        """Create the table by creating its schema file: the table exists as soon as this file exists."""
         name = str(identifier)
         context = self._places.context(identifier, schema)
         check_definition(context)
@@ -190,7 +190,7 @@ class FilesystemCatalog(Catalog):
         raise AlreadyExists(f"table {name} already exists", table=name)
 
     def drop_table(self, name: str, *, ignore_if_missing: bool = False) -> None:
-        """Delete a table with all of its files, or complete a drop that was interrupted, also one of another program.
+        """Delete a table with all of its files, or complete an interrupted drop, also the drop of another program.
 
         Commits of concurrent writers during the drop may be deleted with the table. Raises TableNotFound also when a
         concurrent drop or rename comes first.
@@ -220,9 +220,9 @@ class FilesystemCatalog(Catalog):
     def rename_table(self, name: str, to: str) -> None:
         """Rename a table by renaming its directory; no process may write to the table at the same time.
 
-        Raises UnsupportedFeature on stores that cannot rename directories. When another process drops or renames the
-        table at the same time, or creates one of the new name, one of both succeeds, and this call may raise
-        TableNotFound or AlreadyExists.
+        Raises UnsupportedFeature on stores that cannot rename directories. When another process at the same time drops
+        or renames the table, or creates a table with the new name, only one of the two calls succeeds; this call may
+        raise TableNotFound or AlreadyExists.
         """
         source, target = Identifier.of_table(name, "rename"), Identifier.of_table(to, "rename a table to")
         if not self.table_exists(name):

@@ -13,7 +13,7 @@ SYSTEM_DATABASE = "sys"
 
 @dataclass(frozen=True)
 class Identifier:
-    """The name of a table in a catalog, and one of its branches."""
+    """The name of a table in a catalog, with the branch ``main`` or another branch."""
 
     database: str
     table: str
@@ -60,7 +60,7 @@ class Identifier:
 
     @staticmethod
     def split_system(text: str) -> tuple[str | None, str]:
-        """Return the table of a system table, None for one of the catalog, and the name of the system table.
+        """Return the table (None for a system table of the catalog, ``sys.*``), and the name of the system table.
 
         Raises InvalidRequest for another text.
         """
@@ -73,7 +73,7 @@ class Identifier:
 
     @property
     def object_name(self) -> str:
-        """Return the table with its branch, as in requests to Paimon's REST servers."""
+        """The name of the table with its branch, as in requests to Paimon's REST servers."""
         return self.table if self.branch == MAIN else f"{self.table}${_BRANCH}{self.branch}"
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Local caching: the manifest cache of a catalog, with the directory that its options ``local-cache.*`` name."""
+"""Local caching: the manifest cache of a catalog, on local disk if the options ``local-cache.*`` enable it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from paimon_core.storage.local_cache import LocalCache
 _PREFIX = "local-cache."
 _ENABLED, _DIRECTORY, _SIZE = "local-cache.enabled", "local-cache.dir", "local-cache.max-size"
 _STORES = ("s3.endpoint", "fs.gs.storage.root.url", "azure.endpoint", "azure.account-name")
-"""The options that say which store a URL means."""
+"""The options that decide in which store a URL is found; the cache keeps the files of different stores apart."""
 
 
 def manifest_cache(
     warehouse: str, uri: str | None, options: Mapping[str, str] | None, storage: Mapping[str, str] | None, kind: str
 ) -> ManifestCache:
-    """Return the cache for the catalog of this warehouse; the directory is created when it is missing.
+    """Return the cache of manifests for the catalog of this warehouse; a missing cache directory is created.
 
-    Raises InvalidOption, which names the option, for a wrong value, for options without effect and for a directory
-    that cannot be used.
+    Raises InvalidOption, which names the option, for a wrong value, for an option that has no effect because the cache
+    is not enabled, and for a directory that cannot be used.
     """
     given = {key: text for key, text in (options or {}).items() if key.startswith(_PREFIX)}
     values = parse_catalog_options(given, CACHE_OPTIONS, kind)

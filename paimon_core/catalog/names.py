@@ -1,6 +1,6 @@
 """Names: rules for the names of new databases and tables, so that every file system and reader supports them.
 
-Opening allows more: a table that another program created under another name can still be read.
+Tables with other names, which another program has created, can still be opened.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ _MARKS = frozenset('<>:"|?*')
 
 
 def new_name(name: str, what: str, existing: Iterable[str]) -> str:
-    """Return ``name`` when a new database or table (``what``) may have it.
+    """Return ``name`` unchanged if a new database or table (``what``) may have this name.
 
-    Raises InvalidRequest, which names the rule that the name breaks, AlreadyExists when one of ``existing`` differs
-    from it only by case or Unicode normal form: some file systems treat two such names as one directory.
+    Raises InvalidRequest, which names the rule that the name breaks, and AlreadyExists when one of the ``existing``
+    names differs from ``name`` only by case or Unicode normal form: some file systems treat two such names as the same
+    directory.
     """
     identifier(name, what)
     for position, letter in enumerate(name):

@@ -33,9 +33,10 @@ def open_catalog(
     ``type`` selects where the names of the tables are stored: ``filesystem`` (directories), ``sql`` (a database with
     the SQLAlchemy URI ``uri``, shared with Paimon's JDBC catalog) or ``rest`` (a server at ``uri``, for which
     ``warehouse`` is a name). ``options`` are catalog options under Paimon's names (``catalog.options``), ``storage``
-    the options of the store. ``allowed_roots`` are the directories, paths or URLs in the same kind of store, in which
-    tables may have data files outside of their own directories (option ``data-file.external-paths``); the default is
-    none. Raises UnsupportedFeature, InvalidOption and InvalidRequest, which name the argument.
+    has the options of the store, such as credentials. ``allowed_roots`` are directories, as paths or URLs in the same
+    kind of store, in which tables may have data files outside of their own directories (option
+    ``data-file.external-paths``); by default there are none. Raises UnsupportedFeature, InvalidOption and
+    InvalidRequest, which name the argument.
     """
     if not isinstance(warehouse, str | os.PathLike) or not os.fspath(warehouse):
         raise InvalidRequest(f"warehouse must be a path or URL, not {warehouse!r:.60}")
@@ -69,7 +70,7 @@ def open_catalog(
 def _shown(
     warehouse: str, type: str, uri: str | None, options: Mapping[str, str] | None, storage: Mapping[str, str] | None
 ) -> dict[str, str]:
-    """Return what the catalog was opened with under Paimon's names, without secrets."""
+    """Return the arguments with which the catalog was opened, as options with Paimon's names, without secrets."""
     named = {"warehouse": warehouse, "metastore": "jdbc" if type == SQL else type}
     return shown_options({**(storage or {}), **(options or {}), **named, **({} if uri is None else {"uri": uri})})
 

@@ -1,4 +1,4 @@
-"""Options of catalogs, under Paimon's names; a catalog refuses every option that it does not obey."""
+"""Options of catalogs, under Paimon's names; a catalog refuses every option that has no effect on it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Option:
 
 
 def parse_word(text: str) -> str:
-    """Return text that is not blank; raises ValueError otherwise."""
+    """Return the text unchanged; raises ValueError for a blank text."""
     if not text.strip():
         raise ValueError("text that is not blank")
     return text
@@ -48,7 +48,7 @@ CACHE_OPTIONS = (
     Option("local-cache.dir", parse_path, None, "the directory of the cached manifests"),
     Option("local-cache.max-size", parse_size, 1 << 30, "the most bytes in the directory"),
 )
-"""Only the user of the catalog sets these options, because they name files of this machine; no server and no table."""
+"""Only the caller of ``open_catalog`` sets these options; servers and tables cannot, because they name local files."""
 SQL_OPTIONS = (
     Option("catalog-key", parse_word, "jdbc", "the name of this catalog in a database that contains several"),
     Option("lock.enabled", parse_bool, None, "whether commits take the catalog's lock; default: true on object stores"),
@@ -82,10 +82,10 @@ _SECRETS = ("token", "password", "secret", "key")
 def parse_catalog_options(
     given: Mapping[str, str] | None, known: Sequence[Option], kind: str, *, headers: bool = False
 ) -> dict[str, Any]:
-    """Return the value of every known option, parsed or the default; with ``headers``, also the options ``header.*``.
+    """Return the parsed or default value of every known option; with ``headers``, also the options ``header.*``.
 
-    Raises InvalidOption for an option that this ``kind`` of catalog does not obey, or for a value outside its rule;
-    the message contains the value only when the option cannot contain a secret.
+    Raises InvalidOption for an option that has no effect in this ``kind`` of catalog, and for an invalid value; the
+    message shows the value only when the option cannot contain a secret.
     """
     options = {option.key: option for option in known}
     values: dict[str, Any] = {option.key: option.default for option in known}

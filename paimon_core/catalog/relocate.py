@@ -12,9 +12,9 @@ from paimon_core.storage.storage import Storage
 def relocate(storage: Storage, source: str, target: str) -> None:
     """Move all files below ``source`` to ``target``.
 
-    A store that can rename directories does it in one atomic step. On other stores the files are moved one by one, the
-    schemas of main last: ``target`` can be opened only when it is complete, and ``source`` has schemas until then.
-    Raises StorageError; the same call continues the move.
+    A store that can rename directories moves them in one atomic step. On other stores, the files are moved one by one,
+    the schemas of branch main last: so ``target`` can be opened as a table only when it is complete, and ``source`` has
+    its schemas until then. Raises StorageError; repeating the call continues the move.
     """
     with contextlib.suppress(UnsupportedFeature):
         storage.move_directory(source, target)
@@ -22,6 +22,6 @@ def relocate(storage: Storage, source: str, target: str) -> None:
     schemas = TablePaths(source).schema_directory + "/"
     files = sorted((f.path for f in storage.walk(source)), key=lambda path: (path.startswith(schemas), path))
     for path in files:
-        with contextlib.suppress(FileNotFoundError):  # an earlier call has moved it
+        with contextlib.suppress(FileNotFoundError):  # an earlier call has moved the file
             storage.move(path, target + path.removeprefix(source))
     storage.delete_directory(source)

@@ -1,7 +1,7 @@
 """The system tables of a catalog: all tables, all partitions, the options of all tables, the catalog's own options.
 
-They read every table one after the other. A table that is dropped meanwhile is left out; one that this library cannot
-read has a row with its name and nulls.
+They open all tables of the catalog, one after the other. A table that is dropped during the read is left out; a table
+that this library cannot read has a row with its name and nulls.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _PASSWORD = re.compile(r"(?<=://)[^/@\s]*@")
 
 
 class Tables(Protocol):
-    """What the system tables need of a catalog."""
+    """The catalog operations that the system tables use."""
 
     @property
     def options(self) -> Mapping[str, str]:
@@ -88,7 +88,7 @@ def _made(wanted: tuple[DataField, ...], names: str, rows: Callable[[], Iterator
 
 
 def _tables(catalog: Tables) -> Iterator[tuple[str, str, Table | None]]:
-    """Yield database, name and table; None for a table that this library cannot open."""
+    """Yield database, name and ``Table`` of each table; the ``Table`` is None if this library cannot open it."""
     for database in catalog.list_databases():
         try:
             names = catalog.list_tables(database)
@@ -168,5 +168,5 @@ CATALOG_TABLES: Mapping[str, tuple[str, Callable[[Tables], Iterator[tuple[Any, .
     "all_table_options": (ALL_TABLE_OPTIONS, _all_table_options),
     "catalog_options": (CATALOG_OPTIONS, _catalog_options),
 }
-"""The columns and rows by Java's names."""
+"""The columns, and the function that yields the rows, of each system table, by the name that Java uses."""
 _OTHER_NAMES = {"all_tables": "tables", "all_partitions": "partitions"}

@@ -15,7 +15,7 @@ from paimon_core.storage.paths import TablePaths
 from paimon_core.storage.storage import FileInfo, Storage
 
 _ROUNDS = 5
-"""How often the directory is listed, for files that concurrent writers add during the removal."""
+"""The most times that the directory is listed, to delete files that concurrent writers add during the removal."""
 _TABLE_ONLY = re.compile(r"schema|snapshot|manifest|bucket-(\d+|postpone)")
 """Entries that occur only in the directory of a table."""
 _PREFIXED = ("tag", "branch", "changelog", "consumer")
@@ -25,7 +25,7 @@ _ALSO_IN_TABLES = re.compile(r"tag|branch|changelog|consumer|index|statistics|qu
 
 
 def mark_dropped(storage: Storage, root: str) -> None:
-    """Write the mark, so that the table at ``root`` no longer exists; do nothing when there are no files."""
+    """Write the mark file, so that the table at ``root`` no longer exists; do nothing when ``root`` has no files."""
     if is_link(storage, root) or not storage.list(root):
         return
     schemas = TablePaths(root).schema_directory
@@ -35,9 +35,10 @@ def mark_dropped(storage: Storage, root: str) -> None:
 
 
 def dropped(storage: Storage, root: str) -> bool:
-    """Drop the table that was seen at ``root``; return False when a concurrent drop or rename has taken it away.
+    """Drop the table at ``root``; return False when a concurrent drop or rename has already removed it from there.
 
-    A rename that comes after the mark moves the mark too, and then ``completed_drop`` completes the drop there.
+    A concurrent rename after the mark is written moves the mark too; then the rename calls ``completed_drop``, which
+    completes the drop at the new path.
     """
     schemas = TablePaths(root).schema_directory
     has_link = is_link(storage, root) or is_link(storage, schemas)
@@ -52,7 +53,7 @@ def dropped(storage: Storage, root: str) -> bool:
 
 
 def completed_drop(storage: Storage, root: str) -> bool:
-    """Complete a drop whose files were moved to ``root``; return whether there was one."""
+    """Complete a drop whose files a rename has moved to ``root``; return False when there is no drop to complete."""
     if _has_schema_file(storage, TablePaths(root).schema_directory) and not has_drop_mark(storage, root):
         return False
     remove_files(storage, root)
@@ -88,8 +89,8 @@ def remove_files(storage: Storage, root: str) -> None:
 def is_interrupted_drop(storage: Storage, root: str) -> bool:
     """Whether ``root`` contains only the remains of a table after an interrupted drop.
 
-    That is the case when the mark exists. A drop by another program leaves no mark: then there must be no schema, and
-    only entries of a table.
+    That is the case when the mark exists. A drop by another program leaves no mark: then ``root`` must contain no
+    schema, and only entries that occur in tables.
     """
     if is_link(storage, root) or not storage.exists(root):
         return False
@@ -140,7 +141,7 @@ def _remove(storage: Storage, entry: FileInfo) -> None:
 
 
 def _remove_markers(storage: Storage, root: str) -> None:
-    """Delete the objects that represent directories on object stores, unless files were added again."""
+    """Delete the objects that represent directories on object stores, unless new files were added below ``root``."""
     if storage.exists(root) and next(iter(storage.walk(root)), None) is None:
         storage.delete_directory(root)
 

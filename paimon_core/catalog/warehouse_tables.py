@@ -27,7 +27,7 @@ class TableLocations:
     storage: Storage
     warehouse: str
     roots: ExternalRoots = NO_ROOTS
-    """The directories in which data files outside of the tables may be."""
+    """The directories that may contain data files of tables outside of the tables' own directories."""
     manifests: ManifestCache = field(default_factory=ManifestCache, repr=False, compare=False)
 
     def root(self, name: Identifier) -> str:
@@ -53,7 +53,7 @@ class TableLocations:
         publisher: Publisher | None = None,
         schema_publisher: SchemaPublisher | None = None,
     ) -> TableContext:
-        """Return the context of the table's main branch with one of its schemas."""
+        """Return the context of the table's main branch with the given schema."""
         return TableContext.of(
             f"{name.database}.{name.table}",
             self.storage,

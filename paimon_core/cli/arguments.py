@@ -21,7 +21,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message} (see --help)\n")
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
-        """Print the help; exits with code 1 and one line when standard output cannot be written."""
+        """Print the help; if standard output cannot be written, exit with code 1 and one line on standard error."""
         if file is not None:
             return super().print_help(file)
         try:
@@ -61,7 +61,7 @@ def partition(text: str) -> dict[str, str]:
 
 
 def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of commands that remove something."""
+    """Add the arguments of commands that make a plan: ``--apply`` and ``--plan-out``."""
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
         "--apply", action="store_true", help="apply the plan; without this option the plan is only printed"

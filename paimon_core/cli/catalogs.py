@@ -1,4 +1,4 @@
-"""Catalogs of commands: open the catalog that the arguments name; secrets come only from the environment."""
+"""Catalogs of commands: open the catalog that the arguments name; secrets are read only from environment variables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SECRET_NAME = re.compile(
 
 
 def variable(option: str) -> str:
-    """Return the environment variable of an option: ``PAIMON_S3_SECRET_KEY`` for ``s3.secret-key``."""
+    """Return the name of the environment variable of an option: ``PAIMON_S3_SECRET_KEY`` for ``s3.secret-key``."""
     return "PAIMON_" + re.sub(r"\W", "_", option).upper()
 
 
@@ -57,8 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def open_catalog_of(args: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> Catalog:
     """Open the catalog that the arguments name.
 
-    Raises InvalidRequest for arguments that contradict each other, and for a secret among them: other users of the
-    machine can read a command line.
+    Raises InvalidRequest for arguments that contradict each other, and for arguments that contain a secret: other users
+    of the machine can read a command line.
     """
     from paimon_core.catalog.open import open_catalog
 
@@ -115,19 +115,19 @@ def _is_remote(warehouse: str) -> bool:
 
 
 def table_of(catalog: Catalog, args: argparse.Namespace) -> Table:
-    """Open the table, and the branch of it, that the arguments name."""
+    """Open the table that the arguments name, or the branch of the table if they name one."""
     table = catalog.table(args.table)
     return table.branch(args.branch) if getattr(args, "branch", None) else table
 
 
 def damaged_table_of(catalog: Catalog, args: argparse.Namespace) -> Table:
-    """Do ``table_of``, for a repair: with the newest schema that can be read."""
+    """Do ``table_of``, for a repair; see ``opened``."""
     table = opened(catalog, args.table)
     return table.branch(args.branch) if getattr(args, "branch", None) else table
 
 
 def opened(catalog: Catalog, name: str) -> Table:
-    """Open a table; one of a filesystem catalog whose newest schema cannot be read with the newest readable one."""
+    """Open a table; in a filesystem catalog, use the newest schema that can be read if the latest schema cannot."""
     from paimon_core.catalog.filesystem import FilesystemCatalog
 
     try:

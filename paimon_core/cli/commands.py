@@ -11,7 +11,7 @@ from paimon_core.cli.catalogs import add_arguments
 from paimon_core.cli.plan_commands import Command, Planner
 
 OPTIONS = "options"
-"""The command that needs no warehouse."""
+"""The name of the only command that needs no warehouse."""
 _OPTIONS_HELP = "list the options of tables, or explain one of them"
 _Commands = Any  # argparse has no public type for its group of subcommands
 

@@ -1,8 +1,8 @@
 """Main: runs one command on the tables of a warehouse (docs/command-line.md).
 
 Exit code 0: the command succeeded; 1: it failed, or the check found errors or warnings; 2: the arguments are wrong, or
-name something that is missing or exists already. An error is one line on standard error. Nothing is removed without
---apply.
+name an object that does not exist, or a new object that already exists. An error is one line on standard error.
+Commands remove nothing without --apply.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ from paimon_core.options.similar_names import resembled
 
 
 def options(args: argparse.Namespace, out: Output) -> int:
-    """Print all options, the options whose name contains the text, or everything about one option.
+    """Print all options; with a text, the options whose names contain it; with the name of an option, its explanation.
 
-    Raises InvalidOption when no option has such a name.
+    Raises InvalidOption when no name of an option contains the text.
     """
     name = args.name or ""
     exact = option_of(name)

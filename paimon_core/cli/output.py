@@ -17,7 +17,7 @@ _NOTHING = "nothing to do"
 
 
 class OutputError(Exception):
-    """Standard output cannot be written: it is closed, its reader has ended or its disk is full."""
+    """Raised when standard output cannot be written: it is closed, its reader has ended or the disk is full."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +66,7 @@ def plain(value: Any) -> Any:
 
 
 def sentence(value: Any) -> str:
-    """Return the report of an operation in one line: its members that are not empty."""
+    """Return a report as one line of text: the names and values of its members that are not empty."""
     if value is None or value == ():
         return _NOTHING
     if isinstance(value, Snapshot):
@@ -78,7 +78,9 @@ def sentence(value: Any) -> str:
     parts = []
     for member in dataclasses.fields(value):
         content = getattr(value, member.name)
-        if content is None or content in ((), "", False) or member.name == "table":  # the plan names it already
+        if (
+            content is None or content in ((), "", False) or member.name == "table"
+        ):  # the text of the plan already names the table
             continue
         if dataclasses.is_dataclass(content):
             parts += [text] if (text := sentence(content)) != _NOTHING else []

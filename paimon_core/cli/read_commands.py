@@ -29,7 +29,7 @@ def tables(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 
 
 def snapshots(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
-    """Print the snapshots that have not expired, with the rows in their data files: each version of a key counts."""
+    """Print the snapshots that have not expired, with the numbers of rows in files: each version of a key counts."""
     found = table_of(catalog, args).inspect.snapshots().to_pylist()
     header = ("id", "kind", "time", "rows_in_files", "change", "user")
     rows = [
@@ -83,7 +83,7 @@ def list_consumers(catalog: Catalog, args: argparse.Namespace, out: Output) -> i
 
 
 def fsck(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
-    """Check a table and print the findings; return 1 when it is not clean."""
+    """Check a table and print the findings; return 1 when there are errors or warnings, else 0."""
     report = _report(catalog, args)
     out.say(for_table(report.text(), args.table), report.to_plain())
     return 0 if report.is_clean else 1

@@ -1,4 +1,4 @@
-"""Write commands: change a table without removing anything; they are executed without a plan."""
+"""Write commands: change a table without removing data; they run at once, without a plan."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def rename_branch(catalog: Catalog, args: argparse.Namespace, out: Output) -> in
 
 
 def fast_forward(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
-    """Take over the newer snapshots, schemas and tags of a branch."""
+    """Add the newer snapshots, schemas and tags of another branch to this branch."""
     return _committed(out, table_of(catalog, args).branches.fast_forward(args.name))
 
 
@@ -92,7 +92,7 @@ def rescale(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 
 
 def compact_manifests(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
-    """Rewrite the manifests into fewer, larger ones."""
+    """Rewrite the manifests into fewer, larger manifests."""
     return _committed(out, table_of(catalog, args).maintenance.compact_manifests())
 
 
@@ -112,7 +112,7 @@ def mark_done(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 
 
 def _in_partitions(table: Table, args: argparse.Namespace) -> Where | None:
-    """Return the filter for some partitions, None for all; the name of the default partition stands for null."""
+    """Return the filter for the partitions in the arguments, None for all; the default partition's name means null."""
     if args.where is not None:
         return str(args.where)
     specs: Sequence[Mapping[str, str]] | None = args.partition

@@ -2,7 +2,7 @@
 
 Core types and functions:
 
-- ``Source``: what a scan must offer to be shown as a frame
+- ``Source``: protocol of the operations of a scan that the frames use
 - ``PaimonDataset``: a scan as a pyarrow dataset
 - ``lazy_frame``: a scan as a polars LazyFrame
 - ``register``: a scan as a relation of DuckDB

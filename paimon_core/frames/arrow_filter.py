@@ -17,7 +17,7 @@ _BY_POSITION = "FieldPath("
 def pushed(
     columns: Sequence[str] | dict[str, pc.Expression] | None, keep: pc.Expression | None, schema: pa.Schema
 ) -> tuple[list[str], Predicate | None]:
-    """Return the columns to read, and a filter that is true wherever ``keep`` is true; None: there is none."""
+    """Return the columns to read, and a filter that is true wherever ``keep`` is true (None: no filter)."""
     expressions = [*(columns.values() if isinstance(columns, dict) else ()), *(() if keep is None else (keep,))]
     names = set(schema.names if columns is None else () if isinstance(columns, dict) else columns)
     for expression in expressions:
@@ -30,15 +30,16 @@ def _predicate(keep: pc.Expression, schema: pa.Schema) -> Predicate | None:
     try:
         found = from_arrow(keep, schema)
     except PaimonError:
-        return None  # Arrow alone applies what has no translation
-    # Floats differ: NaN has another order in predicates, and Arrow compares 32-bit floats in 64 bits.
+        return None  # only Arrow applies a filter that cannot be translated
+    # Filters on floats are left out: predicates order NaN differently, and Arrow compares 32-bit floats in 64 bits.
     return found.only([f.name for f in schema if not pa.types.is_floating(f.type)])
 
 
 def _fields_of(expression: pc.Expression, schema: pa.Schema) -> Iterator[str]:
     """Yield at least the columns that an expression reads: all columns whose names are in its text.
 
-    Arrow has no public way to ask an expression for its fields. Fields by position need all columns at their places.
+    Arrow has no public function that returns the fields of an expression. If the text has a field by position, all
+    columns are returned, so that positions stay the same.
     """
     text = str(expression)
     yield from (name for name in schema.names if name in text or _BY_POSITION in text)

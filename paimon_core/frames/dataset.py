@@ -1,11 +1,12 @@
-"""PaimonDataset: a scan as a pyarrow Dataset, which pandas, polars and DuckDB know how to filter and to project.
+"""PaimonDataset: a scan as a pyarrow Dataset; polars and DuckDB pass their filters and columns to it.
 
-``scanner`` reads only the columns that are asked for and that the filter needs; Arrow applies the filter to each batch
-(``arrow_filter``). All methods of a Dataset that are built on ``scanner`` do the same:
-``to_table``, ``to_batches``, ``head``, ``take``, ``count_rows``, ``filter``.
+``scanner`` reads only the columns that are requested and that the filter needs; Arrow applies the filter to each batch
+(``arrow_filter``). So do all methods of a Dataset that call ``scanner``: ``to_table``, ``to_batches``, ``head``,
+``take``, ``count_rows``, ``filter``.
 
-Functions of Arrow that bypass ``scanner`` in C++, such as ``join``, ``sort_by`` and ``Scanner.from_dataset``, see one
-Arrow file, which is made in memory from all rows when it is opened. They return the same rows, without push-down.
+Functions of Arrow that do not call ``scanner``, such as ``join``, ``sort_by`` and ``Scanner.from_dataset``, see a
+dataset of one Arrow file; when it is opened, all rows are read into this file in memory. They return the same rows,
+without push-down.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ _FILE = "rows.arrow"
 
 
 class PaimonDataset(ds.FileSystemDataset):  # type: ignore[misc]
-    """A dataset that is read again, at the same snapshot, by each call."""
+    """A dataset of the rows of a scan; each call reads the rows again, from the same snapshot."""
 
     def __init__(self, source: Source, keep: pc.Expression | None = None) -> None:
         self._source = source
         self._keep = keep
-        """A filter of the whole dataset, see ``filter``."""
+        """The filter that ``filter`` has added; None: all rows are in the dataset."""
         files = pafs.PyFileSystem(_OneFile(lambda: self.scanner().to_reader()))
         format = ds.IpcFileFormat()
         super().__init__([format.make_fragment(_FILE, filesystem=files)], source.schema, format, files)
@@ -42,7 +43,7 @@ class PaimonDataset(ds.FileSystemDataset):  # type: ignore[misc]
         filter: pc.Expression | None = None,
         **settings: Any,
     ) -> ds.Scanner:
-        """Return a scanner of some columns, names or expressions, and of the rows for which ``filter`` is true.
+        """Return a scanner of the ``columns`` (names or expressions) of the rows for which ``filter`` is true.
 
         ``settings`` are settings of Arrow's scanner that do not change the rows. Raises TypeError for other settings.
         """

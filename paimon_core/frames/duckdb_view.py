@@ -1,4 +1,4 @@
-"""DuckDB view: a scan under a name in a DuckDB connection, with push-down of columns and filters."""
+"""DuckDB view: a scan as a view of a DuckDB connection; only the columns and files that a query needs are read."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Lazy frame: a scan as a polars LazyFrame, with push-down of columns, filters and the number of rows.
+"""Lazy frame: a scan as a polars LazyFrame, which passes columns, filters and a number of rows to the scan.
 
-Polars passes a filter as an expression and trusts the source to apply it. The scan reads only the rows that may match,
-as far as the filter can be translated; polars then applies all of it to each batch.
+Polars passes a filter as an expression and expects the source to apply it. The parts of the filter that can be
+translated select the rows that the scan reads; then the whole expression is applied to each batch.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def lazy_frame(source: Source) -> polars.LazyFrame:
-    """Return the rows as a LazyFrame, which reads one snapshot each time; raises InvalidRequest without polars."""
+    """Return the rows as a LazyFrame, which always reads the same snapshot; raises InvalidRequest without polars."""
     pl = optional_package("polars", "to_lazy")
     plugins = optional_package("polars.io.plugins", "to_lazy")
 
@@ -36,9 +36,9 @@ def lazy_frame(source: Source) -> polars.LazyFrame:
 def _frames(
     pl: Any, source: Source, columns: list[str] | None, predicate: polars.Expr | None, rows: int | None
 ) -> Iterator[polars.DataFrame]:
-    """Yield the rows; a number of rows limits the rows before the filter."""
+    """Yield the rows; ``rows`` is the number of rows to read before the filter is applied, None: all."""
     names = list(source.schema.names) if columns is None else list(columns)
-    # Polars may compare a 32-bit float in 64 bits, in which a literal has another value.
+    # Filters on 32-bit floats are not passed to the scan: polars may compare them in 64 bits, where a literal differs.
     exact = [f.name for f in source.schema if not pa.types.is_float32(f.type)]
     keep = Filter.of(pl, predicate)
     read = list(dict.fromkeys([*names, *(keep.columns if keep is not None else ())]))

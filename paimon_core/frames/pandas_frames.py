@@ -17,7 +17,7 @@ BACKENDS = ("numpy", "pyarrow")
 
 
 def to_pandas(rows: pa.Table, dtype_backend: str) -> pandas.DataFrame:
-    """Return the rows with the types of numpy, or with ``pandas.ArrowDtype``, which keeps nulls and exact types.
+    """Return the rows with the types of numpy, or with ``pandas.ArrowDtype``, which preserves nulls and exact types.
 
     Raises InvalidRequest for another backend, and when pandas is not installed.
     """
@@ -26,7 +26,7 @@ def to_pandas(rows: pa.Table, dtype_backend: str) -> pandas.DataFrame:
 
 
 def in_chunks(rows: pa.RecordBatchReader, count: int, dtype_backend: str) -> Iterator[pandas.DataFrame]:
-    """Yield DataFrames of ``count`` rows, the last one with the rest; raises as ``to_pandas`` does, at the call."""
+    """Yield DataFrames of ``count`` rows (the last may have fewer); raises the errors of ``to_pandas`` at once."""
     return _chunks(rows, count, _settings(dtype_backend))
 
 

@@ -1,9 +1,9 @@
-"""Polars filter: translates an expression of polars to a predicate of a scan, as far as both mean the same.
+"""Polars filter: translates the parts of a polars expression that have an equal predicate of a scan.
 
-An expression is read from its JSON form. Its format is not stable between versions of polars: a node that is not known
-is not translated, and polars alone applies it. Both order floats alike: NaN equals NaN and is the greatest number. In
-a conjunction the parts that cannot be translated are left out, so the predicate may be true for more rows than the
-expression, never for fewer.
+An expression is read from its JSON form. This format is not stable between versions of polars: an unknown node is not
+translated, and only polars applies it. Polars and predicates order floats in the same way: NaN equals NaN and is the
+greatest number. In a conjunction the parts that cannot be translated are left out, so the predicate may be true for
+more rows than the expression, never for fewer.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ _DYNAMIC = "dynamic_pred"
 
 
 class _Unknown(Exception):
-    """A node that is not translated."""
+    """Raised for a node of the expression that cannot be translated."""
 
 
 @dataclass(frozen=True)
 class Filter:
-    """What a source does with a filter."""
+    """A polars filter, and its translation for the scan."""
 
     expression: Any
-    """To be applied to the rows by polars; None: nothing is left."""
+    """The expression that polars applies to the rows; None: nothing is left to apply."""
     columns: tuple[str, ...]
     """The columns that the expression reads."""
     where: Predicate | None
@@ -53,7 +53,7 @@ class Filter:
 
     @staticmethod
     def of(pl: Any, expression: Any) -> Filter | None:
-        """Return None for no filter."""
+        """Return the filter of a polars expression; None when ``expression`` is None."""
         if expression is None:
             return None
         columns = tuple(expression.meta.root_names())
@@ -70,9 +70,9 @@ class Filter:
 
 
 def _without_dynamic(tree: Any) -> Any:
-    """Return the tree without the parts that polars adds as a hint for a limit above the scan; None: nothing is left.
+    """Return the tree without the parts that polars adds as hints for a limit; None when nothing is left.
 
-    Polars cannot evaluate such a part on a frame, and applies the limit itself.
+    Polars cannot evaluate such a hint on a DataFrame; it applies the limit itself.
     """
     match tree:
         case {"Display": {"fmt_str": str(text)}} if text.startswith(_DYNAMIC):

@@ -1,4 +1,4 @@
-"""Source: what the frames need of a scan, and the import of optional packages."""
+"""Source: the operations of a scan that the frames use; also the import of optional packages."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Source(Protocol):
     ) -> Source:
         """Return a source with some of the columns, in this order, and at most ``limit`` rows.
 
-        ``where`` may leave out rows for which it is not true, but need not. Columns of ``where`` that do not exist, and
-        literals that do not fit, are no error: the filter then has no effect.
+        The source may still return rows for which ``where`` is not true. Columns of ``where`` that do not exist, and
+        literals that do not fit, raise no error: the filter then has no effect.
         """
 
     def to_batches(self) -> pa.RecordBatchReader:

@@ -8,7 +8,7 @@ publish   1. the new data files of all tables are written, nothing is visible;
 A reader of the group opens the tables at the tags of one version, so it sees either the old state of all tables or the
 new state of all tables, also when a publish is in progress or its process died. A reader that opens a table directly
 sees the table's latest snapshot. Only changes that cannot conflict are accepted: appends, upserts, overwrites. When a
-commit loses too many races, the intent stays, and the next publish or ``recover`` completes it first.
+commit fails after too many retries, the intent stays, and the next publish, or ``recover``, completes it first.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _TRIES = 20
 
 
 class Tables(Protocol):
-    """The catalog operations that a group uses."""
+    """The operations of the catalog that a group uses."""
 
     @property
     def storage(self) -> Storage:
@@ -92,7 +92,7 @@ class Group:
     # -- read
 
     def versions(self) -> list[GroupVersion]:
-        """Return all versions that can be read, oldest first, without withdrawn ones."""
+        """Return all versions that can be read, oldest first; versions that a rollback has withdrawn are left out."""
         found = [self.store.version(n) for n in self.store.numbers("version")]
         withdrawn = _withdrawn(found)
         return [v for v in found if v.number not in withdrawn]
@@ -137,9 +137,9 @@ class Group:
         """Publish the messages of several tables (by ``database.table``) as the next version.
 
         ``overwrite`` names the tables whose partitions, or whole content, the messages replace. With a ``token`` the
-        publish happens exactly once, even when the call is repeated. InvalidRequest and CommitConflict before the
-        intent exists mean that nothing was published; after a later CommitConflict or CommitStateUnknown, call
-        ``recover``.
+        publish happens exactly once, even when the call is repeated. When InvalidRequest or CommitConflict is raised
+        before the intent exists, nothing is published. When CommitConflict or CommitStateUnknown is raised later, call
+        ``recover`` to complete the publish.
         """
         modes = _modes(overwrite)
         if not isinstance(parts, Mapping):
@@ -158,10 +158,10 @@ class Group:
         return self._decide(Intent(0, token or str(uuid.uuid4()), checked, dict(properties or {})))
 
     def rollback(self, to: int) -> GroupVersion:
-        """Roll all tables back to version ``to`` and publish that as a new version; versions in between are withdrawn.
+        """Roll all tables back to version ``to`` and publish this as a new version; the versions between are withdrawn.
 
         Later commits to the tables are removed, as with ``Table.rollback``. Raises NotFound, and InvalidRequest for a
-        withdrawn version or one with other tables than the latest.
+        withdrawn version and for a version with other tables than the latest.
         """
         target = self.store.version(whole("to", to))
         if (latest := self.latest()) is not None and latest.tables.keys() != target.tables.keys():
@@ -175,12 +175,12 @@ class Group:
         return self._decide(Intent(0, str(uuid.uuid4()), parts, restores=to))
 
     def recover(self) -> GroupVersion | None:
-        """Complete a publish whose process died; return its version, None when none is pending."""
+        """Complete a publish whose process died, and return its version; None when no publish is pending."""
         pending = self._pending()
         return None if pending is None else self._finish(pending)
 
     def abandon(self) -> GroupVersion:
-        """Give up a publish that can never succeed, because a table was dropped or files are missing.
+        """Abandon a publish that can never succeed, because a table was dropped or files are missing.
 
         Its number becomes a version without changes. Stop the publishing process first. Raises NotFound when no publish
         is pending, InvalidRequest when a table has already committed its part: roll that table back first.
@@ -210,7 +210,7 @@ class Group:
     def expire(self, keep_last: int) -> list[int]:
         """Delete all but the newest ``keep_last`` versions, and their tags; return the deleted version numbers.
 
-        Tags of kept versions stay.
+        Tags that a kept version uses are kept.
         """
         at_least_one("keep_last", keep_last, 0)
         if keep_last is None:
@@ -242,7 +242,7 @@ class Group:
         return Part(mode, tuple(messages), schema=(table.schema.id, table.schema.time_millis))
 
     def _decide(self, request: Intent) -> GroupVersion:
-        """Create the intent under the next number and complete it; completes pending publishes first."""
+        """Create the intent with the next number and complete it; pending publishes are completed first."""
         self.recover()
         if (done := self._finish_published(request.token)) is not None:
             return done
@@ -273,7 +273,7 @@ class Group:
                 raise InvalidRequest(f"{other} and {name} are the same table: give its messages once", table=name)
 
     def _refuse_committed(self, request: Intent) -> None:
-        """Raise InvalidRequest when a table has or had files of the messages: such a publish would block the group."""
+        """Raise InvalidRequest when files of the messages are or were in a table: the publish would block the group."""
         for name, part in request.parts.items():
             context = self.catalog.table(name).context
             entries = [e for change in changes_of(part.messages) for e in change.entries]
@@ -311,7 +311,7 @@ class Group:
         return None
 
     def _finish(self, intent: Intent) -> GroupVersion:
-        """Do steps 3 and 4, in any process; each of the steps may have been done before."""
+        """Do steps 3 and 4 of a publish; any process may do this, also if a step is already done."""
         if intent.number in self.store.numbers("version"):
             return self.store.version(intent.number)
         earlier = self.latest()
@@ -327,7 +327,7 @@ class Group:
         return version if self.store.create_version(version) else self.store.version(intent.number)
 
     def _delete_tags(self, table: Table, used: set[str], newest: int) -> None:
-        """Delete the group's tags that no version uses, also tags that an interrupted run left."""
+        """Delete the group's tags up to version ``newest`` that are not in ``used``, also tags of interrupted calls."""
         for tag in table.tags.list():
             number = self._number_of(tag.name)
             if number is not None and number <= newest and tag.name not in used:
@@ -351,7 +351,7 @@ class Group:
 def _added_before(
     context: TableContext, entries: Sequence[ManifestEntry], latest: Snapshot | None
 ) -> list[ManifestEntry]:
-    """Return the entries whose files a snapshot has or had."""
+    """Return the entries whose files are, or were, in a snapshot of the table."""
     return [entry for entry, _ in added_before(Base(context, latest), entries)]
 
 

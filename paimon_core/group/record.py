@@ -1,7 +1,7 @@
 """Records of a table group: the intent of a publish, and the version that it becomes.
 
 Both are JSON files that never change. An intent contains everything that is needed to complete the publish: any process
-that finds an intent without its version can do so, any number of times.
+that finds an intent without a version can complete it, and may repeat this any number of times.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RECORD_VERSION = 1
 
 
 class Mode(StrEnum):
-    """How a table changes in a publish; DO NOT CHANGE, on disk."""
+    """How a table changes in a publish. DO NOT CHANGE: the values are on disk."""
 
     APPEND = "append"
     """Rows are added, or upserted by key."""
@@ -39,7 +39,7 @@ class Part:
     tag: str | None = None
     """For a rollback: the tag to roll back to."""
     undone: tuple[int, str] | None = None
-    """For a rollback: id and uuid of the former latest snapshot; the rollback is done when it does not exist."""
+    """For a rollback: id and uuid of the latest snapshot before it; when this snapshot is deleted, it is done."""
     schema: tuple[int, int] | None = None
     """Id and time of the table's schema; a re-created table differs in both. None in records of the older format."""
 
@@ -50,7 +50,7 @@ class Part:
 
     @staticmethod
     def from_plain(value: Mapping[str, Any]) -> Part:
-        """Return the part of the output of ``to_plain``."""
+        """Return the part from the values that ``to_plain`` returned."""
         messages = tuple(CommitMessage.from_bytes(base64.b64decode(text)) for text in value["messages"])
         undone, schema = value["undone"], value.get("schema")
         return Part(
@@ -68,9 +68,9 @@ class Intent:
 
     number: int
     token: str
-    """Distinguishes the intent from another one with the same number."""
+    """Distinguishes the intent from another intent with the same number."""
     parts: Mapping[str, Part]
-    """By ``database.table``."""
+    """The change of each table, by ``database.table``."""
     properties: Mapping[str, str] = field(default_factory=dict)
     restores: int | None = None
     """For a rollback: the version to roll back to."""
@@ -104,7 +104,7 @@ class GroupVersion:
 
     number: int
     tables: Mapping[str, Member]
-    """By ``database.table``; tables that a publish does not change keep their earlier snapshot."""
+    """The snapshot and tag of each table, by ``database.table``; unchanged tables have those of the version before."""
     time_millis: int
     properties: Mapping[str, str] = field(default_factory=dict)
     restores: int | None = None

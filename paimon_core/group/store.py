@@ -35,7 +35,7 @@ class GroupStore:
         return group_path(self.warehouse, self.name)
 
     def numbers(self, kind: str) -> list[int]:
-        """Return the numbers of the existing records of a kind, ``intent`` or ``version``, ascending, by listing."""
+        """Return the numbers of the records of a kind, ``intent`` or ``version``, ascending; lists the directory."""
         found = (_NAME.fullmatch(entry.name) for entry in self.storage.list(self.directory))
         return sorted(int(match.group(2)) for match in found if match and match.group(1) == kind)
 
@@ -44,7 +44,7 @@ class GroupStore:
         return self._read("intent", number, Intent.from_bytes)
 
     def version(self, number: int) -> GroupVersion:
-        """Read one version; raises NotFound naming the existing ones, CorruptTable."""
+        """Read one version; raises NotFound, which names the existing versions, CorruptTable."""
         return self._read("version", number, GroupVersion.from_bytes)
 
     def create_intent(self, intent: Intent) -> bool:
@@ -55,7 +55,7 @@ class GroupStore:
         return self._create(f"intent-{intent.number}", intent.to_bytes())
 
     def create_version(self, version: GroupVersion) -> bool:
-        """Make a version visible; return False when another process has created it first.
+        """Create a version, which makes it visible; return False when another process has already created it.
 
         Raises CommitStateUnknown.
         """

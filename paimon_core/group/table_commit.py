@@ -1,4 +1,4 @@
-"""Table commit: commit one table's part of a group's publish; any process may have done some of the steps before."""
+"""Table commit: commits the part of one table in a publish of a group; steps that are already done are not repeated."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def commit_part(table: Table, part: Part, intent: Intent, group: str) -> Member:
     """Commit the part under (the group's user, the intent's number) and tag its snapshot, or roll back to a tag.
 
     Raises AlreadyExists when the tag name is used for another snapshot, SnapshotNotFound for an empty part of a table
-    without snapshots, TableNotFound for a table that was re-created since the intent, and what ``Table.commit`` and
-    ``Table.rollback`` raise.
+    without snapshots, TableNotFound for a table that was re-created since the intent, and the errors of
+    ``Table.commit`` and ``Table.rollback``.
     """
     _check_same(table, part, intent, group)
     if part.mode is Mode.ROLLBACK:
@@ -71,11 +71,11 @@ def commit_part(table: Table, part: Part, intent: Intent, group: str) -> Member:
 def _committed(
     table: Table, part: Part, commit: Callable[[Sequence[CommitMessage]], Snapshot | None]
 ) -> Snapshot | None:
-    """Commit the messages of a part. The files of the intent stay, as other processes may read them.
+    """Commit the messages of a part. The files of the messages are kept, because other processes may commit them too.
 
     When another commit has since added keys to dynamic buckets, or chosen the number of buckets of a new partition, the
-    rows are written again to buckets that fit, so that the publish can go on. Raises CommitConflict when that happened
-    in every try.
+    rows are written again to buckets that fit, so that the publish can continue. Raises CommitConflict when this
+    happened in every attempt.
     """
     messages: Sequence[CommitMessage] = part.messages
     for left in reversed(range(_TRIES)):
@@ -93,7 +93,7 @@ def _committed(
 
 
 def check_buckets(table: Table, messages: Sequence[CommitMessage], mode: Mode, group: str) -> None:
-    """Refuse messages that no process could commit later, or whose rows would not be visible in the version."""
+    """Raise an error for messages that cannot be committed later, or whose rows the version would not show."""
     if table.context.is_cross_partition:
         raise UnsupportedFeature(
             f"group {group}: table {table.name} has bucket = -1 and a primary key without the partition keys "
@@ -121,7 +121,7 @@ def check_buckets(table: Table, messages: Sequence[CommitMessage], mode: Mode, g
 
 
 def is_part_committed(table: Table, part: Part, intent: Intent, group: str) -> bool:
-    """Whether the table has committed its part; raises TableNotFound for a table that was re-created since."""
+    """Whether the table has committed its part; raises TableNotFound for a table that was re-created."""
     _check_same(table, part, intent, group)
     if part.mode is Mode.ROLLBACK:
         return part.undone is not None and not _is_pending(table, part.undone)
@@ -144,7 +144,7 @@ def _check_same(table: Table, part: Part, intent: Intent, group: str) -> None:
 
 
 def _tagged_before(table: Table, tag: str, part: Part, intent: Intent, group: str) -> Snapshot:
-    """Return the snapshot that an earlier process tagged for this publish; raises TagNotFound if tagged is none."""
+    """Return the snapshot that an earlier attempt tagged for this publish; raises TagNotFound without a tag."""
     tagged = table.tags.read(tag).snapshot
     if part.messages and (tagged.commit_user, tagged.commit_identifier) != (user_of(group), intent.number):
         raise AlreadyExists(
@@ -164,7 +164,7 @@ def _tag(table: Table, tag: str, snapshot: Snapshot) -> Snapshot:
 
 
 def _rolled_back(table: Table, part: Part) -> Snapshot:
-    """Roll back unless that was done before: a paused process must not remove later commits."""
+    """Roll back, unless the rollback is already done: a process that was paused must not remove later commits."""
     target = table.tags.read(part.tag or "").snapshot
     if part.undone is None or part.undone[0] == target.id:
         return target

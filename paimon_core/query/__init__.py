@@ -2,9 +2,9 @@
 
 Core types:
 
-- ``ScanDescription``: what a scan reads: version, columns, filter, limit
-- ``Scan``: the description with the methods that read it
-- ``RowsSource``: where the rows of a scan come from; ``PlannedRows`` reads the splits of a plan
-- ``FallbackRows``: the rows of two branches
+- ``ScanDescription``: the version, columns, filter and limit of a scan
+- ``Scan``: a scan description with the methods that read the rows
+- ``RowsSource``: protocol of the sources of the rows of a scan; the source ``PlannedRows`` reads the splits of a plan
+- ``FallbackRows``: the source of the rows of two branches
 - ``RowExplanation``: how the row of a key was merged
 """

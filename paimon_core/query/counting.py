@@ -1,8 +1,8 @@
-"""Counts of rows: from metadata where they are exact, otherwise from the columns that decide.
+"""Counts of rows: from metadata where it is exact, otherwise by reading a column.
 
-The number of rows of a file is exact in metadata if it is not merged with others and its deletion vector, if any,
-states how many rows it marks. With a filter, it is exact if the file has no vector and its bounds show that every row
-passes.
+The number of rows of a file is exact in metadata if the file is not merged with other files, and if its deletion
+vector, when it has one, states how many rows it marks. For a scan with a filter, the number is exact only if the file
+has no deletion vector and the bounds of its columns show that every row passes.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ def count_partitions(scan: ScanDescription) -> pa.Table:
 
 
 def counted(scan: ScanDescription) -> tuple[dict[bytes, int], list[Split]]:
-    """Return the rows of each partition that are known from metadata, and what must be read to know the others."""
+    """Return the rows of each partition that metadata counts, and the splits that must be read to count the rest."""
     known: dict[bytes, int] = {}
     unknown: list[Split] = []
-    if scan.damaged is not None:  # only a read tells which rows are there
+    if scan.damaged is not None:  # only a read finds which files are damaged
         return {}, list(scan.plan.splits)
     test = _AllRows.of(scan)
     for split in scan.plan.splits:
@@ -89,7 +89,8 @@ def counted(scan: ScanDescription) -> tuple[dict[bytes, int], list[Split]]:
 class _AllRows:
     """Tests whether every row of a file passes the filter, by the bounds of its columns.
 
-    Without nulls in its columns a filter is true or false for each row. So all rows pass when none passes its negation.
+    When its columns have no nulls, a filter is true or false for each row. So all rows pass if no row passes the
+    negated filter.
     """
 
     def __init__(self, negated: BoundPredicate, pruner: ValuePruner) -> None:
@@ -116,7 +117,7 @@ def _read_counts(scan: ScanDescription, units: Iterable[Split]) -> list[int]:
 
 
 def _read_count(scan: ScanDescription, unit: Split, *, threads: bool) -> int:
-    # Rows that consist of several files are counted by one of their columns.
+    # Rows whose columns are in several files are counted by reading one column.
     any_column = scan.context.schema.names[:1] if scan.context.evolves else ()
     columns = any_column if scan.where is None else sorted(scan.where.columns)[:1]
     request = replace(scan.request, columns=columns, threads=threads)

@@ -28,7 +28,7 @@ class Batching:
 
     ordered: bool = True
     threads: int | None = None
-    """The number of splits to read at the same time; None: by the number of processors and the limit."""
+    """The number of splits to read at the same time; None: at most 8, fewer with fewer processors, 1 with a limit."""
     held_bytes: int | None = HELD_BYTES
     """The bytes of batches that may wait for the consumer; None: no bound."""
 
@@ -45,7 +45,7 @@ class ScanDescription:
     where: Predicate | None = None
     limit: int | None = None
     pinned: bool = True
-    """Whether only ``snapshot`` may be read, and not a newer one."""
+    """Whether only ``snapshot`` may be read; otherwise a newer snapshot is read when ``snapshot`` has expired."""
     created_from: int | None = None
     """Epoch milliseconds: only files that were created then or later are read; None: all."""
 
@@ -60,12 +60,12 @@ class ScanDescription:
 
     @cached_property
     def damaged(self) -> DamagedFiles | None:
-        """The damaged files that reads of this scan have left out; None unless options ``scan.ignore-*`` allow that."""
+        """The damaged files that reads of this scan have left out; None unless options ``scan.ignore-*`` are set."""
         return DamagedFiles.of(self.context.options)
 
     @property
     def request(self) -> ReadRequest:
-        """What to read of each split."""
+        """The columns and the filter of each read of a split."""
         return ReadRequest(self.columns, self.where, damaged=self.damaged)
 
     @property
@@ -82,13 +82,13 @@ class ScanDescription:
     def ignored_files(self) -> tuple[str, ...]:
         """The paths of the damaged data files that reads of this scan have left out so far in this process, sorted.
 
-        Not empty only under the options ``scan.ignore-lost-files`` and ``scan.ignore-corrupt-files``. The rows that a
-        damaged file gave before the damage are in the result.
+        Always empty without the options ``scan.ignore-lost-files`` and ``scan.ignore-corrupt-files``. Rows that were
+        read from a damaged file before the read reached the damage are in the result.
         """
         return () if self.damaged is None else tuple(sorted(self.damaged.found))
 
     def with_plan_of(self, other: ScanDescription) -> Self:
-        """Return this new description with the plan of another one, if that is made; both must have the same splits."""
+        """Return this new description, with the plan of ``other`` if that is made; both must have the same splits."""
         if "plan" in other.__dict__:
             self.__dict__["plan"] = other.plan
         return self
@@ -105,11 +105,11 @@ class ScanDescription:
 class RowsSource(Protocol):
     """Where the rows of a scan come from: a frozen value that can be pickled.
 
-    ``scan`` is the scan whose source this is.
+    In each method, ``scan`` is the scan that has this source.
     """
 
     def plan(self, scan: ScanDescription) -> ScanPlan:
-        """Return the splits that contain the rows; raises UnsupportedFeature when the rows have none."""
+        """Return the splits that contain the rows; raises UnsupportedFeature when the source has no splits."""
 
     def batches(self, scan: ScanDescription, batching: Batching) -> Iterator[pa.RecordBatch]:
         """Yield the rows, at most ``limit``, as batches of the scan's schema."""
@@ -121,7 +121,7 @@ class RowsSource(Protocol):
         """Return the number of rows of each partition; see ``Scan.count_by_partition``."""
 
     def explain(self, scan: ScanDescription, *, analyze: bool) -> Any:
-        """Return what is read, as a value whose ``str`` is a text; see ``Scan.explain``."""
+        """Return an explanation of what the scan reads; its ``str`` is a readable text. See ``Scan.explain``."""
 
     def narrowed(self, scan: ScanDescription) -> RowsSource:
-        """Return the source for ``scan``, which has other columns or another filter than the scan before."""
+        """Return the source for ``scan``, a copy of this source's scan with other columns or another filter."""

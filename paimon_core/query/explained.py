@@ -1,4 +1,4 @@
-"""explained: the explanation of a scan, with what its columns cost and, if asked for, what a read decoded."""
+"""explained: the explanation of a scan, with the bytes of its columns and, if requested, what a read decoded."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def explained(scan: ScanDescription, *, analyze: bool = False) -> ScanExplanatio
 
 
 def _of_table(scan: ScanDescription) -> ScanDescription:
-    """Return a scan of whole columns of the table, for estimates; it has the same plan."""
+    """Return the scan with only whole columns of the table in columns and filter, for estimates; same plan."""
     schema = scan.context.schema
     where = None if scan.where is None else scan.where.only(schema.by_name)
     names = [f.name for f in result_fields(schema, scan.columns) if f.name in schema.by_name]

@@ -1,9 +1,10 @@
-"""Extremes: the least and greatest value of a column, and the first rows in its order, reading few files.
+"""Extremes: the least and greatest value of a column, and the first rows in the order of a column, from few files.
 
 Files are read in the order of their bounds. A file is left out when its bounds show that it cannot change the answer.
-From then on, rows that cannot either are left out by an additional filter, which also leaves out row groups. Bounds
-need not be exact for that: a truncated text still bounds the values. Only a single value that comes from bounds alone
-must be exact: bounds of numbers, dates, times, decimals and booleans are.
+As soon as a value, or enough rows, are known, an additional filter leaves out rows and row groups that cannot change
+the answer. Bounds need not be exact for that: a truncated text still bounds the values. But a least or greatest value
+that is taken from bounds, without a read of the file, needs exact bounds: the bounds of integers, dates, times,
+decimals and booleans are exact.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS, STRING_ROOTS, TIMESTAM
 
 _FLOATS = frozenset({TypeRoot.FLOAT, TypeRoot.DOUBLE})
 _NANOSECONDS = 6
-"""The precision above which Python has no value of a timestamp."""
+"""The largest precision of a timestamp that a Python datetime can represent."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """A file, or a section of files, and what is known of the column."""
+    """A file, or a section of files, and what metadata states of the values of the column in it."""
 
     split: Split
     best: Any
-    """No value of the unit comes before this one; None: unknown."""
+    """No value of the unit comes before this value in the order of the read; None: unknown."""
     has_nulls: bool
     """Whether a value may be null."""
     only_nulls: bool
@@ -49,9 +50,10 @@ class _Unit:
 
 
 def extreme(scan: ScanDescription, column: str, *, greatest: bool) -> Any:
-    """Return the least or greatest value of a column that is not null, None without one.
+    """Return the least or greatest value of a column that is not null; None when there is no such value.
 
-    Raises InvalidRequest for a column that has no order and for a scan with a limit, SchemaMismatch for an unknown one.
+    Raises InvalidRequest for a column that has no order and for a scan with a limit, SchemaMismatch for an unknown
+    column.
     """
     field = _ordered_field(scan, column, "max" if greatest else "min")
     units = list(_units(scan, field, descending=greatest))
@@ -99,7 +101,7 @@ def top(scan: ScanDescription, count: int, column: str, *, descending: bool, nul
 
 
 def first_rows(rows: pa.Table, column: str, count: int, *, descending: bool, nulls_first: bool) -> pa.Table:
-    """Return the first rows in the order of a column; rows that are equal in it keep their order."""
+    """Return the first ``count`` rows in the order of a column; rows with equal values keep their order."""
     valid = rows[column].is_valid().to_numpy()
     some = np.flatnonzero(valid)
     codes = parts(rows[column].filter(pa.array(valid)), descending=descending)
@@ -133,7 +135,8 @@ def _units(scan: ScanDescription, field: DataField, *, descending: bool) -> Iter
             continue
         for unit in units_of(split):
             if scan.context.evolves or (combines and any(len(section) > 1 for section in unit.layout)):
-                # The value may come from another file, or a merge may return one outside of the bounds of all rows.
+                # The value may come from another file, or a merge may return a value outside of the bounds of all
+                # files.
                 yield _Unit(unit, None, has_nulls=True, only_nulls=False, exact=False)
                 continue
             best, nulls, only_nulls = _range(pruner, unit, field, descending=descending)
@@ -143,7 +146,7 @@ def _units(scan: ScanDescription, field: DataField, *, descending: bool) -> Iter
 
 
 def _range(pruner: ValuePruner, unit: Split, field: DataField, *, descending: bool) -> tuple[Any, bool, bool]:
-    """Return the bound on the side of the order, whether there may be nulls, and whether all values are null."""
+    """Return the upper bound if ``descending``, else the lower; whether there may be nulls; whether all are null."""
     found = []
     has_nulls, only_nulls = False, True
     for file in unit.files:
@@ -160,8 +163,7 @@ def _range(pruner: ValuePruner, unit: Split, field: DataField, *, descending: bo
 
 
 def _in_order(units: Iterable[_Unit], *, descending: bool, nulls_first: bool = False) -> Sequence[_Unit]:
-    """Return the units in the order of reading: by their bounds, then units without a bound, then units with only
-    nulls.
+    """Return the units in reading order: by their bounds, then units without a bound, then units with only nulls.
 
     With ``nulls_first``, units that may have nulls and units without a bound come first.
     """
@@ -199,7 +201,7 @@ def _comes_before(value: Any, other: Any, *, descending: bool) -> bool:
 
 
 def _better(field: DataField, value: Any, *, descending: bool) -> Predicate | None:
-    """Return the filter for values that come before ``value``; None where Python has no literal for it."""
+    """Return the filter for values that come before ``value``; None when no such filter can be made."""
     if value is None or value != value or field.type.root in _FLOATS:
         return None
     if field.type.root in TIMESTAMP_ROOTS and field.type.precision > _NANOSECONDS:

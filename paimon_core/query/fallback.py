@@ -1,7 +1,7 @@
 """FallbackRows: the rows of two branches, under the options scan.fallback-branch and scan.primary-branch.
 
-A partition is read from one branch alone: the first one, if its snapshot has files in the partition, else the second
-one. Java's ``FallbackReadFileStoreTable`` reads in the same way.
+Each partition is read from one branch alone: the first branch, if its snapshot has files in the partition, else the
+second branch. Java's ``FallbackReadFileStoreTable`` reads in the same way.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from paimon_core.query.scan import Scan, new_scan
 
 
 def other_branch(context: TableContext) -> tuple[str, str] | None:
-    """Return the option that names another branch to read, and the branch; None without one.
+    """Return the option that names another branch to read, and the branch; None when no option names a branch.
 
     Raises InvalidRequest when both options are set.
     """
@@ -39,7 +39,7 @@ def other_branch(context: TableContext) -> tuple[str, str] | None:
 
 
 def refuse_other_branch(context: TableContext) -> None:
-    """Raise UnsupportedFeature when an option names another branch, which only scans read."""
+    """Raise UnsupportedFeature when an option names another branch to read: only scans read two branches."""
     if (found := other_branch(context)) is not None:
         raise UnsupportedFeature(
             f"table {context.name} has option {found[0]} = {found[1]}: only a scan of the table reads two branches. "
@@ -51,12 +51,12 @@ def refuse_other_branch(context: TableContext) -> None:
 
 @dataclass(frozen=True)
 class PlanWithout:
-    """Plans the partitions of a scan that the scan of another branch does not have."""
+    """Plans the partitions of a scan in which the scan ``first``, of another branch, has no files."""
 
     first: Scan
 
     def __call__(self, scan: ScanDescription) -> ScanPlan:
-        """Return the plan of the scan's snapshot without the partitions of the first branch."""
+        """Return the plan of the scan's snapshot without the partitions in which ``first`` has files."""
         known = _partitions(self.first)
         plan = snapshot_plan(scan)
         return replace(plan, splits=tuple(s for s in plan.splits if s.partition not in known))
@@ -64,11 +64,11 @@ class PlanWithout:
 
 @dataclass(frozen=True)
 class FallbackRows:
-    """The rows of two branches, which have no splits. Both scans have the columns and the filter, and no limit."""
+    """A source of the rows of two branches, without splits. Both scans have the columns and filter, but no limit."""
 
     first: Scan
     second: Scan
-    """The scan of the other partitions."""
+    """The scan of the partitions that ``first`` does not have."""
 
     @staticmethod
     def of(first: Scan, second: Scan) -> FallbackRows:
@@ -113,7 +113,7 @@ class FallbackRows:
         return self.first.explain(analyze=analyze), self.second.explain(analyze=analyze)
 
     def _share_damaged(self, scan: ScanDescription) -> None:
-        """Let reads of the two scans report the damaged files that they leave out to ``scan``."""
+        """Make the two scans add the damaged files that their reads leave out to the list of ``scan``."""
         for member in (self.first, self.second):
             if member.damaged is not None and scan.damaged is not None:
                 member.damaged.found = scan.damaged.found
@@ -124,7 +124,7 @@ class FallbackRows:
 
 
 def _partitions(scan: Scan) -> frozenset[bytes]:
-    """Return the partitions in which the snapshot of a scan has files, also ones that a read does not show yet."""
+    """Return the partitions in which the snapshot of a scan has files, also files that reads still ignore."""
     snapshot, context = scan.plan.snapshot, scan.context
     if snapshot is None:
         return frozenset()
@@ -135,10 +135,10 @@ def _partitions(scan: Scan) -> frozenset[bytes]:
 
 
 def fallback_scan(scan: Scan, columns: Sequence[str] | None, where: Where | None, *, micros: bool = False) -> Scan:
-    """Return the scan of two branches when an option names another one, else ``scan`` unchanged.
+    """Return a scan of two branches when an option names another branch to read, else ``scan`` unchanged.
 
-    A pinned table reads the other branch as it was at the time of its snapshot. Raises BranchNotFound, SchemaMismatch
-    for branches with other columns, UnsupportedFeature for an option that selects only some files.
+    A pinned scan reads the other branch as it was at the time of the pinned snapshot. Raises BranchNotFound,
+    SchemaMismatch for branches with other columns, UnsupportedFeature for an option that selects only some files.
     """
     context = scan.context
     found = other_branch(context)

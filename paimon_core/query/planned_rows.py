@@ -1,6 +1,7 @@
 """PlannedRows: the rows of the splits of a plan, read in a few threads in bounded memory.
 
-The plan is a plan of one snapshot (``snapshot_plan``), or the result of another function from a scan to a plan.
+A function makes the plan from the scan: ``snapshot_plan`` plans one snapshot, other functions plan, for example,
+changes.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class PlannedRows:
         return self.planner(scan)
 
     def batches(self, scan: ScanDescription, batching: Batching) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the splits of the plan; by default 8 threads at most read them, and one with a limit."""
+        """Yield the rows of the splits of the plan; by default at most 8 threads read, 1 thread with a limit."""
         if scan.limit == 0:
             return
         processors = os.cpu_count() or 1
@@ -67,14 +68,14 @@ class PlannedRows:
         yield from batches if scan.limit is None else first_rows(batches, min(scan.limit, _MAX_ROWS))
 
     def count(self, scan: ScanDescription) -> int:
-        """Return the number of rows; from metadata for files whose rows are not merged and all pass the filter."""
+        """Return the number of rows; from metadata for files that are not merged and whose rows all pass the filter."""
         if not scan.filters_metadata:
             return count_rows(scan)
         narrow = replace(scan, columns=scan.columns[:1]).with_plan_of(scan).with_damaged_of(scan)
         return sum(map(len, self.batches(narrow, Batching())))
 
     def count_by_partition(self, scan: ScanDescription) -> pa.Table:
-        """Return the number of rows of each partition, as ``count`` does."""
+        """Return the number of rows of each partition; metadata is used in the same way as in ``count``."""
         return count_partitions(scan)
 
     def explain(self, scan: ScanDescription, *, analyze: bool) -> Any:
@@ -82,12 +83,12 @@ class PlannedRows:
         return explained(scan, analyze=analyze)
 
     def narrowed(self, scan: ScanDescription) -> PlannedRows:
-        """Return this source: the plan depends on the scan alone."""
+        """Return this source, because it makes its plan from the scan that it is given."""
         return self
 
 
 def snapshot_plan(scan: ScanDescription) -> ScanPlan:
-    """Return the plan of the scan's snapshot, or of a newer one when it has expired and the scan is not pinned."""
+    """Return the plan of the scan's snapshot; if it has expired and the scan is not pinned, of a newer snapshot."""
     try:
         return _plan(scan, scan.snapshot)
     except (SnapshotNotFound, CorruptTable) as error:
@@ -120,13 +121,13 @@ def _plan(scan: ScanDescription, snapshot: Snapshot | None) -> ScanPlan:
 
 
 def as_batches(tables: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield tables as batches of ``schema``, which has the same columns under the names of the result."""
+    """Yield the rows of tables as batches of ``schema``, which has the same columns, under the names of the result."""
     for table in tables:
         yield from pa.Table.from_arrays(table.columns, schema=schema).to_batches()
 
 
 def first_rows(batches: Iterator[pa.RecordBatch], count: int) -> Iterator[pa.RecordBatch]:
-    """Yield the first rows, and read no further batch when there are enough."""
+    """Yield the first ``count`` rows; read no further batch when these are complete."""
     with contextlib.closing(batches):  # type: ignore[type-var]
         for batch in batches:
             yield batch.slice(0, count)

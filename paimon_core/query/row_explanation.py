@@ -1,4 +1,4 @@
-"""explain_row: every version of one row that a snapshot has, and which of them decided each value.
+"""explain_row: all versions of one row in the files of a snapshot, and which versions decided each value.
 
 The versions are merged as a read merges them, first one, then two, and so on: the row after each version shows what the
 version changed. A read returns the last of the merged rows.
@@ -32,7 +32,7 @@ from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.schema import KIND_FIELD, ROW_KINDS, SEQUENCE_FIELD, SEQUENCE_NUMBER, VALUE_KIND
 
 MOST_SNAPSHOTS = 1000
-"""The most snapshots that are searched for the one that added a file."""
+"""The most snapshots that are searched for the snapshot that added a file."""
 _POSITION = "\x00position"
 
 
@@ -47,19 +47,19 @@ class RowVersion:
     """"+I", "-U", "+U" or "-D"."""
     sequence_number: int
     snapshot_id: int | None
-    """The snapshot that added the file; None: it has expired."""
+    """The snapshot that added the file; None: it has expired, or it is not among the MOST_SNAPSHOTS newest ones."""
     commit_user: str | None
     """The commit user of that snapshot; for a compacted file, the user of the compaction."""
     removed: bool
     """Whether a deletion vector marks the version, so that reads ignore it."""
     values: Mapping[str, Any]
     after: Mapping[str, Any] | None
-    """The row after this version and all versions before it; None: there is no row."""
+    """The row that results from this version and all versions before it; None: no row results."""
 
 
 @dataclass(frozen=True)
 class FieldChoice:
-    """Why one column of the row has its value: the rule, and the numbers of the versions that decided it."""
+    """Why one column of the row has its value: the rule, and the numbers of the versions that decided the value."""
 
     column: str
     value: Any
@@ -69,7 +69,7 @@ class FieldChoice:
 
 @dataclass(frozen=True)
 class RowExplanation:
-    """The versions of one row in merge order; ``str`` of it is a text."""
+    """The versions of one row in merge order; ``str`` returns the explanation as a text."""
 
     table: str
     snapshot_id: int | None
@@ -78,7 +78,7 @@ class RowExplanation:
     fields: tuple[FieldChoice, ...]
     """One per column; () when a read returns no row."""
     files_awaiting_compaction: int = 0
-    """Files of level 0 with keys in the range, which reads of this table ignore until they are compacted."""
+    """The number of level-0 files that may contain the key and that reads ignore until they are compacted."""
 
     @property
     def row(self) -> dict[str, Any] | None:
@@ -86,7 +86,7 @@ class RowExplanation:
         return {f.column: f.value for f in self.fields} if self.fields else None
 
     def to_arrow(self) -> pa.Table:
-        """Return one row per version; values are texts."""
+        """Return one row per version; the columns ``values`` and ``after`` are texts."""
         names = ("number", "file", "level", "kind", "sequence_number", "snapshot_id", "commit_user", "removed")
         columns: dict[str, Any] = {name: [getattr(v, name) for v in self.versions] for name in names}
         columns["values"] = [_text(v.values) for v in self.versions]
@@ -119,9 +119,9 @@ def _text(values: Mapping[str, Any]) -> str:
 
 
 def key_filter(context: TableContext, key: Any) -> tuple[dict[str, Any], Predicate]:
-    """Return the values of the primary key by column, and the filter for them.
+    """Return the values of the primary key by column, and the filter for the row with these values.
 
-    ``key``: a mapping by column, or the value of a key of one column. Raises InvalidRequest.
+    ``key`` maps columns to values, or is the value of a key with one column. Raises InvalidRequest.
     """
     names = context.schema.primary_keys
     if not names:
@@ -183,7 +183,7 @@ class _Stored:
 
 
 def _stored(context: TableContext, split: Split, where: BoundPredicate) -> Iterator[_Stored]:
-    """Yield the versions in the files of a split, the oldest sorted run first."""
+    """Yield the versions of the row in the files of a split, in the order of the sorted runs."""
     schema = context.schema
     fields = [*dict.fromkeys([*schema.key_fields, SEQUENCE_FIELD, KIND_FIELD, *schema.fields])]
     reader = BucketReader(context, split.partition, split.bucket)
@@ -200,7 +200,7 @@ def _stored(context: TableContext, split: Split, where: BoundPredicate) -> Itera
 
 
 def _merged(context: TableContext, order: MergeOrder, versions: Sequence[_Stored]) -> dict[str, Any] | None:
-    """Return the row that a read makes of the versions."""
+    """Return the row that a read merges from the versions; None when the versions give no row."""
     leveled = len(versions) > 1 and holds_states(context.options)
     batches = [
         with_level(b, v.file.level) if leveled else b for v in versions for b in v.row.combine_chunks().to_batches()
@@ -241,7 +241,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _rule(context: TableContext, engine: str, name: str) -> str:
-    """Return the rule of a column as text, by the options of the table."""
+    """Return the rule that the options of the table set for the merge of a column, as a text."""
     options = context.schema.options
     if engine == "deduplicate":
         return "deduplicate: the last version"
@@ -259,7 +259,7 @@ def _rule(context: TableContext, engine: str, name: str) -> str:
 
 
 def _origins(context: TableContext, snapshot: Snapshot | None, names: set[str]) -> dict[str, Snapshot]:
-    """Return the snapshot that wrote each file, if it exists; a compaction may have moved the file since."""
+    """Return the snapshot that first added each file, by file name; files whose snapshot is not found are left out."""
     found: dict[str, Snapshot] = {}
     left = set(names)
     number = 0 if snapshot is None else snapshot.id

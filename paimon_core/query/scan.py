@@ -43,19 +43,19 @@ _OPEN_FILE_COST = "source.split.open-file-cost"
 
 @dataclass(frozen=True)
 class Scan(ScanDescription):
-    """The description of a read, which may run several times; each run reads the snapshot of its ``plan``.
+    """The description of a read, which may run several times; each run reads the snapshot of ``plan``.
 
     If the latest snapshot expires before the scan is planned, the scan reads a newer one. If the snapshot expires
     later, reading raises SnapshotNotFound at the first missing file.
     """
 
     def splits(self, target_bytes: int | None = None) -> list[Split]:
-        """Return the units of reading; together they contain the rows of the scan, without its ``limit``.
+        """Return the splits of the scan; together they contain all its rows, because ``limit`` is not applied.
 
-        ``target_bytes``: the size of the files of a split, instead of option source.split.target-size. A file that is
-        larger, and files that must be merged together, are in one split. To read a split in another process, send
-        ``split.to_bytes()``, and pass the ``Split.from_bytes`` of it to ``read`` of a scan of the same table with the
-        same columns and ``where``. Raises InvalidRequest for a size below 1.
+        ``target_bytes``: the largest total size of the files of a split, instead of option source.split.target-size. A
+        split may be larger when it has only one file, or only files that must be merged together. To read a split in
+        another process, send ``split.to_bytes()``, and pass these bytes to ``read`` of a scan of the same table with
+        the same columns and ``where``. Raises InvalidRequest for a size below 1.
         """
         if target_bytes is None:
             return list(self.plan.splits)
@@ -66,7 +66,8 @@ class Scan(ScanDescription):
         """Return the rows of a split of this scan or of an equal scan in another process; ``limit`` is not applied.
 
         A split may be given as the output of ``to_bytes``. Raises SnapshotNotFound when the split's snapshot has
-        expired and a file is missing, InvalidRequest for other bytes and for a split of another table, CorruptTable.
+        expired and a file is missing, InvalidRequest for bytes that are no split and for a split of another table,
+        CorruptTable.
         """
         if isinstance(split, bytes):
             split = Split.from_bytes(split)
@@ -78,9 +79,10 @@ class Scan(ScanDescription):
         return pa.RecordBatchReader.from_batches(schema, batches)
 
     def explain(self, *, analyze: bool = False) -> ScanExplanation:
-        """Return what the scan leaves out and by which rule, what it reads and what that costs; ``str`` of it is text.
+        """Return which files the scan leaves out by which rule, and the files and bytes that it reads; ``str`` is text.
 
-        ``analyze``: also read all rows, without the ``limit`` and in one thread, and return what was decoded.
+        ``analyze``: also read all rows, without the ``limit`` and in one thread, and return the numbers of files, row
+        groups, rows and bytes that were decoded.
         """
         explanation: ScanExplanation = self.source.explain(self, analyze=analyze)
         return explanation
@@ -92,9 +94,9 @@ class Scan(ScanDescription):
 
         The rows of a scan are always in the same order, unless ``ordered`` is false: batches then come as they are
         ready. ``threads``: the number of splits to read at the same time, by default one per processor, at most 8, and
-        1 with a ``limit``. ``held_bytes``: the threads pause when this many bytes wait to be consumed; each thread has
-        in addition one batch, or one window of a merge. The threads end when the stream is at its end, fails or is
-        deleted. Raises InvalidRequest for numbers below 1.
+        1 with a ``limit``. ``held_bytes``: the threads pause when this many bytes of batches wait to be consumed; in
+        addition, each thread holds one batch, or one key window of a merge. The threads end when the stream is at its
+        end, fails or is deleted. Raises InvalidRequest for numbers below 1.
         """
         threads = None if threads is None else at_least_one("threads", threads, 1)
         held_bytes = at_least_one("held_bytes", held_bytes, HELD_BYTES)
@@ -108,21 +110,22 @@ class Scan(ScanDescription):
         return self._reader(Batching(held_bytes=None)).read_all()
 
     def count(self) -> int:
-        """Return the number of rows; from metadata for files whose rows are not merged and all pass the filter."""
+        """Return the number of rows; from metadata for files that are not merged and whose rows all pass the filter."""
         return self.source.count(self)
 
     def count_by_partition(self) -> pa.Table:
-        """Return the partition columns and ``record_count``, one row for each partition with rows; as ``count``.
+        """Return the partition columns and ``record_count``, one row per partition with rows; see ``count``.
 
         Raises InvalidRequest for a table without partitions and for a scan with a limit.
         """
         return self.source.count_by_partition(self)
 
     def min(self, column: str) -> Any:
-        """Return the least value of a column that is not null; None without one. NaN is greater than other numbers.
+        """Return the least value of a column that is not null; None without such a value. NaN is the greatest number.
 
-        Answered from metadata for files that state it exactly; others are read only if they may contain less. Raises
-        InvalidRequest for a column without an order and for a scan with a limit.
+        Metadata gives the least value of a file if it states this value exactly; other files are read only if they may
+        contain a smaller value than the files before. Raises InvalidRequest for a column without an order and for a
+        scan with a limit.
         """
         return extreme(self, column, greatest=False)
 
@@ -142,10 +145,10 @@ class Scan(ScanDescription):
     def narrowed(
         self, columns: Sequence[str] | None = None, where: Predicate | None = None, limit: int | None = None
     ) -> Scan:
-        """Return a scan of some of the columns and rows of this one, for readers that apply ``where`` themselves.
+        """Return a scan of some columns and rows of this scan, for engines that also apply ``where`` themselves.
 
-        ``where`` may leave out rows for which it is not true; a part that does not fit the table, or would change
-        which rows a ``limit`` returns, is left out. ``limit``: the most rows to return.
+        The new scan may still return rows for which ``where`` is not true: a part of ``where`` that does not fit the
+        table, or that would change which rows a ``limit`` returns, is ignored. ``limit``: the most rows to return.
         """
         keep = self.where
         for part in () if where is None or self.limit is not None else where.conjuncts():
@@ -161,14 +164,14 @@ class Scan(ScanDescription):
     def to_pandas(self, *, dtype_backend: str = "numpy") -> pandas.DataFrame:
         """Return the rows as a pandas DataFrame.
 
-        ``dtype_backend="pyarrow"`` returns columns of ``pandas.ArrowDtype``, which keep nulls and the exact types.
+        ``dtype_backend="pyarrow"`` returns columns of ``pandas.ArrowDtype``, which preserve nulls and the exact types.
         Raises InvalidRequest for another backend, and when pandas is not installed.
         """
         optional_package("pandas", "to_pandas")
         return to_pandas(self.to_arrow(), dtype_backend)
 
     def to_pandas_chunks(self, rows: int = 1 << 16, *, dtype_backend: str = "numpy") -> Iterator[pandas.DataFrame]:
-        """Return DataFrames of ``rows`` rows each, the last one with the rest, in bounded memory; see ``to_pandas``."""
+        """Yield DataFrames of ``rows`` rows (the last one may be shorter) in bounded memory; see ``to_pandas``."""
         return in_chunks(self.to_batches(), at_least_one("rows", rows, 1), dtype_backend)
 
     def to_polars(self) -> polars.DataFrame:
@@ -189,7 +192,7 @@ class Scan(ScanDescription):
         return PaimonDataset(self)
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None, *, name: str) -> duckdb.DuckDBPyRelation:
-        """Register the rows as a view of a DuckDB connection (None: the default one of ``duckdb.sql``); return it.
+        """Register the rows as view ``name`` of a DuckDB connection (None: the one of ``duckdb.sql``); return the view.
 
         A query reads only the columns that it needs. Raises InvalidRequest when DuckDB is not installed.
         """
@@ -231,5 +234,5 @@ def new_scan(
     if named is not None and not named.columns.isdisjoint(TRACKING_NAMES):
         context = context.tracked()
     predicate = None if named is None else parse_where(where, filter_fields(context.schema, named))
-    check_same_table(context)  # after the snapshot was read, so that it is known to belong to this table
+    check_same_table(context)  # after the read of the snapshot: it then belongs to this table
     return Scan(context, SNAPSHOT_ROWS, snapshot, names, predicate, limit, pinned)

@@ -1,4 +1,4 @@
-"""Scan options: what the options of a table ask of the plan of each scan."""
+"""Scan options: a tag that protects the snapshot of each scan, and the prohibition of scans of all files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paimon_core.options import OptionValue
 from paimon_core.plan.plan_scan import ScanPlan
 
 LEASE_PREFIX = "batch-read-"
-"""How the names of tags begin that protect the snapshot of a read, as in Java."""
+"""The first part of the names of tags that protect the snapshot of a read, as in Java."""
 SCAN_HOLDER = "scan"
 """The holder of the tags that scans create for themselves."""
 _RETAINED = "scan.plan-auto-tag-for-read.time-retained"
@@ -23,13 +23,13 @@ ALL_ROWS: dict[str, OptionValue] = {
     "scan.ignore-lost-files": False,
     "scan.ignore-corrupt-files": False,
 }
-"""The options of a scan that reads all rows or fails, as statistics and audits need it."""
+"""The options of a scan that reads all rows or fails, for callers such as statistics and audits."""
 
 
 def protect(context: TableContext, snapshot: Snapshot | None) -> None:
-    """Create the tag that protects the snapshot of a scan, if the option asks for one.
+    """Create a tag that protects the snapshot of a scan, if ``scan.plan-auto-tag-for-read.time-retained`` is set.
 
-    The first expiry of tags after this time deletes it, as in Java. Raises SnapshotNotFound.
+    The first expiry of tags after the retained time deletes the tag, as in Java. Raises SnapshotNotFound.
     """
     retained = context.options[_RETAINED]
     if retained is not None and snapshot is not None:
@@ -38,9 +38,10 @@ def protect(context: TableContext, snapshot: Snapshot | None) -> None:
 
 
 def check_full_scan(context: TableContext, plan: ScanPlan) -> None:
-    """Raise InvalidRequest for a plan that leaves out no file, where ``read.allow.fullScan`` forbids that.
+    """Raise InvalidRequest for a plan that leaves out no file, when ``read.allow.fullScan`` is false.
 
-    As in Java, this counts for tables with partitions, and any filter that leaves out a file is enough.
+    As in Java, the option has an effect on tables with partitions only, and any filter that leaves out a file is
+    enough.
     """
     if context.options[_FULL_SCAN] or not context.schema.partition_keys or not plan.files:
         return

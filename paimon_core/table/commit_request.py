@@ -31,14 +31,14 @@ _NOT_IN_A_USER = re.compile(r"[/\\\x00-\x1f\x7f]")
 
 @dataclass(frozen=True)
 class Committed:
-    """A commit that succeeded; see ``writes.after_commit`` for what follows it."""
+    """A commit that succeeded; ``writes.after_commit`` has the steps that follow it."""
 
     context: TableContext
     """The table at the schema of the commit."""
     snapshot: Snapshot
     """The last snapshot of the commit."""
     written: frozenset[tuple[bytes, int]] | None = None
-    """The (partition, bucket)s that got rows, which may be compacted now; None: no compaction follows."""
+    """The (partition, bucket) pairs that got rows, which may be compacted now; None: no compaction follows."""
 
 
 @dataclass
@@ -53,7 +53,7 @@ class CommitRequest:
     named: bool = True
     """Whether the caller chose the user; otherwise it is a random one, created for this commit."""
     own: OwnSnapshots = field(default=NOTHING_SEARCHED, compare=False)
-    """What ``committed_snapshot`` has found of this (user, identifier); the commit continues that search."""
+    """What ``committed_snapshot`` has found of this (user, identifier); the commit searches newer snapshots only."""
 
     @staticmethod
     def of(
@@ -67,8 +67,8 @@ class CommitRequest:
     ) -> CommitRequest:
         """Check the arguments and return the request.
 
-        ``ends_input``: without a ``watermark``, option ``end-input.watermark`` counts, as for each batch write.
-        Raises InvalidRequest, and UnsupportedFeature for a table that this library cannot write.
+        ``ends_input``: when ``watermark`` is None, the option ``end-input.watermark`` gives it, as for each batch
+        write. Raises InvalidRequest, and UnsupportedFeature for a table that this library cannot write.
         """
         context.options.check_writable(context.name)
         check_same_table(context)
@@ -119,7 +119,7 @@ class CommitRequest:
         return self.own.found[0] if self.own.found else None
 
     def newest(self) -> Snapshot | None:
-        """Return the newest snapshot of this user that has an identifier; None when there is none."""
+        """Return the newest snapshot of this user that has an identifier; None when the user has no such snapshot."""
         return newest_of(self.context, self.user)
 
     def commit(
@@ -133,10 +133,10 @@ class CommitRequest:
     ) -> Snapshot | None:
         """Commit the messages and return the last snapshot of the commit; None when they change nothing.
 
-        ``fresh``: the caller has just written their files. ``reads``: the rows that the messages were computed from. A
-        commit that fails deletes none of their files, as the caller may commit the messages later. A commit that
-        succeeds deletes the files that it rewrote with higher sequence numbers. Raises CommitConflict,
-        CommitStateUnknown, InvalidRequest, UnsupportedFeature, TableNotFound.
+        ``fresh``: the caller has just written the files of the messages. ``reads``: the rows that the messages were
+        computed from. A commit that fails deletes no file of the messages, because the caller may commit them later. A
+        commit that succeeds deletes those files of the messages that it had to rewrite with higher sequence numbers.
+        Raises CommitConflict, CommitStateUnknown, InvalidRequest, UnsupportedFeature, TableNotFound.
         """
         check_same_table(self.context)
         if overwrite is not None and not isinstance(overwrite, Overwrite):
@@ -160,10 +160,10 @@ class CommitRequest:
         *,
         reads: Reads | None = None,
     ) -> Snapshot | None:
-        """Do ``commit`` for messages whose files the caller has just written and no other process knows.
+        """Do ``commit`` for messages whose files the caller has just written and that no other process knows.
 
-        When the commit fails, their files are deleted. A successful overwrite deletes their changelog files, because
-        an overwrite has no changelog.
+        When the commit fails, the files of the messages are deleted. A successful overwrite deletes the changelog files
+        of the messages, because an overwrite has no changelog.
         """
         committed = self.complete(messages, overwrite, operation, reads=reads)
         return None if committed is None else committed.snapshot
@@ -176,10 +176,10 @@ class CommitRequest:
         *,
         reads: Reads | None = None,
     ) -> Committed | None:
-        """Do ``commit_own``, and return with the snapshot the buckets that got rows.
+        """Do ``commit_own``, and return the snapshot and the buckets that got rows; None when nothing was committed.
 
         In a table with ``bucket = -2``, a concurrent commit may give a partition another number of buckets. Then the
-        rows are written again for that number, unless they were computed from rows of the table (``reads``).
+        rows are written again for the new number, unless they were computed from rows of the table (``reads``).
         """
         for left in reversed(range(1 + self.context.options["commit.max-retries"])):
             try:
@@ -204,7 +204,7 @@ class CommitRequest:
         return Committed(self.context, snapshot, frozenset((m.partition, m.bucket) for m in messages))
 
     def _may_place_again(self, error: PaimonError, messages: Sequence[CommitMessage]) -> bool:
-        """Whether only the number of buckets is outdated, and all messages are new rows of a postponed table."""
+        """Whether the number of buckets is outdated, the table has ``bucket = -2``, and no message has a compaction."""
         return (
             "buckets" in error.facts
             and self.context.is_postponed

@@ -17,12 +17,14 @@ _POSITIONS = (*POSITIONS, *(older for older, key in OLDER_NAMES.items() if key i
 
 
 def selects_snapshot(options: Mapping[str, OptionValue]) -> bool:
-    """Whether one of the options selects the snapshot that reads use."""
+    """Whether one of the options, such as ``scan.snapshot-id``, selects the snapshot that reads use."""
     return any(current_name(key) in POSITIONS for key in options)
 
 
 def with_dynamic_options(context: TableContext, options: Mapping[str, OptionValue]) -> TableContext:
-    """Return the table with the options over its own; a selected snapshot replaces the one that is stored.
+    """Return the table with ``options``, which replace stored options of the same name.
+
+    When ``options`` select a snapshot, all other options of the table that select a snapshot are unset.
 
     Raises InvalidOption for an option that cannot change, that has no effect here, or that has a bad value.
     """
@@ -31,7 +33,7 @@ def with_dynamic_options(context: TableContext, options: Mapping[str, OptionValu
         _check(context, key, text)
     changed: dict[str, str | None] = {**context.dynamic, **given}
     if selects_snapshot(given):
-        # also the options that the table lacks now: an alteration may store them while the handle is in use
+        # unset also options that the table does not have now: an alteration may store them while the handle is in use
         changed |= {key: None for key in _POSITIONS if key not in given}
     found = context.with_dynamic(changed)
     check_dynamic(context, found)

@@ -33,7 +33,7 @@ class Inspect:
         return self._read("snapshots")
 
     def schemas(self) -> pa.Table:
-        """One row per schema version; fields, keys and options as JSON."""
+        """One row per schema version; fields, keys and options are JSON texts."""
         return self._read("schemas")
 
     def options(self) -> pa.Table:
@@ -45,11 +45,11 @@ class Inspect:
         return self._read("manifests")
 
     def files(self) -> pa.Table:
-        """One row per live data file, with keys and statistics as Java's texts."""
+        """One row per live data file; keys and statistics are texts in the format of Java Paimon."""
         return self._read("files")
 
     def file_key_ranges(self) -> pa.Table:
-        """One row per live data file, with its keys."""
+        """One row per live data file, with its smallest and its largest key."""
         return self._read("file_key_ranges")
 
     def file_indexes(self) -> pa.Table:
@@ -73,7 +73,7 @@ class Inspect:
         return self._read("tags")
 
     def branches(self) -> pa.Table:
-        """One row per branch but main, sorted by name."""
+        """One row per branch except main, sorted by name."""
         return self._read("branches")
 
     def consumers(self) -> pa.Table:
@@ -81,7 +81,7 @@ class Inspect:
         return self._read("consumers")
 
     def statistics(self) -> pa.Table:
-        """The statistics of the last ANALYZE: one row or none."""
+        """The statistics of the last ANALYZE: one row, or no row when there are none."""
         return self._read("statistics")
 
     def aggregation_fields(self) -> pa.Table:

@@ -67,9 +67,9 @@ class Table(WritableTable):
 
         All changes apply, or none. Existing files are not rewritten: columns are found by field id, a new column is
         null in old rows, also if it has a default, and values are cast when they are read. Concurrent alterations all
-        apply, or fail when they exclude each other. Other handles of the table, and writers that have started, keep
-        their schema and commit as before. Raises InvalidRequest, which names the column and the rule, InvalidOption,
-        TableNotFound, CommitConflict and CommitStateUnknown.
+        apply; an alteration that contradicts an earlier one fails. Other handles of the table, and writers that have
+        started, keep the schema before the alteration and can still commit. Raises InvalidRequest, which names the
+        column and the rule, InvalidOption, TableNotFound, CommitConflict and CommitStateUnknown.
         """
         values = [v for c in changes for v in (parse_changes(c) if isinstance(c, str) else [c])]
         committed: list[Snapshot] = []
@@ -79,10 +79,10 @@ class Table(WritableTable):
         return altered
 
     def analyze(self, columns: Sequence[str] | None = None) -> Snapshot | None:
-        """Compute and commit the row count and the planner statistics of ``columns`` (default: all but collections).
+        """Compute and commit the row count and planner statistics of ``columns`` (default: all except collections).
 
-        Reads the latest snapshot and commits an ANALYZE snapshot; later commits inherit the statistics until the
-        schema changes. None for a table without snapshots. Raises SchemaMismatch, and CommitConflict when the schema
+        Reads the latest snapshot and commits an ANALYZE snapshot; later commits inherit the statistics until the schema
+        changes. Returns None for a table without snapshots. Raises SchemaMismatch, and CommitConflict when the schema
         changed during the call.
         """
         return self._settled(analyze(CommitRequest.of(self.context, None, None, None), columns))
@@ -102,11 +102,12 @@ class Table(WritableTable):
         """Return a stream that follows the table; ``poll`` or ``follow`` it (docs/streams.md).
 
         ``start``: "full" (the content, then all changes), "latest" (only changes from now on), "earliest",
-        "compacted-full", a snapshot id (the changes from that one on; with ``full`` its content first), a datetime, or
-        a stored ``Position``. None: as options ``scan.*`` say, by default "full". ``consumer`` names the file in which
-        ``commit`` stores the progress; a stream of a known consumer continues there, whatever ``start`` is.
-        ``on_overwrite``: "changes" (default), "skip" (as Java), "added" or "fail". Rows have the columns of this
-        handle. Raises InvalidRequest, SchemaMismatch, SnapshotNotFound, UnsupportedFeature.
+        "compacted-full" (the content at the latest compaction, then all changes), a snapshot id (the changes from that
+        snapshot on; with ``full`` first its content), a datetime, or a stored ``Position``. None: the options
+        ``scan.*`` decide, by default "full". ``consumer`` names the file in which ``commit`` stores the progress; a
+        stream of a known consumer continues there, whatever ``start`` is. ``on_overwrite``: "changes" (default), "skip"
+        (as Java), "added" or "fail". Rows have the columns of this handle. Raises InvalidRequest, SchemaMismatch,
+        SnapshotNotFound, UnsupportedFeature.
         """
         refuse_other_branch(self.context)
         return open_stream(
@@ -118,9 +119,9 @@ class Table(WritableTable):
     def plan_compaction(self, *, full: bool = False, where: Where | None = None) -> list[CompactionTask]:
         """Return the compactions that the buckets need, largest first; ``where`` is on partition columns.
 
-        When option ``full-compaction.delta-commits`` makes a full compaction due, these are all buckets that are not
-        fully compacted. It counts as a full compaction only when it is committed with the properties that
-        ``compact.recent_compactions.marked`` returns.
+        When option ``full-compaction.delta-commits`` makes a full compaction due, the tasks are for all buckets that
+        are not fully compacted. Later calls recognize that full compaction only if it is committed with the properties
+        that ``compact.recent_compactions.marked`` returns.
         """
         return plan(same_table(self.context), full=full, where=where)
 
@@ -141,19 +142,19 @@ class Table(WritableTable):
     ) -> CompactReport:
         """Merge sorted runs (or pack small files) where the options require it; ``full``: every bucket into one run.
 
-        The content of the table does not change, except that rows of the postpone bucket (``bucket = -2``) are first
-        given their buckets, in a commit of their own; they count as later than all rows committed until then, and that
-        commit raises CommitConflict when a concurrent one removed them. The report states what was picked, rewritten
-        and committed; it is false when nothing was committed, ``report.snapshot`` is the last snapshot. All
-        buckets are one commit; after a conflict each bucket is a commit of its own. Buckets that keep
-        ``num-sorted-run.stop-trigger`` runs or more are compacted again. Raises CommitConflict when concurrent commits
-        conflicted in every bucket; the files of this compaction are then deleted. ``work`` runs the tasks; the default
-        runs them in this process, as many at once as there are processors.
+        The content of the table does not change, with one exception: a separate commit first moves the rows of the
+        postpone bucket (``bucket = -2``) to their buckets. These rows count as later than all rows committed before;
+        their commit raises CommitConflict when a concurrent commit removed them. The report states what was picked,
+        rewritten and committed; ``bool(report)`` is False when nothing was committed, ``report.snapshot`` is the last
+        snapshot. One commit has all buckets; after a conflict, each bucket is committed separately. Buckets that still
+        have ``num-sorted-run.stop-trigger`` runs or more are compacted again. Raises CommitConflict when concurrent
+        commits conflicted in every bucket; the files of this compaction are then deleted. ``work`` runs the tasks; the
+        default runs them in this process, as many at once as there are processors.
 
-        With ``clustering.incremental``, the rows of the runs that are merged are sorted by ``clustering.columns``, and
-        with ``where`` also partitions outside of it that had no new files for
-        ``clustering.history-partition.idle-to-full-sort``. Raises InvalidRequest for columns by which rows
-        cannot be sorted.
+        With ``clustering.incremental``, the rows of the runs that are merged are sorted by ``clustering.columns``. With
+        ``where``, partitions that do not match it are sorted too if they had no new files for
+        ``clustering.history-partition.idle-to-full-sort``. Raises InvalidRequest for columns by which rows cannot be
+        sorted.
         """
         author = CommitRequest.of(self.context, user, None, properties).author()
         report = compaction.compact(self.context, author, full=full, where=where, work=work)
@@ -174,14 +175,14 @@ class Table(WritableTable):
 
         ``strategy``: "order" compares the columns one after the other, "zorder" and "hilbert" (two columns or more)
         keep rows together that are near in all columns. ``where`` is on partition columns. No row changes: it is a
-        compaction, and files that other commits add meanwhile stay as they are. All partitions are one commit; after a
-        conflict each is a commit of its own, and one in which another commit removed a file or deleted rows of it is
-        left as it is. The report is false when there was nothing to sort.
+        compaction, and files that concurrent commits add stay as they are. One commit has all partitions. After a
+        conflict, each partition is committed separately; a partition in which a concurrent commit removed a file, or
+        deleted rows of a file, is left as it is. ``bool(report)`` is False when there was nothing to sort.
 
         Memory for each partition that is sorted at the same time: about twice ``write-buffer-size``; more rows go to
         local disk, and then about 2 MiB for each ``write-buffer-size`` of rows. Raises InvalidRequest and
-        SchemaMismatch for other tables and columns, CommitConflict when other commits conflicted in every partition;
-        the new files are then deleted.
+        SchemaMismatch for tables and columns that cannot be sorted, and CommitConflict when concurrent commits
+        conflicted in every partition; the new files are then deleted.
         """
         author = CommitRequest.of(self.context, user, None, properties).author()
         tasks = plan_sorted(self.context, SortOrder.of(self.context, order_by, strategy), where)
@@ -199,18 +200,19 @@ class Table(WritableTable):
     ) -> Snapshot | None:
         """Rewrite partitions into another number of fixed ``buckets`` (default: option ``bucket``) in one commit.
 
-        ``where`` is on partition columns; partitions that have that number are skipped. No row changes. As in Java, the
-        option ``bucket`` stays as it is, and a partition with another number of buckets can be read and compacted but
-        not written: so alter the option first, to the number that is to be written. Rows that wait in the postpone
-        bucket (``bucket = -2``) stay there. Changes that wait for a compaction to be in the changelog (producers lookup
-        and full-compaction) are compacted first, in a commit of their own. Returns None when there was nothing to do.
+        ``where`` is on partition columns; partitions that already have ``buckets`` buckets are skipped. No row changes.
+        As in Java, the option ``bucket`` stays as it is, and a partition whose number of buckets differs from the
+        option can be read and compacted but not written: so alter the option to the new number first. Rows in the
+        postpone bucket (``bucket = -2``) stay there. With the changelog producers lookup and full-compaction, only a
+        compaction writes changes to the changelog: partitions with changes that are not yet in it are compacted first,
+        in a separate commit. Returns None when there was nothing to do.
 
-        When another commit changes one of the partitions between the read and the commit, the rescale starts again,
-        up to ``commit.max-retries`` times; a compaction that changes no row does not matter. A commit of rows that were
-        written for the number of buckets before fails after the rescale. Raises CommitConflict when each try was
-        outdated, nothing is changed then, and InvalidRequest for a table without fixed buckets. Memory: about
-        ``write-buffer-size`` and what a compaction needs; other rows of a partition with a primary key wait on local
-        disk.
+        When another commit changes one of the partitions between the read and the commit, the rescale starts again, up
+        to ``commit.max-retries`` times; a compaction that changes no row does not matter. After the rescale, a commit
+        of rows that were written for the old number of buckets fails. Raises CommitConflict when each attempt was
+        outdated (nothing is changed then), and InvalidRequest for a table without fixed buckets. Memory: about
+        ``write-buffer-size`` and the memory of a compaction; with a primary key, more rows of a partition are stored on
+        local disk until they are written.
         """
         request = CommitRequest.of(self.context, user, None, properties)
         return self._completed(rescale(request, buckets, where))
@@ -226,11 +228,11 @@ class Table(WritableTable):
         """Give existing data files the indexes of the options ``file-index.<kind>.columns`` (format 13.1).
 
         ``where`` is on partition columns. Files that have an index for all columns that the options name are skipped,
-        unless ``every``. Indexes that the options do not name are removed. No row changes, and files that other commits
-        add meanwhile keep what they have. All buckets are one commit; after a conflict each bucket is a commit of its
-        own: a bucket in which another commit removed or re-indexed one of the files is left as it is. Returns None when
-        there was nothing to do. Raises CommitConflict when that happened in every bucket, CorruptTable for a data file
-        that cannot be read.
+        unless ``every``. Indexes that the options do not name are removed. No row changes, and files that concurrent
+        commits add keep the indexes that they have. One commit has all buckets. After a conflict, each bucket is
+        committed separately; a bucket in which a concurrent commit removed or re-indexed one of the files is left as it
+        is. Returns None when there was nothing to do. Raises CommitConflict when every bucket had such a conflict,
+        CorruptTable for a data file that cannot be read.
         """
         author = CommitRequest.of(self.context, user, None, properties).author()
         messages = rewrite_indexes(table_to_change(self.context), where, every=every)
@@ -251,9 +253,9 @@ class Table(WritableTable):
         """Delete old snapshots and the files that only they use; tagged snapshots stay readable (format 16.1).
 
         Defaults come from the options ``snapshot.num-retained.min/max``, ``snapshot.time-retained`` and
-        ``snapshot.expire.limit``. Where the options ``changelog.*`` let changelogs outlive their snapshots, the
-        changelogs are kept, and the same call expires them by those options. Raises InvalidRequest, CorruptTable, and
-        TableNotFound when the table was dropped or re-created.
+        ``snapshot.expire.limit``. Where the options ``changelog.*`` keep changelogs longer than their snapshots, the
+        changelogs of the deleted snapshots are kept, and this call also deletes the changelogs that are too old by
+        those options. Raises InvalidRequest, CorruptTable, and TableNotFound when the table was dropped or re-created.
         """
         context = table_to_change(self.context)
         snapshots, changelogs = requested_retentions(context, keep_last, keep_max, older_than, limit)
@@ -261,7 +263,7 @@ class Table(WritableTable):
 
     @property
     def maintenance(self) -> Maintenance:
-        """Expiry, removal of orphans, repair and checks; what deletes something is planned before it is applied."""
+        """Expiry, removal of orphans, repair and checks; its methods ``plan_*`` return a plan for ``apply``."""
         return Maintenance(self.context, self.settle)
 
     @property
@@ -277,11 +279,12 @@ class Table(WritableTable):
         time: datetime.datetime | int | None = None,
         watermark: int | None = None,
     ) -> Snapshot:
-        """Roll back: delete newer snapshots, changelogs and tags; later commits continue from here (format 15.3).
+        """Roll back: delete snapshots, changelogs and tags newer than the target; return the target (format 15.3).
 
-        The target is a snapshot (an expired one is restored from its tag), a tag, or the last snapshot at or before a
-        ``time`` or a ``watermark``. ``maintenance.plan_rollback`` shows what would be deleted. Raises SnapshotNotFound,
-        TagNotFound, and CommitConflict when concurrent commits kept changing the table.
+        Later commits build on the target. It is a snapshot (an expired snapshot is restored from its tag), a tag, or
+        the last snapshot at or before a ``time`` or a ``watermark``. ``maintenance.plan_rollback`` shows what would be
+        deleted. Raises SnapshotNotFound, TagNotFound, and CommitConflict when concurrent commits kept changing the
+        table.
         """
         target = rollback_target(self.context, snapshot, tag, time, watermark)
         return rollback(table_to_change(self.context), target)

@@ -1,7 +1,8 @@
 """TableView: a table to read, at the latest snapshot or pinned to one; ``Table`` adds the methods that write.
 
-A view never becomes a table: ``at``, ``lease`` and the draft of ``Table.prepare`` return views, and what a view returns
-(``with_options``, ``branch``, ``refresh``) is a view. So a function that gets a view cannot write (decision 0051).
+A view never becomes a ``Table``: ``at``, ``lease`` and the draft of ``Table.prepare`` are views, and the methods
+``with_options``, ``branch`` and ``refresh`` of a view return views. So a function that gets a view cannot write
+(decision 0051).
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _NAMES = (
     "rewrite_file_index rollback run_compaction settle sort_compact stream update with_callbacks write writer"
 )
 METHODS_OF_TABLES = frozenset(_NAMES.split())
-"""The names that only ``Table`` has: the AttributeError of a view says where they are."""
+"""The methods that only ``Table`` has: for one of them, the AttributeError of a view says how to get the table."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class TableView:
 
     @property
     def schema(self) -> TableSchema:
-        """The schema of the handle: the schema of the pinned snapshot, or the one that the table was opened with."""
+        """The schema of the pinned snapshot; without one, the schema that the table was opened with."""
         return self.context.schema
 
     @property
@@ -107,7 +108,7 @@ class TableView:
             return object.__getattribute__(self, name)  # the error of Python, or of a property that failed
 
     def latest_snapshot(self) -> Snapshot | None:
-        """Return the pinned snapshot, or the latest; None for a table never written. Options ``scan.*`` do not count.
+        """Return the pinned snapshot, or the latest; None for a table without snapshots. Ignores options ``scan.*``.
 
         Like every read, raises TableNotFound when the table was dropped or re-created.
         """
@@ -131,15 +132,15 @@ class TableView:
 
         ``where`` is a predicate such as ``col("x") > 1``, a text such as ``"x > 1"``, or an Arrow expression.
 
-        The read uses the pinned snapshot, else the one that options ``scan.*`` select (see ``reading``), with the
-        columns of that version, else the latest. Under the options ``incremental-*`` it returns rows that were added or
-        changed in the range that they select, as in Java; ``changes`` returns all changes. Under
-        ``scan.file-creation-time-millis`` it merges only the files that were created then or later, as in Java: the
-        rows of a key in older files do not count, and a compaction makes all rows new.
+        The read uses the pinned snapshot; else the snapshot that options ``scan.*`` select (see ``reading``), with its
+        columns; else the latest snapshot. Under the options ``incremental-*`` it returns the rows that were added or
+        changed in the selected range of snapshots, as in Java; ``changes`` returns all changes. Under
+        ``scan.file-creation-time-millis`` it merges only the files that were created then or later, as in Java: rows of
+        a key in older files are ignored, and rows that a compaction rewrote count as created by it.
 
         A TIMESTAMP of 7 to 9 digits is returned in nanoseconds, which cover the years 1677 to 2262; for other years the
-        read raises UnsupportedFeature. With ``timestamps_in_micros`` such columns, except for keys and sequence fields,
-        are cut to microseconds, also for ``where``, and all years are read.
+        read raises UnsupportedFeature. With ``timestamps_in_micros``, columns of this type, except for keys and
+        sequence fields, are cut to microseconds, also for ``where``, and all years can be read.
         """
         position = None if self.pinned is not None else scan_position(self.options)
         if position is not None and selects_changes(*position):
@@ -153,7 +154,7 @@ class TableView:
         return fallback_scan(scan, columns, where, micros=timestamps_in_micros)
 
     def _created_from(self, position: tuple[str, Any] | None) -> int | None:
-        """Return the epoch milliseconds from which on files are read; None: all files of a snapshot."""
+        """Return the creation time (epoch milliseconds) from which on files are read; None: all files are read."""
         option, value = position or ("", 0)
         is_given = option == FILE_TIME or (
             option == CREATION_TIME and time_travel.after_time(self.context, value) is None
@@ -165,8 +166,8 @@ class TableView:
     ) -> pa.RecordBatchReader:
         """Return the rows of a split that another process has planned: ``scan(columns, where).read(split)``.
 
-        ``columns`` and ``where`` must be the same as in the scan that planned the split; a plan leaves out what its
-        ``where`` does not select.
+        ``columns`` and ``where`` must be the same as in the scan that planned the split: its splits lack the files that
+        its ``where`` excludes.
         """
         return self.scan(columns, where).read(split)
 
@@ -175,10 +176,11 @@ class TableView:
         return self.scan().to_lazy()
 
     def reading(self) -> TableView:
-        """Return the table as its reads use it: pinned when options ``scan.*`` select a snapshot, else unchanged.
+        """Return the view that reads of this table use: pinned if options ``scan.*`` select a snapshot, else ``self``.
 
-        Raises UnsupportedFeature when they select it in a way that is not supported, InvalidOption when they contradict
-        each other, SnapshotNotFound, TagNotFound. A table that ``at`` has pinned is unchanged.
+        A view that ``at`` has pinned is returned unchanged. Raises UnsupportedFeature for options ``scan.*`` that
+        select no single snapshot or are not supported, InvalidOption when they contradict each other, SnapshotNotFound,
+        TagNotFound.
         """
         refuse_other_branch(self.context)
         return self._selected()
@@ -200,7 +202,7 @@ class TableView:
         return self._at(found)
 
     def statistics(self) -> Statistics | None:
-        """Return the statistics that the snapshot has from the last ``analyze``; None when it has none."""
+        """Return the statistics of the last ``analyze`` in the pinned or latest snapshot; None when it has none."""
         if self.pinned is not None:
             return self._statistics(self.pinned)
         return read_latest(self.context.snapshots, self._statistics)
@@ -222,17 +224,19 @@ class TableView:
     ) -> Changes:
         """Return all changes from ``start`` (exclusive) to ``end`` (inclusive): rows with their kinds, as Arrow data.
 
-        A bound is a snapshot id, the name of a tag or else a time in ISO format, a datetime (naive: local time), which
-        selects the snapshot that was the latest then, or a ``Snapshot``. ``start`` None or 0: from the beginning;
-        ``end`` None: the pinned snapshot, or the latest. Applied in order to the rows of ``start``, the changes give
-        the rows of ``end``: -D and -U remove a row, +I and +U add one; with a primary key they remove and set the row
-        of the key. The first column is ``rowkind``; ``with_commit`` adds ``_SNAPSHOT_ID`` and ``_COMMIT_TIME``.
-        ``where`` tests each row on its own.
+        A bound is a snapshot id, a ``Snapshot``, a text (the name of a tag, else a time in ISO format) or a datetime; a
+        time without time zone is local time and selects the snapshot that was the latest then. ``start`` None or 0:
+        from the beginning; ``end`` None: the pinned snapshot, or the latest. Applied in order to the rows of ``start``,
+        the changes give the rows of ``end``: -D and -U remove a row, +I and +U add one; with a primary key they remove
+        and set the row of the key. The first column is ``rowkind``; ``with_commit`` adds ``_SNAPSHOT_ID`` and
+        ``_COMMIT_TIME``. ``where`` tests each row of the changes separately.
 
-        ``way`` "auto" takes the changelog where it is complete, else the delta where rows were only added, else the
-        difference of two versions, as for overwrites; then the changes of several snapshots may be combined, except
-        under ``with_commit``. "changelog" and "delta" return the rows as they were written and the difference only for
-        overwrites; "diff" is one difference. ``explain`` says which way was taken, ``prove`` checks the result.
+        ``way`` selects how the changes are found. "auto" takes the changelog of snapshots that have a complete one, the
+        new files (the delta) of snapshots that only added rows, and the difference of two versions for other snapshots,
+        such as overwrites. A difference may combine the changes of several snapshots, except under ``with_commit``.
+        "changelog" and "delta" return the rows as they were written, and a difference only for overwrites; "diff"
+        computes one difference of ``start`` and ``end``. ``explain`` of the result says which way was taken, ``prove``
+        checks the result.
 
         Raises SnapshotNotFound naming the snapshot that has expired (also during the read) or never existed,
         InvalidRequest, SchemaMismatch.
@@ -243,11 +247,12 @@ class TableView:
         )
 
     def diff(self, a: Bound, b: Bound, columns: Sequence[str] | None = None, where: Where | None = None) -> Diff:
-        """Return the difference of two versions, which are given as for ``changes``: what makes ``a`` equal to ``b``.
+        """Return the changes that turn version ``a`` into version ``b``; both are given like a bound of ``changes``.
 
-        With a primary key, a changed row is -U with the row in ``a`` and +U with that in ``b``; without one, -D and +I
-        are the rows that one version has more often than the other, in whatever files they are. Only files that the
-        versions do not have in common are read, and files whose keys overlap with them. Raises as ``changes``.
+        With a primary key, a changed row is -U with the row in ``a`` and +U with the row in ``b``. Without a primary
+        key, -D is a row that ``a`` has more often than ``b``, and +I a row that ``b`` has more often; the files of the
+        rows do not matter. Reads only the files that one version has and the other lacks, and files whose keys overlap
+        with them. Raises the errors of ``changes``.
         """
         refuse_other_branch(self.context)
         return diff_between(self.context, a, b, columns, where)
@@ -291,14 +296,15 @@ class TableView:
         return TableView(self.context.with_schema(schema), found)
 
     def lease(self, keep_for: datetime.timedelta, *, holder: str = "") -> Lease[TableView]:
-        """Protect the snapshot of a long read from expiry, at most for ``keep_for``; ``with`` returns the pinned view.
+        """Protect the snapshot of a long read from expiry for at most ``keep_for``; ``with`` gives a view pinned to it.
 
         >>> with table.lease(timedelta(hours=2), holder="nightly") as leased:  # doctest: +SKIP
         ...     leased.scan().to_arrow()
 
-        The snapshot is the pinned one, or the latest; if that expires meanwhile, a newer one. ``Lease.renew`` extends
-        the time, up to 7 days in all. The lease is a tag, which every expiry obeys. Raises SnapshotNotFound for a
-        pinned snapshot that has expired and for a table without snapshots, InvalidRequest.
+        The snapshot is the pinned one, or the latest. If the latest snapshot expires before it is protected, a newer
+        snapshot is used. ``Lease.renew`` extends the time, up to 7 days in all. The lease is a tag, which every expiry
+        obeys. Raises SnapshotNotFound for a pinned snapshot that has expired and for a table without snapshots,
+        InvalidRequest.
         """
         view = self.reading()
         return Lease(view.context, view.pinned, view._at, keep_for, holder)
@@ -310,10 +316,10 @@ class TableView:
     def explain_row(self, key: Any) -> RowExplanation:
         """Return every version of one row in the files of the snapshot, and the versions that decided each column.
 
-        ``key`` is a mapping by column of the primary key, or the value of a key of one column. Each version has its
-        file, level, row kind, sequence number and the snapshot and user that wrote it. Only files that may contain the
-        key are opened. Raises InvalidRequest for a table without primary key and for another key, SchemaMismatch for
-        a value of a wrong type, SnapshotNotFound.
+        ``key`` maps the columns of the primary key to values, or is the value of a key with one column. Each version
+        has its file, level, row kind, sequence number and the snapshot and user that wrote it. Only files that may
+        contain the key are opened. Raises InvalidRequest for a table without primary key and for a key that lacks a
+        column or has a null, SchemaMismatch for a value of a wrong type, SnapshotNotFound.
         """
         values, where = key_filter(self.context, key)
         return explain(self.scan(where=where), values)
@@ -344,9 +350,9 @@ class TableView:
     def system_table(self, name: str) -> SystemTable:
         """Return the system table ``name``, such as "files" or "audit_log" (docs/system-tables.md).
 
-        What belongs to a snapshot is read from the pinned snapshot, from the one that options ``scan.*`` select, or
-        from the latest. Under the options ``incremental-*``, "audit_log" and "binlog" have the changes that they
-        select. Raises NotFound, which lists the names, and the errors of ``reading``.
+        System tables that describe one snapshot use the pinned snapshot, the snapshot that options ``scan.*`` select,
+        or the latest. Under the options ``incremental-*``, "audit_log" and "binlog" have the changes of the selected
+        range. Raises NotFound, which lists the names, and the errors of ``reading``.
         """
         kind = check_name(name, self.name)
         table: TableView = self

@@ -36,7 +36,7 @@ _UPDATE, _INSERT = Update(), Insert()
 
 @dataclass(frozen=True, repr=False)
 class WritableTable(TableView):
-    """A table at its latest snapshot, whose rows can be changed. It is one class with ``Table``, in two files."""
+    """A table at its latest snapshot, whose rows can be changed; a part of ``Table``, in a separate file."""
 
     pinned: None = None
     callbacks: tuple[Callable[[Any, Snapshot], object], ...] = ()
@@ -53,17 +53,18 @@ class WritableTable(TableView):
         watermark: int | None = None,
         merge_schema: MergeSchema = None,
     ) -> Snapshot | None:
-        """Add rows in one commit (with a primary key: upsert by key); None when there was nothing to commit.
+        """Add rows in one commit (with a primary key: upsert by key); return None when there was nothing to commit.
 
-        ``data`` has an Arrow stream or consists of dicts: ``TableWriter.write`` describes its forms and errors.
-        ``kinds``: the name of a column, or a column, of "+I", "-U", "+U", "-D". With ``user`` and ``identifier`` a
-        repeated call commits exactly once, as long as the snapshot has not expired. ``watermark``: epoch milliseconds
-        up to which the rows are complete. Afterwards, unless the table is ``write-only``, the written buckets are
-        compacted and snapshots expire, as the options require.
+        ``data`` is an object with an Arrow stream, or dicts: ``TableWriter.write`` describes the forms and the errors.
+        ``kinds``: the row kinds "+I", "-U", "+U", "-D", as a column or as the name of a column of ``data``. With
+        ``user`` and ``identifier`` a repeated call commits exactly once, as long as the snapshot has not expired.
+        ``watermark``: epoch milliseconds up to which the rows are complete. Afterwards, unless the table is
+        ``write-only``, the written buckets are compacted and snapshots expire, as the options require.
 
         ``merge_schema=True`` first adds the columns that the table lacks, "widen" also widens types (default: the
-        options ``write.merge-schema`` and ``write.merge-schema.type-widening``). The table is altered before the commit
-        and stays so when the commit fails. This handle keeps its schema: ``refresh`` returns one with the new columns.
+        options ``write.merge-schema`` and ``write.merge-schema.type-widening``). The table is altered before the
+        commit, and the alteration remains when the commit fails. This handle keeps its schema: ``refresh`` returns a
+        handle with the new columns.
         """
         request = CommitRequest.of(self.context, user, identifier, properties, watermark)
         return self._completed(write.write_rows(request, data, kinds, merge_schema=merge_schema))
@@ -81,25 +82,25 @@ class WritableTable(TableView):
     ) -> Snapshot | None:
         """Replace rows by ``data`` in one commit; ``merge_schema`` as in ``write``.
 
-        Without ``where`` it replaces the partitions that occur in the data, or the whole table when it has no
+        Without ``where``, it replaces the partitions that occur in the data, or the whole table when the table has no
         partitions or ``dynamic-partition-overwrite`` is off. With ``where``, on partition columns only, it replaces the
-        partitions that match, and every row of the data must belong to one of them.
+        partitions that match, and every row of the data must belong to a partition that matches.
         """
         request = CommitRequest.of(self.context, user, identifier, properties, watermark)
         target = overwrite_target(self.context, where)
         return self._completed(write.write_rows(request, data, target=target, merge_schema=merge_schema))
 
     def overwrite_spec(self, where: Where | None = None) -> Overwrite:
-        """Return what an overwrite replaces, for ``commit(messages, overwrite=...)``."""
+        """Return the partitions that an overwrite replaces, as the argument of ``commit(messages, overwrite=...)``."""
         return overwrite_target(self.context, where)
 
     def writer(self, *, merge_schema: MergeSchema = None) -> TableWriter:
         """Return a writer that turns batches into commit messages, which ``commit`` commits.
 
         ``merge_schema`` as in ``write``: the writer alters the table when a batch needs it, before it writes the batch.
-        Several writers may do so at the same time; a change that contradicts an earlier one raises SchemaMismatch.
-        ``commit`` accepts the messages on any handle of the table, also after further alterations: files keep the
-        schema that they were written with, and columns are found by field id.
+        Several writers may alter the table at the same time; a change that contradicts an earlier change raises
+        SchemaMismatch. ``commit`` accepts the messages on any handle of the table, also after further alterations:
+        files keep the schema that they were written with, and columns are found by field id.
         """
         return open_writer(self.context, merge_schema)
 
@@ -117,10 +118,11 @@ class WritableTable(TableView):
         """Commit messages and return the last snapshot of the commit; None when the messages are empty.
 
         Messages may come from other processes: they must fit the table, and their files must exist. Their rows count as
-        later than all rows committed before and than rows of earlier messages in the list; the commit may replace their
-        files for that (decision 0014). It does not compact or expire. With ``user`` and ``identifier`` a repeated call
-        commits exactly once, as long as the snapshot has not expired. Raises InvalidRequest, CommitConflict (nothing
-        was committed, no file was deleted), CommitStateUnknown (check with ``committed`` before a retry).
+        later than all rows committed before, and later than the rows of earlier messages in the list; for this order,
+        the commit may replace their files by files with higher sequence numbers (decision 0014). It does not compact or
+        expire. With ``user`` and ``identifier`` a repeated call commits exactly once, as long as the snapshot has not
+        expired. Raises InvalidRequest, CommitConflict (nothing was committed, no file was deleted), CommitStateUnknown
+        (check with ``committed`` before a retry).
         """
         request = CommitRequest.of(self.context, user, identifier, properties, watermark)
         return self._completed(write.commit_messages(request, messages, overwrite, operation))
@@ -133,10 +135,10 @@ class WritableTable(TableView):
         return CommitRequest.of(self.context, user, identifier, None).committed_snapshot()
 
     def filter_committed(self, user: str, identifiers: Collection[int]) -> list[int]:
-        """Return those ``identifiers`` that ``user`` has not committed: all above the user's highest (format 14.5).
+        """Return the ``identifiers`` that ``user`` has not committed: all above the user's highest one (format 14.5).
 
-        For a job that restarts and does not know which commits succeeded. A user whose snapshots have all expired
-        counts as one that never committed.
+        For a job that restarts and does not know which commits succeeded. When all snapshots of the user have expired,
+        all ``identifiers`` are returned.
         """
         return write.not_committed(self.context, user, identifiers)
 
@@ -155,12 +157,12 @@ class WritableTable(TableView):
         watermark: int | None = None,
         merge_schema: MergeSchema = None,
     ) -> Prepared | None:
-        """Do ``write`` (or ``overwrite``, with its ``where``) without publishing the snapshot; None without rows.
+        """Do ``write`` (or ``overwrite``, with its ``where``) but do not publish the snapshot; None without rows.
 
-        The result shows what would be published, and publishes or discards it; see ``Prepared``. ``merge_schema`` as
-        in ``write``: the table is altered at once, and stays so when the result is discarded. When the table is altered
-        again before the publish, the result must be prepared ``again``. Raises InvalidRequest when the user has already
-        committed the identifier or a higher one.
+        The result shows the table as it would be after the publish, and has methods to publish and to discard it; see
+        ``Prepared``. ``merge_schema`` as in ``write``: the table is altered at once, and remains altered when the
+        result is discarded. When the table is altered after this call, ``Prepared.again`` must be called before the
+        publish. Raises InvalidRequest when the user has already committed the identifier or a higher one.
         """
         request = CommitRequest.of(self.context, user, identifier, properties, watermark)
         return write.prepare_rows(
@@ -178,7 +180,7 @@ class WritableTable(TableView):
         properties: Mapping[str, str] | None = None,
         watermark: int | None = None,
     ) -> Prepared | None:
-        """Do ``prepare`` for messages of writers in this or other processes; raises as ``commit`` does."""
+        """Do ``prepare`` for messages of writers in this or other processes; raises the errors of ``commit``."""
         request = CommitRequest.of(self.context, user, identifier, properties, watermark)
         return write.prepare_messages(request, self._settle_on, messages, overwrites=overwrite, where=where)
 
@@ -193,16 +195,16 @@ class WritableTable(TableView):
     ) -> Snapshot | None:
         """Delete the rows that match; None when no row matches.
 
-        With a primary key, it writes deletes by key; a merge engine that does not remove a record for a row of kind -D
-        deletes whole partitions only (an option of the engine may enable that). In an append table, it marks the rows
-        in deletion vectors (``deletion-vectors.enabled``), or it rewrites the files that contain them; with fixed
-        buckets, the other rows of the files then count as written last. ``where`` on partition columns alone deletes
+        With a primary key, it writes rows of kind -D. Where the merge engine does not remove a row for -D, only whole
+        partitions can be deleted (an option of the engine may allow -D). In an append table, it marks the rows in
+        deletion vectors (``deletion-vectors.enabled``), or it rewrites the files that contain them; with fixed buckets,
+        the remaining rows of rewritten files then count as written last. A ``where`` on partition columns alone deletes
         whole partitions.
 
-        Deletes exactly the rows that match in the snapshot before this commit, with level 0 merged even where reads
-        leave it out. When a concurrent commit changes partitions that may contain such rows between the read and the
-        commit, or compacts their files, the delete is retried, up to ``commit.max-retries`` times. Raises
-        CommitConflict when that happened every time; nothing is deleted then.
+        Deletes exactly the rows that match in the snapshot before this commit; level 0 is merged even where reads leave
+        it out. The delete is retried, up to ``commit.max-retries`` times, when a concurrent commit between the read and
+        the commit changes partitions that may contain matching rows, or compacts their files. Raises CommitConflict
+        when the last retry fails in the same way; nothing is deleted then.
         """
         request = CommitRequest.of(self.context, user, None, properties)
         return self._completed(delete_update.delete(request, where))
@@ -220,9 +222,9 @@ class WritableTable(TableView):
         ``set`` maps columns to values, or to functions that get the matching rows as an Arrow table with all columns
         and return the new column. With a primary key, its columns cannot be set, and merge-engine must be deduplicate:
         the new rows replace the old ones by key; with ``sequence.field`` an old row with a higher value stays, as after
-        ``write``. In an append table, the old rows are deleted as by ``delete`` and the new rows are added. Promises
-        about concurrent commits and raises as ``delete`` does, and SchemaMismatch for a value that does not fit its
-        column, and for a column that the latest schema does not have.
+        ``write``. In an append table, the old rows are deleted as by ``delete`` and the new rows are added. Concurrent
+        commits have the same effect as for ``delete``. Raises the errors of ``delete``, and SchemaMismatch for a value
+        that does not fit its column and for a column that the latest schema does not have.
         """
         request = CommitRequest.of(self.context, user, None, properties)
         return self._completed(delete_update.update(request, where, set))
@@ -238,11 +240,10 @@ class WritableTable(TableView):
         user: str | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> Snapshot | None:
-        """Update, delete and insert rows by the rows of ``source``, in one commit; None when there is nothing to
-        change.
+        """Update, delete and insert rows by the rows of ``source``, in one commit; None when nothing changes.
 
         A row of the table matches a row of the source when all columns ``on`` are equal; nulls match nothing. By
-        default matching rows get the values of the source, and other rows of the source are inserted:
+        default, matching rows of the table get the values of the source, and source rows without a match are inserted:
 
         >>> orders.merge(changes, on=["id"])  # doctest: +SKIP
         >>> orders.merge(
@@ -252,21 +253,21 @@ class WritableTable(TableView):
         ...     when_not_matched=Insert(source_where=col("op") != "D"),
         ... )  # doctest: +SKIP
 
-        ``source`` has a form that ``write`` takes and is held in memory. Its columns are converted to the types of the
-        table; each must be a column of the table or be named by a clause. For each row the first clause of its list
-        applies whose conditions are true: ``where`` on the row of the table, ``source_where`` on the row of the source.
-        When several rows of the source change one row, InvalidRequest names its key, unless all of them delete it.
-        ``when_not_matched_by_source`` changes rows of the table without a row of the source, and reads all files; else
-        only files are read that may have a key of the source.
+        ``source`` has one of the forms that ``write`` takes, and is held in memory. Its columns are converted to the
+        types of the table; each must be a column of the table or be named by a clause. For each row, the first clause
+        of the list applies whose conditions are true: ``where`` tests the row of the table, ``source_where`` the row of
+        the source. When several rows of the source change one row, InvalidRequest names its key, unless all of them
+        delete it. ``when_not_matched_by_source`` changes the rows of the table that no row of the source matches, and
+        reads all files; without it, only files that may have a key of the source are read.
 
         In append tables, old rows are deleted as by ``delete`` and new rows are added. With a primary key, the merge
         writes rows by key: inserts need ``on`` to be the primary key, updates merge-engine deduplicate, and with
         ``sequence.field`` an old row with a higher value stays, as after ``write``.
 
-        The merge is computed from the snapshot before this commit. When a concurrent commit changes partitions that may
-        contain keys of the source between the read and the commit, or compacts files that change, the merge is
-        retried, up to ``commit.max-retries`` times. Raises CommitConflict when that happened every time, SchemaMismatch
-        for columns and values that do not fit, InvalidRequest. Nothing is changed then.
+        The merge is computed from the snapshot before this commit. The merge is retried, up to ``commit.max-retries``
+        times, when a concurrent commit between the read and the commit changes partitions that may contain keys of the
+        source, or compacts files that the merge changes. Raises CommitConflict when the last retry fails in the same
+        way, SchemaMismatch for columns and values that do not fit, InvalidRequest. After an error nothing is changed.
         """
         request = CommitRequest.of(self.context, user, None, properties)
         clauses = clauses_of(self.context, when_matched, when_not_matched, when_not_matched_by_source)
@@ -283,7 +284,7 @@ class WritableTable(TableView):
         *,
         reads: Reads | None = None,
     ) -> Snapshot | None:
-        """Commit files that the caller has just written; then, unless write-only, compact those buckets and expire.
+        """Commit files that the caller has just written; then, unless write-only, compact their buckets and expire.
 
         For writers outside of this class, such as Spark's; messages of other processes belong to ``commit``. An error
         of the maintenance after the commit is logged and not raised, because the rows are committed.
@@ -295,19 +296,20 @@ class WritableTable(TableView):
     def with_callbacks(self, *callbacks: Callable[[Self, Snapshot], object]) -> Self:
         """Return this handle with functions that are called after every commit, with the handle and the snapshot.
 
-        Each call of the handle that commits calls them once, with its last snapshot: writes, changes of rows,
-        compactions, rewrites of indexes and manifests, statistics, repairs, alterations that add a snapshot. An
-        automatic compaction, and an automatic expiry of partitions, after a write call them again. They are also called
-        when a repeated commit finds that it succeeded before: if a failed call is repeated until it succeeds, each
-        callback runs at least once. All callbacks run even when one fails; then AfterCommitFailed is raised, and the
-        commit is kept. A call that fails after a part was committed (``facts["committed"]``) does not call them.
+        Each call of the handle that commits calls every function once, with the last snapshot of the call: writes,
+        changes of rows, compactions, rewrites of indexes and manifests, statistics, repairs, alterations that add a
+        snapshot. An automatic compaction and an automatic expiry of partitions after a write call the functions again.
+        They are also called when a repeated commit finds that it succeeded before. So when a failed call is repeated
+        until it succeeds, each callback runs at least once. All callbacks run even when one fails; then
+        AfterCommitFailed is raised, and the commit is kept. A call that fails after it has committed a part
+        (``facts["committed"]``) does not call the functions.
         """
         if bad := [c for c in callbacks if not callable(c)]:
             raise InvalidRequest(f"a callback must be callable with the table and a snapshot, not {bad[0]!r:.60}")
         return replace(self, callbacks=(*self.callbacks, *callbacks))
 
     def settle(self, snapshot: Snapshot, written: Collection[tuple[bytes, int]] | None = None) -> Snapshot:
-        """Run the callbacks and the maintenance that follow a commit, then raise AfterCommitFailed if one failed."""
+        """Run the callbacks and the maintenance after a commit, then raise AfterCommitFailed if a callback failed."""
         failed = failed_callbacks(self, self.callbacks, snapshot)
         for automatic in maintain(self.context, snapshot, written):
             failed += failed_callbacks(self, self.callbacks, automatic)
@@ -315,7 +317,7 @@ class WritableTable(TableView):
         return snapshot
 
     def _settled(self, snapshot: Snapshot | None) -> Snapshot | None:
-        """Run ``settle`` when there was something to commit."""
+        """Run ``settle`` unless ``snapshot`` is None because there was nothing to commit; return the snapshot."""
         return None if snapshot is None else self.settle(snapshot)
 
     def _completed(self, committed: Committed | None) -> Snapshot | None:
@@ -325,5 +327,5 @@ class WritableTable(TableView):
         return replace(self, context=committed.context).settle(committed.snapshot, committed.written)
 
     def _settle_on(self, context: TableContext, snapshot: Snapshot) -> Snapshot:
-        """Run ``settle`` for the table as ``context`` has it."""
+        """Run ``settle`` on this handle with ``context`` in place of its own context."""
         return replace(self, context=context).settle(snapshot)

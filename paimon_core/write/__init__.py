@@ -4,11 +4,11 @@ Import `TableWriter`.
 
 Core types:
 
-- ``TableWriter``: turns rows into commit messages
+- ``TableWriter``: writes rows to files and returns commit messages
 - ``BucketWriter``: writes the rows of one bucket
 - ``BucketAssigner``: assigns keys to dynamic buckets
 - ``PartitionAssigner``: assigns keys to partitions, for cross-partition upsert
-- ``SequenceNumbers``: the next sequence number of each bucket
-- ``SpillSpace``: the sorted runs on local disk
+- ``SequenceNumbers``: determines the next sequence number of each bucket
+- ``SpillSpace``: stores sorted runs on local disk
 - ``PostponeWriter``: writes rows whose bucket is chosen later
 """

@@ -1,8 +1,9 @@
 """BucketAssigner: assigns the keys of a writer to dynamic buckets, and writes the hash index files (format 11.1).
 
-The assigner reads the hash indexes of a partition when its first rows arrive. Its messages state what it read, and
-their commit conflicts when a concurrent commit has changed the indexes of the partition since then: so no key is in two
-buckets. Messages of later flushes continue the earlier ones; they are committed in this order, together or one by one.
+The assigner reads the hash indexes of a partition when the first rows of the partition arrive. The commit messages name
+the index files that it read, and the commit conflicts if a concurrent commit has changed the indexes of the partition
+since then: so no key is in two buckets. Messages of a later flush build on the messages of earlier flushes; they must
+be committed in this order, together or one by one.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class IndexUpdate:
 class _Partition:
     buckets: PartitionBuckets
     files: dict[int, IndexFile]
-    """The index file of each bucket, including index files of earlier flushes."""
+    """The index file of each bucket, also index files that earlier flushes wrote."""
     changed: set[int] = field(default_factory=set)
     """The buckets that have gained keys since the last flush."""
 
@@ -63,8 +64,9 @@ class BucketAssigner:
     ) -> None:
         """Create an assigner; with ``ignore_existing``, for an overwrite, all keys are new.
 
-        ``known``: the hash indexes of each partition, in which another assigner has assigned all keys, so that new keys
-        are an error; ``assignments`` are then what its messages state.
+        ``known``: the hash indexes of each partition, in which another assigner has already assigned all keys of the
+        data; a key that is not in them is an error. ``assignments`` are then the assignments, by partition, for the
+        messages.
         """
         self._context = context
         self._limits = BucketLimits.of(context.options)
@@ -107,7 +109,7 @@ class BucketAssigner:
         return buckets
 
     def assignment(self, partition: bytes) -> Assignment:
-        """Return what the messages of the next flush state for a partition."""
+        """Return the assignment of a partition for the messages of the next flush: the index files that were read."""
         return self._assignments.get(partition) or Assignment(self._name, self._partitions[partition].base)
 
     def index_files(self, partition: bytes) -> Mapping[int, IndexFile]:
@@ -115,9 +117,9 @@ class BucketAssigner:
         return dict(self._partitions[partition].files)
 
     def write_indexes(self) -> dict[tuple[bytes, int], IndexUpdate]:
-        """Write the hash indexes of all buckets that gained keys since the last call; each is written completely.
+        """Write the complete hash index of each bucket that gained keys since the last call; return the new files.
 
-        Later assignments continue these files. Raises StorageError, and then deletes what it has written.
+        Later assignments build on these files. When it fails, for example with StorageError, the new files are deleted.
         """
         updates: dict[tuple[bytes, int], IndexUpdate] = {}
         try:

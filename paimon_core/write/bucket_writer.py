@@ -22,7 +22,7 @@ from paimon_core.schema import VALUE_KIND
 from paimon_core.write.spill import SpillSpace
 
 _SMALL_BYTES = 1 << 16
-"""The most bytes of rows in a bucket that is merged together with other small buckets."""
+"""The most buffered bytes of a small bucket; small buckets are sorted and merged together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,9 @@ class BucketWriter(Protocol):
 
 
 def file_columns(context: TableContext) -> tuple[list[str], list[str | None]]:
-    """Return the names of the columns of a file, and for each the column of the input rows that is stored there.
+    """Return the column names of a file, and for each the name of the input column that is stored in it.
 
-    The source is None for the sequence number.
+    The input column is None for the sequence number, which the writer creates.
     """
     derived = context.derived.get(file_columns)
     if derived is None:
@@ -73,7 +73,7 @@ class KeyedBucketWriter:
     """Buffers the rows of a primary-key bucket, then sorts and merges them into level-0 files.
 
     Rows that exceed the memory are spilled to ``space`` as sorted runs, until ``finish`` merges all rows into one run
-    of disjoint files. When ``space`` is None or full, each flush writes files of its own. With ``changelog`` and
+    of disjoint files. When ``space`` is None or full, each flush writes separate files. With ``changelog`` and
     changelog-producer = input, every row is also written to changelog files, unmerged, sorted by key and in merge order
     (format 10.1).
     """
@@ -100,8 +100,8 @@ class KeyedBucketWriter:
             engine,
             store=space,
             keeps_raw=changelog and options["changelog-producer"] == "input",
-            # Merging part of the rows first does not change the result of engines that choose one row, unless lone
-            # retracts are treated differently from other rows.
+            # Merging a part of the rows early does not change the result of engines that choose one row, unless they
+            # treat a retract without other rows of its key differently.
             folds_early=options["merge-engine"] not in COMBINING_ENGINES and not options["ignore-delete"],
         )
         self._files = BucketFiles()
@@ -124,7 +124,7 @@ class KeyedBucketWriter:
         self._buffer.add(pa.Table.from_arrays(columns, names=names))
 
     def flush(self) -> None:
-        """Spill the rows in memory; if there is no space, write all rows, also spilled ones, to level-0 files."""
+        """Spill the rows in memory; if there is no space, write all rows, also spilled rows, to level-0 files."""
         if not self._buffer.spill():
             self.finish()
 
@@ -141,7 +141,7 @@ class KeyedBucketWriter:
                 changelog.write(rows.raw)
             data = data or self._rolling_writer()
             data.write(rows.merged)
-            del rows  # the next ones are made without them
+            del rows  # free their memory before the next rows are created
         done = self._files
         self._files = BucketFiles(
             (*done.data, *(data.close() if data else ())), (*done.changelog, *(changelog.close() if changelog else ()))
@@ -243,6 +243,6 @@ class AppendBucketWriter(StreamWriter):
         return rolling_writer(*self._place, level=0, first_sequence=self._next_sequence)
 
     def write(self, rows: pa.Table) -> None:
-        """Write rows to the open file; rows of a bucket are numbered."""
+        """Write rows to the open file; in fixed buckets, the sequence numbers of the rows continue."""
         super().write(rows)
         self._next_sequence += 0 if self._restarts else len(rows)

@@ -1,6 +1,6 @@
 """Bucketing: compute the partition and bucket of each row from whole columns, and group the rows by bucket.
 
-Within a bucket the rows keep their order of arrival, which decides between rows of one key.
+Within a bucket the rows keep their order of arrival, because the last row of a key is the newest.
 """
 
 from __future__ import annotations
@@ -89,12 +89,12 @@ def split_by_bucket(
     assigner: BucketAssigner | None = None,
     keys: PartitionAssigner | None = None,
 ) -> Iterator[BucketRows]:
-    """Yield the rows of every bucket that occurs in ``rows`` (the table's columns, and possibly more columns).
+    """Yield the rows of each bucket that occurs in ``rows``, which have at least the table's columns.
 
-    ``assigner``: assigns the keys of a table with dynamic buckets, with the errors of its ``assign``. ``keys``: assigns
-    the keys of a table with cross-partition upsert, with the errors of its ``place``; it may add, change and drop rows.
-    ``shares``: the results are slices of one table, which stays in memory as long as any slice; otherwise each result
-    is a copy.
+    ``assigner`` assigns the keys of a table with dynamic buckets; the errors of its ``assign`` are raised. ``keys``
+    assigns the keys of a table with cross-partition upsert; it may add, change and drop rows, and the errors of its
+    ``place`` are raised. ``shares``: the results are slices of one table, which stays in memory as long as one of the
+    slices; otherwise each result is a copy.
     """
     if len(rows) == 0:
         return
@@ -131,7 +131,7 @@ def split_by_bucket(
 
 
 def _partitions(rows: pa.Table, context: TableContext) -> tuple[np.ndarray, list[bytes]]:
-    """Return a code for each row, and the serialized partitions by code."""
+    """Return the number of each row's partition, int64[n], and the serialized partitions by these numbers."""
     fields = context.schema.partition_fields
     if not fields:
         return np.zeros(len(rows), dtype=np.int64), [EMPTY_ROW]

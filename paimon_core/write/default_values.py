@@ -17,7 +17,7 @@ from paimon_core.types import NESTED_ROOTS
 def conform_with_defaults(
     data: pa.Table | pa.RecordBatch, fields: Sequence[DataField], *, first_row: int = 0
 ) -> pa.Table:
-    """Return ``data`` as ``arrow.conform`` does, with the default of a column for its nulls, also if it is missing.
+    """Do ``arrow.conform``, and replace the nulls of a column by its default; a missing column has nulls only.
 
     Raises the errors of ``conform`` and of ``default_value``.
     """
@@ -35,7 +35,7 @@ def conform_with_defaults(
 
 
 def _taken(chunk: pa.Array, value: pa.Scalar) -> pa.Array:
-    """Return the chunk with ``value`` for its nulls, for types that ``pc.coalesce`` does not take."""
+    """Return the chunk with ``value`` in place of nulls, for types that ``pc.coalesce`` does not support."""
     places = pc.if_else(chunk.is_valid(), pa.array(range(len(chunk)), pa.int64()), len(chunk))
     return pa.concat_arrays([chunk, pa.repeat(value, 1)]).take(places)
 

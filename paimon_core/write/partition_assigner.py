@@ -1,9 +1,10 @@
 """PartitionAssigner: keeps each key in one partition when the primary key lacks partition columns (format 11.2).
 
-The assigner reads where each key of the table is when the first rows arrive. A row whose key is in another partition is
-treated as the merge engine requires: deduplicate deletes the key there, partial-update and aggregation move the row
-there, first-row drops the row. Its messages state the snapshot that it read. Their commit conflicts when a later commit
-changed rows, because that may have added the same keys to any partition. There are no hash index files.
+When the first rows arrive, the assigner reads the partition and bucket of each key of the table. For a row whose key is
+in another partition, the merge engine decides: deduplicate deletes the key in the other partition, partial-update and
+aggregation write the row to the other partition, first-row drops the row. The commit messages name the snapshot that
+the assigner read. The commit conflicts if a later commit changed rows, because it may have added the same keys to any
+partition. There are no hash index files.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class PlacedRows:
 class PartitionAssigner:
     """Assigns the rows of one table to partitions and buckets; uses the memory of a KeyIndex of all keys.
 
-    While it reads the keys of the table, it also holds their images outside of the index.
+    While it reads the keys of the table, it also holds the serialized keys (images) outside of the index.
     """
 
     def __init__(self, context: TableContext, live_keys: LiveKeys | None, *, ignore_existing: bool = False) -> None:
@@ -78,7 +79,7 @@ class PartitionAssigner:
         self._buckets: list[PartitionBuckets] = []
 
     def assignment(self) -> Assignment:
-        """Return what the messages of the next flush state."""
+        """Return the assignment for the messages of the next flush: the snapshot from which the keys were read."""
         return Assignment(self._name, keys_of=self._read)
 
     def place(self, rows: pa.Table, codes: _Ints, partitions: list[bytes]) -> PlacedRows:
@@ -101,7 +102,7 @@ class PartitionAssigner:
     def _kept(
         self, index: KeyIndex, rows: pa.Table, wanted: _Ints, keys: pa.Array, key: _Ints, known: _Ints
     ) -> PlacedRows:
-        """Place rows by key: a known key stays in its bucket, a new key goes where its first row belongs."""
+        """Place rows by key: a known key stays in its bucket; a new key is placed in the partition of its first row."""
         first = np.unique(key, return_index=True)[1]  # keys are numbered in order of arrival
         new = np.flatnonzero(known < 0)
         places = known.copy()
@@ -119,8 +120,8 @@ class PartitionAssigner:
     def _moved(
         self, index: KeyIndex, rows: pa.Table, wanted: _Ints, keys: pa.Array, key: _Ints, known: _Ints
     ) -> PlacedRows:
-        """Place rows whose key moves to the partition of its last row, with a -D in each partition that it leaves."""
-        order = np.argsort(key, kind="stable")  # the rows of each key together, in order of arrival
+        """Place rows for deduplicate: a key moves to the partition of its last row, with -D where it leaves."""
+        order = np.argsort(key, kind="stable")  # brings the rows of each key together, in order of arrival
         of_key, part = key[order], wanted[order]
         starts = np.concatenate(([True], of_key[1:] != of_key[:-1]))
         before = np.where(known >= 0, known >> _SHIFT, -1)[of_key]
@@ -163,7 +164,7 @@ class PartitionAssigner:
         return code
 
     def _new_places(self, codes: _Ints, keys: pa.Array) -> _Ints:
-        """Return the places of new keys in the partitions ``codes``, with buckets in order of arrival."""
+        """Return the places of new keys in the partitions ``codes``; buckets are filled in order of arrival."""
         out, hashes = np.zeros(len(codes), np.int64), image_hashes(keys)
         for code in np.unique(codes).tolist():
             mine = np.flatnonzero(codes == code)
@@ -171,12 +172,12 @@ class PartitionAssigner:
         return out
 
     def _release(self, places: _Ints) -> None:
-        """Count keys out of their buckets."""
+        """Subtract keys that leave their buckets from the numbers of keys in these buckets."""
         for place, gone in zip(*(a.tolist() for a in np.unique(places, return_counts=True)), strict=True):
             self._buckets[place >> _SHIFT].count(place & _MASK, -gone)
 
     def _with_partitions(self, rows: pa.Table, codes: _Ints) -> pa.Table:
-        """Return the rows with the values of other partitions in the partition columns."""
+        """Return the rows with the partition columns changed to the values of the partitions ``codes``."""
         present, at = np.unique(codes, return_inverse=True)
         fields = self._context.schema.partition_fields
         types = [f.type for f in fields]
@@ -188,7 +189,7 @@ class PartitionAssigner:
         return rows
 
     def _loaded(self) -> KeyIndex:
-        """Return the place of each key, read from the latest snapshot before the first rows."""
+        """Return the index of the place of each key; the first call reads it from the latest snapshot."""
         if self._index is None:
             if self._ignore_existing:
                 self._index = KeyIndex()

@@ -1,7 +1,8 @@
-"""Postpone bucket: write rows to it, and spread its rows over fixed buckets (format 11.3).
+"""Postpone bucket: writes rows to the postpone bucket, and distributes its rows to fixed buckets (format 11.3).
 
-Rows in the postpone bucket are in order of arrival, unmerged and without sequence numbers. Readers see them only after
-they are spread. The number of buckets of a partition is decided when its first rows are spread.
+Rows in the postpone bucket are in order of arrival, unmerged and without sequence numbers. Readers see the rows only
+after they are distributed. The number of buckets of a partition is decided when the first rows of the partition are
+distributed.
 """
 
 from __future__ import annotations
@@ -47,14 +48,14 @@ class FixedWriter(Protocol):
 
 
 def writer_name() -> str:
-    """Return a new name of a writer, which is the part of its file names that is the same in all of them."""
+    """Return a new random name for a writer; the names of all files of the writer contain it."""
     return f"-u-{uuid.uuid4()}-s-{random.randrange(2**31)}-w-"
 
 
 class PostponeWriter(StreamWriter):
     """Streams the rows of one partition into files of the postpone bucket as they arrive.
 
-    The file names start with the name of the writer, by which Java keeps the files of one writer in order.
+    The file names start with the name of the writer: Java uses it to read the files of one writer in order.
     """
 
     def __init__(self, context: TableContext, partition: bytes, name: str | None = None) -> None:
@@ -84,8 +85,9 @@ def bucket_counts(
 ) -> dict[bytes, int]:
     """Return the number of buckets of each partition of ``files``, as Java decides it (format 11.3).
 
-    That of the live ``entries`` (None: of the latest snapshot); for new partitions ``postpone.default-bucket-num``, or
-    enough buckets for the rows or bytes of the files. ``limited``: a write chooses it, as a power of two up to
+    It is the number in the live ``entries`` (None: the entries of the latest snapshot). For a partition without
+    entries, it is ``postpone.default-bucket-num``, or enough buckets for the rows or bytes of the files. ``limited``: a
+    write decides, so the number for the rows or bytes is a power of two of at most
     ``postpone.batch-write-fixed-bucket.max-parallelism``. Raises CorruptTable for a partition with two numbers.
     """
     options, known = context.options, dict[bytes, int]()
@@ -121,8 +123,9 @@ def spread(
 ) -> list[CommitMessage]:
     """Write the rows of the postponed ``files`` of each partition to its fixed buckets, and return the messages.
 
-    The rows of later files count as later. ``writer_of`` returns a writer to a number of buckets. On an error every new
-    file is deleted. Raises CorruptTable for a file that is missing or cannot be read.
+    The rows of later files in a sequence count as later. ``writer_of`` returns a writer for a context with a fixed
+    number of buckets. On an error every new file is deleted. Raises CorruptTable for a file that is missing or cannot
+    be read.
     """
     by_count: dict[int, list[bytes]] = defaultdict(list)
     for place in files:
@@ -151,9 +154,9 @@ def to_fixed_buckets(
 ) -> list[CommitMessage]:
     """Return messages of the same rows in fixed buckets, and delete the ``staged`` files of the postpone bucket.
 
-    ``counts``: the numbers of buckets that earlier calls for the same commit chose; this call adds the numbers of new
-    partitions. When a concurrent commit gives a partition another number meanwhile, the rows are spread again. Raises
-    CommitConflict when that happened in every try.
+    ``counts``: by partition, the numbers of buckets that earlier calls for the same commit chose; this call adds the
+    numbers of further partitions. When a concurrent commit gives a partition another number during the call, the rows
+    are distributed again. Raises CommitConflict when this happened in every attempt.
     """
     try:
         files = {m.partition: m.new_files for m in staged}
@@ -171,7 +174,7 @@ def to_fixed_buckets(
 
 
 def file_rows(context: TableContext, place: bytes, file: DataFile, bucket: int = POSTPONE_BUCKET) -> Iterator[pa.Table]:
-    """Yield the rows of a file with the table's columns and ``_VALUE_KIND``, as a TableWriter takes them again."""
+    """Yield the rows of a file with the table's columns and ``_VALUE_KIND``, for ``TableWriter.write_conformed``."""
     path = context.file_path(place, bucket, file)
     batches = read_batches(
         context.storage,

@@ -19,10 +19,10 @@ LANE_ROWS = 1 << 32
 
 
 class SequenceNumbers:
-    """Finds the first free sequence number of each bucket; reads the largest ones of a partition once."""
+    """Finds the first free sequence number of each bucket; reads the largest existing numbers of a partition once."""
 
     def __init__(self, context: TableContext, lane: int, *, ignore_existing: bool) -> None:
-        """``lane`` and ``ignore_existing`` have the meaning that they have in ``TableWriter``."""
+        """``lane`` and ``ignore_existing`` have the same meaning as in ``TableWriter``."""
         self.context = context
         """The table, with the schema of the rows that are written next."""
         self._ignore_existing = ignore_existing
@@ -33,10 +33,11 @@ class SequenceNumbers:
         self._next: dict[tuple[bytes, int], int] = {}
 
     def first(self, partition: bytes, bucket: int) -> int:
-        """Return the bucket's first free sequence number in the writer's lane; 0 in lane 0 without fixed buckets.
+        """Return the bucket's first free sequence number in the writer's lane; in lane 0 it is 0 without fixed buckets.
 
-        Raises InvalidRequest when the partition was written with another number of buckets than the option says,
-        CommitConflict (fact ``buckets``) when it got another number since this write has chosen one.
+        Raises InvalidRequest when the partition was written with another number of buckets than option ``bucket``
+        states, CommitConflict (with fact ``buckets``) when a concurrent commit gave it another number than this write
+        has chosen.
         """
         key, context = (partition, bucket), self.context
         if not self._follow_existing:
@@ -78,11 +79,11 @@ class SequenceNumbers:
         return self._positions.get(partition)
 
     def record(self, partition: bytes, bucket: int, files: Iterable[DataFile]) -> None:
-        """Number the rows of a later flush above ``files``, which may not be committed, even after other commits."""
+        """Record that rows of later flushes must have higher numbers than ``files``, which may not be committed yet."""
         self._next[partition, bucket] = max([f.max_sequence_number + 1 for f in files], default=0)
 
     def clear(self) -> None:
-        """Forget what was read, so that the next rows are numbered after the then latest snapshot."""
+        """Forget the numbers that were read; for the next rows, they are read from the latest snapshot again."""
         self._existing.clear()
         self._bucket_counts.clear()
         self._positions.clear()

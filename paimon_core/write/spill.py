@@ -23,7 +23,7 @@ from paimon_core.options import TableOptions
 
 
 class SpillSpace:
-    """Thread-safe; each thread uses its own runs."""
+    """A directory of sorted runs on local disk, with a size limit. Thread-safe, but only one thread may use a run."""
 
     def __init__(self, limit_bytes: int, compression: pa.Codec | None) -> None:
         self._limit_bytes = limit_bytes
@@ -51,11 +51,11 @@ class SpillSpace:
 
     @property
     def has_room(self) -> bool:
-        """Whether the runs use less than the limit; the last run may exceed it."""
+        """Whether the runs use fewer bytes than the limit; a run that is written may then exceed the limit."""
         return self._used < self._limit_bytes
 
     def put(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> SpilledRun:
-        """Write a run. Raises StorageError when the disk fails or is full, and then leaves nothing of the run."""
+        """Write a run and return it. Raises StorageError when the disk fails or is full; the file is then deleted."""
         path = ""
         try:
             path = os.path.join(self._directory(), f"run-{next(self._numbers)}.arrow")

@@ -1,8 +1,9 @@
-"""Staging: rows of a job whose places are decided only when all of them are known (format 11.1 to 11.3).
+"""Staging: writes the rows of a job whose buckets can be decided only when all rows are known (format 11.1 to 11.3).
 
 Each task streams its rows to files of the postpone bucket, in order of arrival. Then one process decides the buckets:
-it assigns the keys of dynamic buckets, or chooses the number of buckets of each partition. Writers then spread the rows
-of the staged files. The files are not committed, except where rows wait in the postpone bucket for a compaction.
+it assigns the keys of dynamic buckets, or chooses the number of buckets of each partition. Writers then write the rows
+of the staged files to their buckets. The staged files are not committed, except in tables whose rows stay in the
+postpone bucket until a compaction.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _SCHEMA = pa.schema(
 
 
 def is_staged(context: TableContext) -> bool:
-    """Whether writers of several tasks cannot place their rows independently."""
+    """Whether the buckets of rows depend on the rows of all tasks, so that the rows must be staged first."""
     return context.has_dynamic_buckets or context.is_postponed
 
 
@@ -40,7 +41,7 @@ def rows_wait(context: TableContext) -> bool:
 
 @dataclass(frozen=True)
 class Staged:
-    """What one task has written: messages of the postpone bucket, and the hashes of the keys of dynamic buckets."""
+    """The output of one task: messages of the postpone bucket, and for dynamic buckets the hashes of the keys."""
 
     messages: tuple[CommitMessage, ...] = ()
     hashes: Mapping[bytes, np.ndarray] = field(default_factory=dict)
@@ -71,10 +72,10 @@ class Staged:
 
 
 class StagingWriter(TableWriter):
-    """Writes the rows of one task to files of the postpone bucket; ``finish`` returns what it has written."""
+    """Writes the rows of one task to files of the postpone bucket; ``finish`` returns them as a ``Staged``."""
 
     def __init__(self, context: TableContext, *, name: str | None = None) -> None:
-        """``name``: the name of the writer in file names; tasks whose rows have an order share it."""
+        """``name``: the name of the writer in file names; tasks whose rows have an order must use the same name."""
         self._target, self._name = context, name or writer_name()
         self._hashes: dict[bytes, list[np.ndarray]] = {}
         waits = {"bucket": POSTPONE_BUCKET, "postpone.batch-write-fixed-bucket": False}
@@ -87,7 +88,7 @@ class StagingWriter(TableWriter):
         return Staged(tuple(self.flush()), hashes)
 
     def _buffer(self, rows: pa.Table) -> None:
-        """Add conformed rows. With cross-partition upsert all are in one stream, because a key may change partition."""
+        """Add conformed rows; with cross-partition upsert to one writer, because a key may change its partition."""
         if not self._target.is_cross_partition:
             if self._target.has_dynamic_buckets:
                 for partition, values in hashes_by_partition(rows, self._context):
@@ -104,9 +105,10 @@ class StagingWriter(TableWriter):
 
 
 def waiting_in_order(messages: Sequence[CommitMessage]) -> list[CommitMessage]:
-    """Return the messages with times of creation in the order of the messages, in which a compaction reads the files.
+    """Return the messages with creation times of files that ascend in the order of the messages.
 
-    The times of a job with n files are up to n milliseconds late.
+    A compaction reads the files in the order of their creation times. The new times of n files are up to n milliseconds
+    too late.
     """
     found, last = [], 0
     for message in messages:
@@ -121,12 +123,13 @@ def waiting_in_order(messages: Sequence[CommitMessage]) -> list[CommitMessage]:
 def written_again(context: TableContext, messages: Sequence[CommitMessage], *, overwrites: bool) -> list[CommitMessage]:
     """Write the rows of the messages to new files, in buckets that fit the latest snapshot; return the new messages.
 
-    For messages of level-0 files whose keys or numbers of buckets conflict with a commit that came first. Their own
-    files stay. Another commit may come first again. Raises CorruptTable for a file that is missing.
+    It is used when the keys or numbers of buckets of level-0 files conflict with a concurrent commit. The old files of
+    the messages are kept. The new messages may conflict with a further commit. Raises CorruptTable for a file that is
+    missing.
     """
     with TableWriter(context, ignore_existing=overwrites) as writer:
         for message in messages:
-            # Changelog files have every row, data files only the last one of each key.
+            # Changelog files have all rows, data files only the merged row of each key.
             for file in message.changelog_files or message.new_files:
                 for rows in file_rows(context, message.partition, file, message.bucket):
                     writer.write_conformed(rows)

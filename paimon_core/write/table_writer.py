@@ -1,9 +1,9 @@
 """TableWriter: write batches of rows to files and return commit messages (format 7, 14.1).
 
 Rows are conformed to the schema, split by partition and bucket and, with a primary key, sorted and merged into level-0
-files. The rows in memory stay below ``write-buffer-size``, which all buckets share: before new rows would exceed it,
-the largest buckets are written to local disk (``SpillSpace``) or to files. Nothing is visible until the messages are
-committed. ``abort``, or leaving the context with an error, deletes what was written.
+files. The rows in memory stay below ``write-buffer-size``, which all buckets share: before new rows would exceed this
+size, the largest buckets are written to local disk (``SpillSpace``) or to files. Rows are visible only when the
+messages are committed. ``abort``, and the end of a ``with`` block, delete the files that ``flush`` has not returned.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _LEAST_PIECE = 1 << 14
 _MOST_BYTES = 32 << 20
 """The most bytes of batches to combine into one, however large the buffer is."""
 _SHARED_PART = 8
-"""Buckets may hold slices of shared tables up to the memory divided by this; other rows are copied."""
+"""Buckets may hold slices of shared tables of up to 1/_SHARED_PART of the memory; more rows are copied."""
 _TOGETHER = 64
 """The largest number of small buckets that one merge combines."""
 
@@ -61,13 +61,14 @@ class TableWriter:
         assigner: BucketAssigner | None = None,
         live_keys: LiveKeys | None = None,
     ) -> None:
-        """Create a writer; ``ignore_existing`` is for an overwrite.
+        """Create a writer.
 
-        With it, sequence numbers need not exceed the numbers of the replaced rows, and no changelog is written (format
-        10.2). ``lane``: the number of this writer among several whose messages become one commit. Where two of them
-        write to one bucket, the rows of the higher lane count as later. ``assigner``: for a table with dynamic buckets,
-        what assigns the keys (None: this writer); its caller then writes the hash indexes. ``live_keys`` reads the keys
-        of a table with cross-partition upsert, which cannot be written without it.
+        ``ignore_existing`` is for an overwrite: sequence numbers need not exceed the numbers of the replaced rows, and
+        no changelog is written (format 10.2). ``lane``: the number of this writer among several writers whose messages
+        become one commit. Where two writers write to the same bucket, the rows of the higher lane count as later.
+        ``assigner`` assigns the keys of a table with dynamic buckets, and the caller then writes the hash indexes;
+        None: this writer does both. ``live_keys`` reads the keys of a table with cross-partition upsert, which cannot
+        be written without it.
         """
         context.options.check_writable(context.name)
         self._sequences = SequenceNumbers(context, lane, ignore_existing=ignore_existing)
@@ -89,7 +90,7 @@ class TableWriter:
             assigner = self._own_assigner = BucketAssigner(context, ignore_existing=ignore_existing)
         self._assigner = assigner
         self.rows_received = 0
-        """The rows that were put into buckets, before rows with one key are merged, and rows that options ignore."""
+        """The number of rows received so far: each version of a key counts, and also rows that options ignore."""
 
     @property
     def context(self) -> TableContext:
@@ -97,18 +98,18 @@ class TableWriter:
         return self._context
 
     def _use(self, context: TableContext) -> None:
-        """Write the next rows with another schema of the table; no row is buffered."""
+        """Write the next rows with another schema of the table; the caller has flushed all buffered rows."""
         self._context = self._sequences.context = context
         self._engine = merge_engine(context.schema, context.options)
 
     def write(self, data: Any, kinds: Any = None) -> None:
-        """Add rows: any object with an Arrow stream, a LazyFrame, a list of dicts, or a generator of dicts or batches.
+        """Add rows: an object with an Arrow stream, a LazyFrame, a list of dicts, or a generator of dicts or batches.
 
-        ``kinds`` is a column's name or a column of +I, -U, +U, -D. Columns are matched by name and converted by the
-        table's schema; values in dicts may be ISO texts for dates and times, dicts for a MAP or ROW, pairs for a MAP,
-        and any value, or a ``Variant``, for a VARIANT.
-        Raises SchemaMismatch naming the column, the row, from 0, and the value when the data does not fit the schema;
-        no row of that batch is written then. With a ``kinds`` column (not a name), all data is read at once.
+        ``kinds``: the row kinds +I, -U, +U, -D, as a column or as the name of a column of the data. Columns are matched
+        by name and converted to the types of the table; values in dicts may be ISO texts for dates and times, dicts for
+        a MAP or ROW, pairs for a MAP, and any value, or a ``Variant``, for a VARIANT. Raises SchemaMismatch, which
+        names the column, the row (counted from 0) and the value, when the data does not fit the schema; no row of the
+        batch is written then. When ``kinds`` is a column, not a name, all data is read into memory.
         """
         self._check_usable()
         dicts, first_row = self._dict_conversion(), 0
@@ -135,7 +136,7 @@ class TableWriter:
         return self._context.schema.fields
 
     def _write(self, table: pa.Table, codes: pa.Array | None, first_row: int) -> None:
-        """Add rows of the data; a column of kinds that the table does not have is already removed."""
+        """Add one batch; a column of row kinds that is no column of the table is already removed."""
         context = self._context
         rows = conform_with_defaults(table, context.schema.fields, first_row=first_row)
         if not len(rows):
@@ -155,7 +156,7 @@ class TableWriter:
         self._buffer(rows)
 
     def _without_ignored(self, rows: pa.Table) -> pa.Table:
-        """Drop the rows that ignore-delete and ignore-update-before ignore, and check all other rows (format 9.1)."""
+        """Drop rows by the options ignore-delete and ignore-update-before; check the remaining rows (format 9.1)."""
         options = self._context.options
         ignored = RETRACTS if options["ignore-delete"] else frozenset[RowKind]()
         if options["ignore-update-before"]:
@@ -171,7 +172,7 @@ class TableWriter:
         return rows
 
     def delete(self, rows: pa.Table | pa.RecordBatch) -> None:
-        """Add -D rows of a primary-key table, whatever ``rowkind.field`` contains; ``rows`` have all columns.
+        """Add rows of kind -D in a primary-key table; ``rowkind.field`` is not used. ``rows`` must have all columns.
 
         Raises InvalidRequest when the table's options do not allow deletes.
         """
@@ -189,7 +190,7 @@ class TableWriter:
             )
 
     def _buffer(self, rows: pa.Table) -> None:
-        """Add conformed rows, in pieces small enough that most of the memory can keep earlier rows."""
+        """Add conformed rows, in pieces that need a part of the memory, so that earlier rows can stay in memory."""
         for piece in cut(rows, max(_LEAST_PIECE, min(4 * _MOST_BYTES, self._memory_bytes // 2))):
             size = piece.nbytes
             self._make_room(size)
@@ -202,7 +203,9 @@ class TableWriter:
             self._sequences.read({part.partition for part in parts})
             for part in parts:
                 self._writer(part.partition, part.bucket)
-            if self._context.is_keyed and not self._context.is_postponed:  # only buffers rows: threads would not help
+            if (
+                self._context.is_keyed and not self._context.is_postponed
+            ):  # rows are only buffered here: threads would not make this faster
                 for part in parts:
                     self._add(part)
             else:
@@ -211,7 +214,7 @@ class TableWriter:
         self._make_room(0)
 
     def _shares(self, size: int) -> bool:
-        """Whether buckets may hold slices of a table of ``size`` bytes, which stays until the last slice is freed."""
+        """Whether buckets may hold slices of a table of ``size`` bytes, which stays until all slices are freed."""
         shares = self._shared_bytes + size <= self._memory_bytes // _SHARED_PART
         self._shared_bytes += size if shares else 0
         return shares
@@ -247,9 +250,9 @@ class TableWriter:
     def flush(self) -> list[CommitMessage]:
         """Finish all files and return one message per bucket that gained files. The writer may then be used again.
 
-        With cross-partition upsert, commit the messages before the next rows are written: the writer then reads the
-        keys of the table again, and messages of two flushes conflict in one commit.
-        Raises TableNotFound when the table was dropped or re-created; all written files are deleted then.
+        With cross-partition upsert, commit the messages before the next rows are written: for the next rows, the writer
+        reads the keys of the table again, and messages of two flushes cannot be in one commit. Raises TableNotFound
+        when the table was dropped or re-created; all written files are deleted then.
         """
         messages = self._flush()
         if self._partition_assigner is not None:
@@ -257,7 +260,7 @@ class TableWriter:
         return messages
 
     def _flush(self) -> list[CommitMessage]:
-        """Do ``flush`` and keep the keys in memory, for messages that are committed with the next flush's messages."""
+        """Do ``flush`` but keep the assigned keys, for messages that are committed together with later messages."""
         self._check_usable()
         check_same_table(self._context, otherwise=self.abort)
         writers = list(self._buckets.values())
@@ -303,11 +306,11 @@ class TableWriter:
         try:
             return to_fixed_buckets(self._context, staged, self._fixed_counts, fixed)
         except BaseException:
-            self._failed = True  # the rows are in no file any more
+            self._failed = True  # the staged files with the rows are deleted
             raise
 
     def write_conformed(self, rows: pa.Table) -> None:
-        """Add rows with exactly the table's columns and ``_VALUE_KIND``, which were conformed and checked before."""
+        """Add rows with exactly the table's columns and ``_VALUE_KIND``, which the caller has conformed and checked."""
         self._check_usable()
         self._buffer(rows)
 
@@ -349,7 +352,7 @@ class TableWriter:
             self.abort()
         except StorageError:
             if error is None:
-                raise  # else the first error is raised
+                raise  # otherwise the error of the block is raised
 
 
 def _batches(writers: Sequence[BucketWriter]) -> list[Sequence[BucketWriter]]:

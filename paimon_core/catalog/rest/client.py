@@ -1,7 +1,8 @@
-"""RestClient: sends requests to a Paimon REST server and turns its answers into values or errors (format 14.9).
+"""RestClient: sends requests to a Paimon REST server, and returns its answers or raises errors (format 14.9).
 
-The value can be sent to workers; the token is never shown. A request that changes something is sent only once: when
-its answer is lost, or the server fails, it may have been executed, and CommitStateUnknown is raised.
+A client can be pickled and sent to workers; its token is never shown. A request that changes something is sent only
+once: when its answer is lost, or the server fails, the request may have been executed, and CommitStateUnknown is
+raised.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _MISSING: Mapping[str, type[PaimonError]] = {
 
 
 class _Bearer(AuthBase):
-    """Sets the token as a header; also prevents that requests uses credentials of a .netrc file instead."""
+    """Sets the token as a header; also prevents the library ``requests`` from using credentials of a .netrc file."""
 
     def __init__(self, token: Secret | None) -> None:
         self.token = token
@@ -60,7 +61,7 @@ class _Bearer(AuthBase):
 
 @dataclass(frozen=True)
 class RestClient:
-    """A server's address with token, headers and time limit; ``prefix`` is the first part of the paths of requests."""
+    """The address of a server, with token, headers and time limit; ``prefix`` is the first part of request paths."""
 
     uri: str
     token: Secret | None = None
@@ -93,7 +94,7 @@ class RestClient:
                 self.sleep(min(float(error.facts.get("after", pause)), LONGEST_PAUSE))
 
     def pages(self, member: str, *parts: str) -> list[str]:
-        """Return all names of a list, requested page by page; raises StorageError for an answer without names."""
+        """Return all names of a list, requested page by page; raises StorageError for an invalid answer."""
         items: list[str] = []
         seen: set[str] = set()
         query: dict[str, str] = {}
@@ -201,7 +202,7 @@ class RestClient:
 
 
 def _encoded(part: str) -> str:
-    """Encode a part of a path as Java's servers decode it: a space becomes a plus."""
+    """Return a part of a path in the encoding that Java's servers decode: a space becomes a plus."""
     return quote_plus(part, safe="*")
 
 

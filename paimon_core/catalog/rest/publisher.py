@@ -48,9 +48,9 @@ class RestPublisher(Publisher):
         return answer.get("id") == self.table_id
 
     def publish(self, path: str, snapshot: Snapshot, base: Snapshot | None) -> bool:
-        """Return True when the server created the snapshot, False when a concurrent commit was first.
+        """Return True when the server created the snapshot, False when a concurrent commit has used its id.
 
-        The latter is also returned when ``base`` is not the server's latest snapshot.
+        False is also returned when ``base`` is not the server's latest snapshot.
 
         Raises StorageError when the server was not reached, NotFound and InvalidRequest when it refused the request
         (nothing was committed in these cases), CommitStateUnknown when the answer was lost or the server failed.
@@ -76,7 +76,7 @@ class RestPublisher(Publisher):
         return path.removeprefix(head).partition("/")[0] if path.startswith(head) else MAIN
 
     def _statistics(self, snapshot: Snapshot) -> list[dict[str, Any]]:
-        """Return the changes to the statistics of each partition; a deleted file counts negatively."""
+        """Return the changes to the statistics of each partition; the values of deleted files are subtracted."""
         context = TableContext.of(str(self.name), self.storage, self.root, self.schema)
         manifests = context.manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
         partitions: dict[bytes, list[ManifestEntry]] = {}
@@ -108,13 +108,13 @@ def _partition_change(context: TableContext, partition: bytes, entries: list[Man
 
 @dataclass(frozen=True)
 class RestSchemaPublisher(SchemaPublisher):
-    """Sends the changes of the schema of one table and its branches to its server, which applies them again."""
+    """Sends the schema changes of one table and its branches to the server, which applies them to its own schema."""
 
     client: RestClient
     name: Identifier
 
     def publish(self, schemas: SchemaStore, schema: TableSchema, changes: Sequence[Any]) -> bool:
-        """Return True when the server has altered the table, also where a concurrent alteration came before.
+        """Return True: the server has altered the table, also if a concurrent alteration came first.
 
         Raises StorageError when the server was not reached, NotFound, AlreadyExists and InvalidRequest when it refused
         the request (nothing was changed in these cases), CommitStateUnknown when the answer was lost.

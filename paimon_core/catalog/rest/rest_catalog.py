@@ -1,4 +1,4 @@
-"""RestCatalog: databases and tables of a Paimon REST server, which also creates the snapshots (format 14.9).
+"""RestCatalog: the databases and tables of a Paimon REST server, which also creates the snapshots (format 14.9).
 
 This process reads and writes data files and manifests in the store that the server names; the server creates the
 snapshot files. External tables are an exception: the server does not manage their snapshots, so this process creates
@@ -62,7 +62,8 @@ class RestCatalog(Catalog):
     ) -> RestCatalog:
         """Connect: request the server's configuration, which contains defaults and overrides of the options.
 
-        Raises InvalidOption and UnsupportedFeature, which name an option that is not obeyed, also one of the server.
+        Raises InvalidOption and UnsupportedFeature, which name an option of the caller or the server that is not
+        supported.
         """
         address = RestClient.checked_uri(uri)
         given = dict(options or {})
@@ -119,7 +120,7 @@ class RestCatalog(Catalog):
         return sorted(self.client.pages("tables", "databases", identifier(database, "database"), "tables"))
 
     def table_exists(self, name: str) -> bool:
-        """Whether the table, or the branch of it, exists."""
+        """Whether the table exists; for the name of a branch, whether the branch exists."""
         try:
             self._description(Identifier.parse(name))
         except NotFound:
@@ -162,7 +163,7 @@ class RestCatalog(Catalog):
         return self.client.get("databases", name.database, "tables", name.object_name)
 
     def latest_snapshot(self, name: str) -> Snapshot | None:
-        """Return the server's latest snapshot; None when there is none or the server does not manage the snapshots."""
+        """Return the server's latest snapshot; None if the table has none, or the server manages no snapshots."""
         found = Identifier.parse(name)
         try:
             answer = self.client.get("databases", found.database, "tables", found.object_name, "snapshot")
@@ -186,7 +187,7 @@ class RestCatalog(Catalog):
         return self.defaults
 
     def _create_table(self, identifier: Identifier, schema: TableSchema, ignore_if_exists: bool) -> Table:
-        """Request the table from the server."""
+        """Request the server to create the table, and open it."""
         name = str(identifier)
         root = f"/{identifier.database}/{identifier.table}"
         check_definition(TableContext.of(name, FsspecStorage(MEMORY), root, schema))
@@ -210,7 +211,7 @@ class RestCatalog(Catalog):
         return self.table(name)
 
     def drop_table(self, name: str, *, ignore_if_missing: bool = False) -> None:
-        """Request from the server to delete a table with its files."""
+        """Request the server to delete a table with its files."""
         found = Identifier.of_table(name, "drop")
         try:
             self.client.delete("databases", found.database, "tables", found.table)
@@ -225,7 +226,7 @@ class RestCatalog(Catalog):
         )
 
     def rename_table(self, name: str, to: str) -> None:
-        """Request from the server to rename a table."""
+        """Request the server to rename a table."""
         source, target = Identifier.of_table(name, "rename"), Identifier.of_table(to, "rename a table to")
         check_target(source, target, self.list_tables(target.database))
         body = {
@@ -246,7 +247,7 @@ def _is_catalog_option(key: str) -> bool:
 
 
 def _table_type(description: Mapping[str, Any]) -> dict[str, str]:
-    """Return the option ``type`` of the server's description: tables of other types have no schema file to read."""
+    """Return the option ``type`` from the server's description, because tables of other types have no schema file."""
     schema = description.get("schema")
     options = schema.get("options") if isinstance(schema, dict) else None
     return {"type": str(options["type"])} if isinstance(options, dict) and "type" in options else {}

@@ -68,6 +68,6 @@ class TokenSource:
 
 
 def _options_of(place: str) -> Mapping[str, bool]:
-    """Return the options of the store of a place; none for the local disk."""
+    """Return the options that the store of a URL has, by name; empty for the local disk."""
     kind = SCHEMES.get(place.partition(":")[0].lower())
     return OPTIONS[kind[0]] if kind else {}

@@ -1,9 +1,9 @@
-"""SQL catalogs: names in a SQL database, in the format of Paimon's JDBC catalog (format 14.9).
+"""SQL catalogs: a SQL database stores the names of tables, in the format of Paimon's JDBC catalog (format 14.9).
 
 Core types:
 
 - ``SqlCatalog``: the catalog of a SQL database
-- ``SqlConnection``: a database by its URI
-- ``SqlNames``: the tables of names and properties
-- ``SqlLock``: locks tables for commits
+- ``SqlConnection``: transactions on a SQL database that a URI names
+- ``SqlNames``: the SQL tables with the names and properties of databases and tables
+- ``SqlLock``: locks on tables, for commits and for changes of names
 """

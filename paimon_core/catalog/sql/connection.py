@@ -1,7 +1,7 @@
 """SqlConnection: transactions on the database of a SQL catalog. The only module that uses a database driver.
 
-The value can be sent to workers; it contains the URI with its password, which is never shown. Every transaction opens
-its own connection, so that no connection is shared between processes or kept open during a long write.
+A SqlConnection can be pickled and sent to workers; it contains the URI with its password, which is never shown. Every
+transaction opens a new connection, so that no connection is shared between processes or kept open during a long write.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from paimon_core.storage.secret import Secret, scrubbed
 SQLITE = "sqlite"
 POSTGRES = "postgresql"
 BUSY_MILLIS = 30_000
-"""How long SQLite waits for another connection that writes, in milliseconds."""
+"""The milliseconds that SQLite waits for another connection to end its write."""
 ANSWER_MILLIS = 60_000
 """The time limit of PostgreSQL for connecting, and for a transaction, in milliseconds."""
 
@@ -41,13 +41,14 @@ class SqlConnection:
 
     uri: Secret
     timeout_millis: int | None = None
-    """None: ``BUSY_MILLIS`` for SQLite, ``ANSWER_MILLIS`` for PostgreSQL."""
+    """The time limit in milliseconds; None: ``BUSY_MILLIS`` for SQLite, ``ANSWER_MILLIS`` for PostgreSQL."""
 
     @staticmethod
     def to(uri: str, timeout_millis: int | None = None) -> SqlConnection:
         """Return the connection for a URI.
 
-        Raises InvalidRequest for an invalid URI, UnsupportedFeature for other databases or a driver that is missing.
+        Raises InvalidRequest for an invalid URI, UnsupportedFeature for other databases and for a driver that is not
+        installed.
         """
         if not isinstance(uri, str) or uri.startswith("jdbc:"):
             raise InvalidRequest(
@@ -85,14 +86,14 @@ class SqlConnection:
         return SqlConnection(Secret(uri), timeout_millis)
 
     def share(self) -> None:
-        """Set SQLite to WAL mode, so that reads do not block writes: Java 1.4 never ends its first reads."""
+        """Set SQLite to WAL mode, so that reads, which Java 1.4 does not always end, do not block writes."""
         if self._url.get_backend_name() == SQLITE:
             with contextlib.suppress(StorageError), self.transaction() as connection:
                 connection.exec_driver_sql("PRAGMA journal_mode=WAL")
 
     @property
     def shown(self) -> str:
-        """Return the URI without password and arguments, for messages."""
+        """The URI without password and arguments, for messages."""
         return self._url.set(query={}).render_as_string(hide_password=True)
 
     def __repr__(self) -> str:
@@ -102,9 +103,9 @@ class SqlConnection:
     def transaction(self) -> Iterator[sa.Connection]:
         """Open a connection for one transaction, which is committed when the block ends.
 
-        Raises SQLAlchemy's IntegrityError for a row that exists already, StorageError for all other failures and when
-        the time limit has passed. After an error at the end of the block the caller must check whether the change was
-        committed.
+        Raises SQLAlchemy's IntegrityError for a row that already exists, StorageError for all other failures and when
+        the time limit has passed. When the commit at the end of the block raises an error, the caller must check
+        whether the change was committed.
         """
         deadline = _Deadline(_seconds(self._url, self.timeout_millis))
         try:
@@ -140,7 +141,7 @@ class _Deadline:
 
     @property
     def problem(self) -> str:
-        """Return the part of the error message for a deadline that has passed."""
+        """The part of the error message that states that the deadline has passed."""
         return f"no answer within {self.seconds:g} s (option request-timeout)"
 
     @contextlib.contextmanager
@@ -154,7 +155,7 @@ class _Deadline:
             _deadline.reset(token)
 
     def start(self, connection: Any) -> None:
-        """Start the timer; a connection without a socket has only the time-out of its driver."""
+        """Start the timer that shuts down the connection; without a socket, only the time-out of the driver applies."""
         if hasattr(connection, "fileno"):
             duplicate = self._cleanup.enter_context(socket.socket(fileno=os.dup(connection.fileno())))
             timer = threading.Timer(self.seconds, self._shut_down, (duplicate,))
@@ -186,7 +187,7 @@ def _seconds(url: sa.URL, timeout_millis: int | None) -> float:
 
 @cache
 def _engine(uri: str, timeout_millis: int | None) -> sa.Engine:
-    """Return the engine of a database, one for each process; without a pool it is safe in a forked process."""
+    """Return the engine of a database, one per process; it has no pool, so that forked processes may use it."""
     url = sa.engine.make_url(uri)
     seconds = _seconds(url, timeout_millis)
     if url.get_backend_name() == SQLITE:
@@ -200,7 +201,7 @@ def _engine(uri: str, timeout_millis: int | None) -> sa.Engine:
 
 
 def _use_local_time(connection: Any, _record: Any) -> None:
-    """Set the session's time zone to the local one, as Java's driver does: the locks' times are stored without zone."""
+    """Set the session's time zone to the local one, as Java's driver does: lock times are stored without a zone."""
     offset = datetime.datetime.now().astimezone().utcoffset() or datetime.timedelta()
     minutes = int(offset.total_seconds() // 60)
     text = f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"

@@ -1,8 +1,8 @@
 """SqlLock: the lock of Paimon's JDBC catalog, one row for each table, and the publishers that use it (format 14.8).
 
-A lock is valid for as long as its owner was prepared to wait for it. A writer that is paused for longer can lose the
-lock. So the lock only protects against writers that do not create snapshots exclusively; the publisher does, in
-addition to the lock.
+A lock is valid for the time that its owner may wait for a lock (``lock-acquire-timeout``). A writer that is paused for
+longer can lose the lock. So the publisher does not rely on the lock: it also creates snapshot files only if they do not
+exist. The lock protects against writers that do not.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class SqlLock:
     connection: SqlConnection
     key: str
     timeout_millis: int
-    """How long to wait for a lock, and how long a lock that is not released is valid, in milliseconds."""
+    """The milliseconds to wait for a lock; a lock that is not released becomes invalid after the same time."""
     max_sleep_millis: int
     sleep: Callable[[float], None] = field(default=time.sleep, compare=False, repr=False)
 
     @contextlib.contextmanager
     def held(self, *names: Identifier) -> Iterator[None]:
-        """Hold the locks of the tables, always taken in the same order; raises StorageError when one is not free."""
+        """Hold the locks of the tables, always taken in the same order; raises StorageError if a lock is not free."""
         with contextlib.ExitStack() as stack:
             for name in sorted(set(names), key=lambda n: (n.database, n.table)):
                 stack.enter_context(self._one(f"{self.key}.{name.database}.{name.table}"))
@@ -58,11 +58,11 @@ class SqlLock:
         try:
             yield
         finally:
-            with contextlib.suppress(PaimonError):  # the work is done, and the lock expires
+            with contextlib.suppress(PaimonError):  # the work of the block is done, and the lock becomes invalid anyway
                 self._release(lock_id, stamp)
 
     def _acquire(self, lock_id: str) -> str:
-        """Wait for the lock, doubling the pauses; return the time in its row at which it was taken."""
+        """Take the lock, with growing pauses between attempts; return the time in its row, which identifies it."""
         waited, pause = 0, FIRST_PAUSE_MILLIS
         while True:
             stamp = self._try(lock_id)
@@ -90,7 +90,7 @@ class SqlLock:
             return None
 
     def _release(self, lock_id: str, stamp: str) -> None:
-        """Delete this process's row; the row of a process that took the lock after it expired is kept."""
+        """Delete this process's row; if the lock became invalid and another process took it, that row is kept."""
         with self.connection.transaction() as connection:
             connection.execute(sa.delete(LOCKS).where(LOCKS.c.lock_id == lock_id, _taken_at == stamp))
 
@@ -109,7 +109,7 @@ _taken_at = sa.cast(LOCKS.c.acquired_at, sa.String)
 
 @dataclass(frozen=True)
 class LockedPublisher(Publisher):
-    """Creates snapshot files under the table's lock, because some writers do not create them exclusively."""
+    """Creates snapshot files under the table's lock, for writers that do not create snapshot files conditionally."""
 
     storage: Storage
     lock: SqlLock

@@ -1,4 +1,4 @@
-"""SqlNames: the rows of a SQL catalog, in the tables of Paimon's JDBC catalog, which Java can share (format 14.8).
+"""SqlNames: the rows of a SQL catalog, in the SQL tables of Paimon's JDBC catalog, which Java also uses (format 14.8).
 
 Every method that changes rows is one transaction. SQLAlchemy builds the statements: names are parameters, never SQL.
 """
@@ -55,13 +55,13 @@ _VIEWS = sa.table("paimon_views", sa.column("catalog_key"), sa.column("database_
 
 @dataclass(frozen=True)
 class SqlNames:
-    """The names of the databases and tables of one catalog key."""
+    """The names of the databases and tables of one catalog, which ``key`` identifies in the SQL database."""
 
     connection: SqlConnection
     key: str
 
     def prepare(self) -> None:
-        """Create the tables that are missing; two processes that do so at the same time are no error."""
+        """Create the SQL tables that are missing; several processes may do this at the same time."""
         self.connection.share()
         for last in (False, False, True):
             if not self._missing():
@@ -171,14 +171,14 @@ class SqlNames:
             connection.execute(sa.insert(TABLE_PROPERTIES), properties)
 
     def remove(self, name: Identifier) -> bool:
-        """Delete a table's rows; return False when there were none."""
+        """Delete the rows of a table; return False when the table had no rows."""
         with self.connection.transaction() as connection:
             deleted = connection.execute(sa.delete(TABLES).where(*self._at(TABLES, name))).rowcount
             connection.execute(sa.delete(TABLE_PROPERTIES).where(*self._at(TABLE_PROPERTIES, name)))
         return bool(deleted)
 
     def rename(self, source: Identifier, target: Identifier) -> bool:
-        """Change the name in a table's rows; return False when there were none. Raises AlreadyExists."""
+        """Change the name in the rows of a table; return False when the table had no rows. Raises AlreadyExists."""
         named = {"database_name": target.database, "table_name": target.table}
         try:
             with self.connection.transaction() as connection:

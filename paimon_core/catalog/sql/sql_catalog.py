@@ -1,7 +1,7 @@
-"""SqlCatalog: names in a SQL database, in the format of Paimon's JDBC catalog, files below one warehouse (format 14.8).
+"""SqlCatalog: names in a SQL database, in the format of Paimon's JDBC catalog; files in one warehouse (format 14.8).
 
-The name and the files of a table change one after the other. After an interruption a name never refers to files of
-another table, files without a name are not changed, and repeating the call completes the operation:
+The name and the files of a table change one after the other. After an interruption, a name never refers to files of
+another table, no operation changes files without a name, and repeating the call completes the operation. The order is:
 
 - create: the files, then the name;   - rename: the name, then the files;
 - drop: a mark in the files, the name, then the files.
@@ -41,7 +41,7 @@ from paimon_core.table.table import Table
 
 @dataclass(frozen=True)
 class SqlCatalog(Catalog):
-    """The tables whose names a SQL database contains; ``SqlCatalog.open`` connects to it."""
+    """The tables whose names are in a SQL database; ``SqlCatalog.open`` connects to the database."""
 
     storage: Storage
     warehouse: str
@@ -51,7 +51,7 @@ class SqlCatalog(Catalog):
     lock: SqlLock = field(repr=False)
     commits_locked: bool
     roots: ExternalRoots = NO_ROOTS
-    """The directories in which data files outside of the tables may be."""
+    """The directories that may contain data files of tables outside of the tables' own directories."""
     given: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     """The options with which the catalog was opened, without secrets."""
     manifests: ManifestCache = field(default_factory=ManifestCache, repr=False, compare=False)
@@ -145,12 +145,12 @@ class SqlCatalog(Catalog):
         return self.names.tables(database)
 
     def table_exists(self, name: str) -> bool:
-        """Whether the table, or the branch of it, exists."""
+        """Whether the table exists; for the name of a branch, whether the branch exists."""
         found = Identifier.parse(name)
         return self.names.has(found) and self._places.has_files(found)
 
     def table(self, name: str) -> Table:
-        """Open a table, or a branch of it; raises StorageError, with what to do, for a name without files."""
+        """Open a table or a branch; for a name without files, raises StorageError, whose text says what to do."""
         found = Identifier.parse(name)
         main = Identifier(found.database, found.table)
         if not self.names.has(main):
@@ -189,7 +189,7 @@ class SqlCatalog(Catalog):
         raise AlreadyExists(f"table {identifier} {what}", table=str(identifier))
 
     def _first_schema(self, context: TableContext) -> TableSchema:
-        """Create schema-0, or use the one of an interrupted call with the same arguments; raises AlreadyExists."""
+        """Create schema-0, or return schema-0 of an interrupted call with the same arguments; raises AlreadyExists."""
         found = self._first_files(context)
         if not found and context.schemas.publish(context.schema):
             return context.schema
@@ -205,7 +205,7 @@ class SqlCatalog(Catalog):
         return existing
 
     def _is_left_over(self, context: TableContext, existing: TableSchema) -> bool:
-        """Whether the directory contains only this first schema, and no interrupted rename of a table may need it."""
+        """Whether the directory has only an equal first schema, and no interrupted rename of a table may need it."""
         return (
             self._first_files(context) == [context.paths.schema(0)]
             and is_same_definition(existing, context.schema)
@@ -217,12 +217,12 @@ class SqlCatalog(Catalog):
         )
 
     def _first_files(self, context: TableContext) -> list[str]:
-        """Return up to two files of the table's directory, without temporary files of writers that were interrupted."""
+        """Return the paths of up to two files of the table's directory, except temporary files."""
         paths = (f.path for f in self.storage.walk(context.paths.root) if not f.name.startswith("."))
         return list(islice(paths, 2))
 
     def register_table(self, name: str) -> Table:
-        """Add the name of a table whose files are in its directory, for example after the loss of this catalog.
+        """Add the name of a table whose files exist, for example after the loss of the catalog's database.
 
         Raises TableNotFound when there are no files, AlreadyExists, DatabaseNotFound.
         """
@@ -240,7 +240,7 @@ class SqlCatalog(Catalog):
     def drop_table(self, name: str, *, ignore_if_missing: bool = False) -> None:
         """Delete a table: write a mark, delete the name, then all files. Also completes an interrupted drop.
 
-        Files of a table that the catalog does not name are kept, unless they have the mark or no schema.
+        Files of a table whose name is not in the catalog are kept, unless they contain the mark or no schema.
         """
         found = Identifier.of_table(name, "drop")
         root = self._places.root(found)
@@ -260,9 +260,10 @@ class SqlCatalog(Catalog):
         return Group(self, name)
 
     def rename_table(self, name: str, to: str) -> None:
-        """Rename a table, then move its files; repeating the call completes an interrupted rename.
+        """Change the name of a table, then move its files; repeating the call completes an interrupted rename.
 
-        No process may write to the table at the same time, unless all commit under the lock (option lock.enabled).
+        No process may write to the table at the same time, unless all writers commit under the lock (option
+        lock.enabled).
         """
         source, target = Identifier.of_table(name, "rename"), Identifier.of_table(to, "rename a table to")
         if source == target:

@@ -1,4 +1,4 @@
-"""Changes of a table between two versions: by changelog, by delta or by difference, and the proof that none is missing.
+"""Changes of a table between two versions: by changelog, by delta or by difference, and a proof that they are complete.
 
 Import `Changes` and `changes_between` from `changes`, and `Diff` and `diff_between` from `diff`.
 
@@ -7,5 +7,5 @@ Core types:
 - ``Changes``: the changed rows between two versions
 - ``Diff``: the difference of any two versions
 - ``Segment``: snapshots whose changes are read in the same way
-- ``Proof``: the result of comparing the changes with both versions
+- ``Proof``: the result of a comparison of the changes with both versions
 """

@@ -1,4 +1,4 @@
-"""Changes: the changed rows between two versions of a table, complete and with their kinds, as Arrow data."""
+"""Changes: all rows that changed between two versions of a table, with their row kinds, as Arrow data."""
 
 from __future__ import annotations
 
@@ -40,9 +40,8 @@ COMMIT_TIME = pa.field("_COMMIT_TIME", pa.timestamp("ms", "UTC"), nullable=False
 class Changes:
     """The changes between two versions, which can be read several times.
 
-    The range is fixed: it refers to the snapshots that existed when it was made. A read promises all of their changes:
-    when one of them expires or is rolled back before its files are read, it raises SnapshotNotFound, and it never
-    returns fewer rows. Snapshots that are added later do not matter.
+    The range of snapshots is fixed when the value is created; later snapshots are not in it. A read returns all changes
+    of these snapshots, or raises SnapshotNotFound when one of them expires or is rolled back before its files are read.
     """
 
     context: TableContext
@@ -55,14 +54,14 @@ class Changes:
 
     @property
     def ways(self) -> tuple[tuple[str, int, int], ...]:
-        """For each part of the range: "changelog", "delta" or "diff", and its snapshot ids, exclusive and inclusive."""
+        """For each part of the range: "changelog", "delta" or "diff"; first snapshot id (exclusive); last id."""
         return tuple((segment.way.value, segment.start, segment.end) for segment in self.segments)
 
     @property
     def is_typed(self) -> bool:
-        """Whether each row of kind -U or -D is a row that existed, and +I is a new key.
+        """Whether each row of kind -U or -D is a row that existed, and each +I is a row with a new key.
 
-        Otherwise some rows have the kinds of their writer: by key and in order, the last one counts.
+        If False, some rows have the row kinds that their writer gave them; the last row of each key is then the result.
         """
         raw = self.context.is_keyed and self.context.options["changelog-producer"] in ("none", "input")
         return not any(
@@ -70,14 +69,14 @@ class Changes:
         )
 
     def explain(self) -> str:
-        """Return the way that each part of the range takes, and why, as text."""
+        """Return a text with the way in which each part of the range is read, and the reason."""
         lines = [f"changes of {self.context.name} from {self.start.name} (exclusive) to {self.end.name} (inclusive)"]
         lines += [f"  {s.way.value:<10} snapshots {s.start + 1} to {s.end}: {s.reason}" for s in self.segments]
         return "\n".join(lines if self.segments else [*lines, "  nothing changed"])
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """``rowkind``, then ``_SNAPSHOT_ID`` and ``_COMMIT_TIME`` if asked for, then the columns."""
+        """``rowkind``, with ``with_commit`` then ``_SNAPSHOT_ID`` and ``_COMMIT_TIME``, then ``columns``."""
         commit = [SNAPSHOT_ID, COMMIT_TIME] if self.with_commit else []
         return pa.schema([ROW_KIND, *commit, *(f.arrow for f in self.context.schema.select(self.columns))])
 
@@ -102,10 +101,11 @@ class Changes:
         return self.to_batches().__arrow_c_stream__(requested_schema)
 
     def prove(self) -> Proof:
-        """Compare the rows of the start plus the changes with the rows of the end, by count and hash per bucket.
+        """Compare the rows of the start version plus the changes with the rows of the end version, by bucket.
 
-        All columns are compared, without ``where``. It costs a read of both versions and of all changes. A proof that
-        does not hold is returned, not raised (``Proof.check`` raises). Raises SnapshotNotFound when a version expired.
+        The comparison uses the number and the hashes of the rows, with all columns and without ``where``. It reads both
+        versions and all changes. When they differ, the proof states it; no error is raised (``Proof.check`` raises
+        one). Raises SnapshotNotFound when a version expired.
         """
         start, end = known(self.context, self.start), known(self.context, self.end)
         whole = replace(self, columns=tuple(self.context.schema.names), where=None, with_commit=False)
@@ -116,7 +116,7 @@ class Changes:
             yield self._with_commit(batch, snapshot) if self.with_commit else batch
 
     def placed(self) -> Iterator[tuple[Place, pa.RecordBatch]]:
-        """Yield the changes without the commit, each batch with its partition and bucket."""
+        """Yield the changes without ``_SNAPSHOT_ID`` and ``_COMMIT_TIME``, each batch with its partition and bucket."""
         for place, _, batch in self._told():
             yield place, batch
 
@@ -172,7 +172,7 @@ def changes_between(
 
 
 def check_columns(context: TableContext, columns: Sequence[str] | None) -> None:
-    """Raise SchemaMismatch for the columns of row tracking: changed rows have no ids."""
+    """Raise SchemaMismatch when ``columns`` contain columns of row tracking: changes have no row ids."""
     tracking = [name for name in columns or () if name in TRACKING_NAMES]
     if tracking and isinstance(columns, list | tuple):
         context.schema.select(tracking)
@@ -186,7 +186,7 @@ def _checked(changes: Changes) -> Changes:
 
 
 def one_difference(context: TableContext, first: Version, last: Version) -> tuple[Segment, ...]:
-    """Return the difference of two versions as the only segment; raises SnapshotNotFound when one has expired."""
+    """Return one segment, the difference of two versions, or none if they are equal; raises SnapshotNotFound."""
     before, after = known(context, first).snapshot, known(context, last).snapshot
     if before == after:
         return ()

@@ -22,24 +22,24 @@ from paimon_core.table.changes.versions import Bound, find_version
 
 @dataclass(frozen=True, slots=True)
 class DiffSummary:
-    """How many rows two versions differ in."""
+    """The numbers of rows that differ between two versions."""
 
     added: int
     removed: int
     changed: int
-    """Keys with another row; 0 without a primary key: a changed row is one removed and one added there."""
+    """Keys whose row differs; 0 without a primary key, where a changed row counts as one removed and one added row."""
     columns: Mapping[str, int]
-    """By column, in how many of the changed rows its value differs; columns that never differ are left out."""
+    """By column, the number of changed rows in which its value differs; columns without differences are left out."""
 
 
 @dataclass(frozen=True)
 class Diff(Changes):
-    """The difference of two versions, in any order of time: applied to the first one it gives the second one."""
+    """The changes that turn the first version into the second one; the first version may be the newer one."""
 
     def summary(self) -> DiffSummary:
-        """Count the rows and columns that differ, in all columns; costs a read of the difference.
+        """Count the rows and columns that differ, with all columns of the table; reads the whole difference.
 
-        Raises InvalidRequest with ``where``, which may select one row of a changed pair alone.
+        Raises InvalidRequest with ``where``, which may select only one row of a pair of -U and +U.
         """
         if self.where is not None:
             raise InvalidRequest("a summary counts whole rows: take the diff without where", table=self.context.name)

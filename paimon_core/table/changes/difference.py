@@ -1,4 +1,4 @@
-"""Difference: the rows that changed between two versions, found from their files alone."""
+"""Difference: the rows that differ between two versions, computed from their data files, without changelogs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from paimon_core.table.changes.versions import reading_versions
 
 @dataclass(frozen=True, slots=True)
 class PlacedRows:
-    """Changed rows of one place: all columns of the table and ``_VALUE_KIND``."""
+    """Changed rows of one place (partition and bucket): all columns of the table and ``_VALUE_KIND``."""
 
     place: Place
     rows: pa.Table
@@ -30,10 +30,10 @@ class PlacedRows:
 def difference(
     context: TableContext, before: Snapshot | None, after: Snapshot | None, where: Predicate | None = None
 ) -> Iterator[PlacedRows]:
-    """Yield the rows that differ between two snapshots, in order of partition and bucket; None: no rows.
+    """Yield the rows that differ between two snapshots, by partition and bucket; a snapshot None has no rows.
 
-    ``where`` only leaves out partitions. Both versions are read with the columns and options of ``context``. Raises
-    SnapshotNotFound when one of them expires before its files are read, CorruptTable.
+    ``where`` is used only to leave out partitions, not to filter rows. Both versions are read with the columns and
+    options of ``context``. Raises SnapshotNotFound when one of them expires before its files are read, CorruptTable.
     """
     pruner = (
         None
@@ -55,7 +55,7 @@ def difference_of_place(context: TableContext, changed: ChangedPlace) -> Iterato
 def as_changes(
     context: TableContext, rows: pa.Table, columns: Sequence[str], where: Predicate | None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a difference that match ``where``, each on its own, as ``changes_schema``."""
+    """Yield the rows of a difference that match ``where``, in the schema that ``changes_schema`` returns."""
     kept = rows if where is None else rows.filter(where.bind(context.schema.fields).to_arrow())
     kinds = pa.array(ROW_KINDS).take(kept[VALUE_KIND].combine_chunks())
     chosen = kept.select(list(columns))

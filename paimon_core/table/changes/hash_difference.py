@@ -1,7 +1,7 @@
-"""Hash difference: which rows of two sides are surplus, that is, which one side has more often, decided by row hashes.
+"""Hash difference: finds the surplus rows of two sides, which one side has more often than the other, by row hashes.
 
-Memory: 1 byte per row, and 200 bytes for each of ``BIN_ROWS`` rows: the hashes of more rows are spread over files on
-local disk by their values, so that equal hashes are compared with each other.
+Memory: 1 byte per row, and 200 bytes for each of at most ``BIN_ROWS`` rows. The hashes of more rows are distributed by
+value over files (bins) on local disk, so that equal hashes are in the same bin.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from paimon_core.table.changes.row_hashes import Hashes
 from paimon_core.write.spill import SpilledRun, SpillSpace
 
 BIN_ROWS = 1 << 20
-"""The rows of both sides that are compared at once, about."""
+"""The approximate number of rows of both sides that are compared at once."""
 _MOST_BINS = 1 << 10
 _COLUMNS = ("high", "low", "at")
 _HALF = np.uint64(32)
@@ -29,7 +29,7 @@ _Placed = tuple[Hashes, npt.NDArray[np.int64]]
 
 
 class HashedRows:
-    """Collects the hashes of the rows of two sides, in their order; a context manager that removes its files."""
+    """Collects the hashes of the rows of two sides, in row order; a context manager that deletes its files."""
 
     def __init__(self, options: TableOptions, row_count: int) -> None:
         """``row_count``: about how many rows will be added."""
@@ -92,7 +92,7 @@ class HashedRows:
 
 
 def surplus(rows: HashedRows) -> tuple[Flags, Flags]:
-    """Return for each row of both sides whether it is surplus: of equal rows, as many as one side has more of."""
+    """Return for each row of both sides whether it is surplus: if a side has n more equal rows, n are surplus."""
     found = np.zeros(rows.counts[0], np.bool_), np.zeros(rows.counts[1], np.bool_)
     for (left, left_at), (right, right_at) in rows.bins():
         chosen = _surplus(left, right)
@@ -131,7 +131,7 @@ def _starts(high: npt.NDArray[np.uint64], low: npt.NDArray[np.uint64]) -> Flags:
 
 
 def _is_mixed(high: npt.NDArray[np.uint64], low: npt.NDArray[np.uint64]) -> bool:
-    """Whether hashes that are ordered by their first half alone have equal first halves and other second ones."""
+    """Whether two neighbors of the hashes, which are sorted by the first half, differ in the second half alone."""
     return bool(np.any((high[1:] == high[:-1]) & (low[1:] != low[:-1])))
 
 

@@ -1,4 +1,4 @@
-"""History: the snapshots between two versions, as values that were read together, so that ids cannot change meaning."""
+"""History: the snapshots between two versions, read together, because a rollback can give an id to another snapshot."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ class History:
     start: Version
     end: Version
     steps: Mapping[int, Snapshot]
-    """By id, the snapshots whose changes can be read: live ones and lasting changelogs."""
+    """By id, the snapshots whose changes can be read: live snapshots and lasting changelogs."""
     versions: Mapping[int, Snapshot]
-    """By id, the snapshots whose rows can be read."""
+    """By id, the snapshots whose rows can be read: live and tagged snapshots."""
     is_broken: bool = False
     """Whether ``end`` was not built on ``start``: there was a rollback, or the table was replaced."""
     contiguous_from: int = 0
-    """The version from which on each step exists."""
+    """The id of the version after which ``steps`` has every snapshot."""
 
 
 def read_history(context: TableContext, start: Version, end: Version) -> History:
     """Read the snapshots between two versions.
 
-    Raises SnapshotNotFound naming the first snapshot that has expired and that no version before can replace, or when
-    a rollback or an expiry changes them during the call; InvalidRequest when ``start`` is after ``end``.
+    Raises SnapshotNotFound when a snapshot has expired and ``start`` cannot be read to compute a difference instead,
+    and when a rollback or an expiry changes the snapshots during the call; InvalidRequest when ``start`` is after
+    ``end``.
     """
     if start.id > end.id:
         raise InvalidRequest(
@@ -70,7 +71,7 @@ def read_history(context: TableContext, start: Version, end: Version) -> History
 
 
 def _is_broken(start: Version, end: Version, steps: Mapping[int, Snapshot]) -> bool:
-    """Whether it is known that the end was not built on the start."""
+    """Whether the snapshots show that the end was not built on the start."""
     for version in (start, end):
         found = steps.get(version.id)
         if version.snapshot is not None and found is not None and not is_same(found, version.snapshot):

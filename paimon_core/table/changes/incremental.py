@@ -1,8 +1,9 @@
-"""Incremental scans: reads of the rows that changed, under the names of Paimon (format 15.5).
+"""Incremental scans: reads of the rows that changed, by Paimon's options ``incremental-*`` (format 15.5).
 
-They return rows that were added or changed, without row kinds; removed rows are left out. As in Java, modes "delta"
-and "changelog" return the rows as written, so a key may occur several times, and leave out overwrites. Mode "diff"
-compares two versions: Java also returns rows of append tables that were only written to another file.
+They return rows that were added or changed, without row kinds; removed rows are left out. As in Java, modes "delta" and
+"changelog" return the rows as they were written, so a key may occur several times, and they leave out overwrites. Mode
+"diff" compares two versions; in append tables, unlike here, Java also returns unchanged rows that were only written to
+another file.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class WrittenPlan:
     logged: bool = False
 
     def __call__(self, scan: ScanDescription) -> ScanPlan:
-        """Return the splits of the files, which are not merged with each other."""
+        """Return the splits with the new files; rows of different files are not merged."""
         keeps = _partition_test(scan.context, scan.where)
         splits: list[Split] = []
         count = 0
@@ -65,7 +66,8 @@ def _splits(context: TableContext, snapshot: Snapshot, place: Sequence[ChangedFi
     options, first = context.options, place[0]
     packing = Packing(options["source.split.target-size"], options["source.split.open-file-cost"])
     for files in packing.pack([changed.file for changed in place], lambda f: f.file_size):
-        # With a primary key each file is a section of its own, so that deletes are dropped and nothing is merged.
+        # With a primary key, each file is a separate section, so that deletes are dropped and no rows of two files are
+        # merged.
         layout = tuple(((at,),) for at in range(len(files))) if context.is_keyed else ()
         yield Split(
             first.partition,
@@ -81,10 +83,10 @@ def _splits(context: TableContext, snapshot: Snapshot, place: Sequence[ChangedFi
 
 @dataclass(frozen=True)
 class DifferenceRows:
-    """The rows that a later version has and an earlier one has not; there are no splits."""
+    """A source of the rows that a later version has and an earlier version lacks; it has no splits."""
 
     compared: tuple[Snapshot | None, Snapshot | None] | None = None
-    """The two versions; None: nothing changed."""
+    """The earlier and the later version; None: nothing changed."""
 
     def plan(self, scan: ScanDescription) -> ScanPlan:
         """Raise UnsupportedFeature."""
@@ -114,18 +116,18 @@ class DifferenceRows:
         return count_partitions(scan)
 
     def explain(self, scan: ScanDescription, *, analyze: bool) -> str:
-        """Return what is compared, as text; there is nothing to analyze."""
+        """Return a text that names the compared versions; ``analyze`` has no effect."""
         if self.compared is None:
             return "nothing changed"
         ids = ["the empty table" if s is None else f"snapshot {s.id}" for s in self.compared]
         return f"difference of {ids[0]} and {ids[1]}"
 
     def narrowed(self, scan: ScanDescription) -> DifferenceRows:
-        """Return this source: the versions are the same."""
+        """Return this source, because columns and filter do not change the versions."""
         return self
 
     def changes(self, scan: ScanDescription, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield all rows that differ, with ``rowkind`` first, then ``columns``; of ``where`` only partitions count."""
+        """Yield all rows that differ: ``rowkind``, then ``columns``; ``where`` is used only to leave out partitions."""
         for placed in self._differences(scan):
             for batch in as_changes(scan.context, placed.rows, columns, None):
                 yield pa.Table.from_batches([batch])
@@ -150,9 +152,9 @@ def incremental_scan(
     *,
     micros: bool = False,
 ) -> Scan:
-    """Return the scan that an option ``incremental-*`` with this value selects.
+    """Return the scan of the changes that the ``option`` with this ``value`` selects.
 
-    Raises InvalidRequest for a range that is none, SnapshotNotFound and TagNotFound for what has expired.
+    Raises InvalidRequest for an invalid range, SnapshotNotFound and TagNotFound for expired snapshots and tags.
     """
     context.options.check_scannable(context.name)
     check_producer(context)
@@ -228,7 +230,7 @@ def _between_times(context: TableContext, start: int, end: int) -> tuple[Version
 
 
 def _to_auto_tag(context: TableContext, name: str) -> tuple[Version, Version] | None:
-    """Return the versions of the automatic tag before this one and of this one; None without them."""
+    """Return the versions of the automatic tag before ``name`` and of tag ``name``; None if one is missing."""
     periods = Periods.of(context.options)
     own = periods.start(name)
     if own is None:

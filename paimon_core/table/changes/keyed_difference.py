@@ -1,7 +1,7 @@
-"""Keyed difference: how the row of each key differs between two versions of one place, merged window by window.
+"""Keyed difference: how the row of each key differs between two versions of one place, by key windows.
 
-A file that both versions have is read only where a file of one version alone has keys in the same range, and is read
-once: the rows of a window are merged once as the earlier and once as the later version. Memory holds what a merge holds
+A file that both versions have is read only if its key range overlaps with a file that only one version has. It is read
+once: the rows of a window are merged once to the earlier and once to the later version. The memory is that of a merge
 (``lsm.key_windows``).
 """
 
@@ -32,14 +32,14 @@ from paimon_core.schema import KIND_FIELD, SEQUENCE_FIELD, VALUE_KIND
 
 _COMMON, _BEFORE, _AFTER = range(3)
 _Owned = tuple[int, Part]
-"""A part, and which versions have it."""
+"""The versions that have a part (_COMMON, _BEFORE or _AFTER), and the part: a file with its deletion vectors."""
 
 
 def keyed_difference(context: TableContext, group: ChangedPlace) -> Iterator[pa.Table]:
     """Yield the changes of a place in key order: all columns and ``_VALUE_KIND``.
 
-    A key that is new gives +I, one that is gone -D, one with another row -U and +U, next to each other. NaN equals
-    NaN, -0.0 equals 0.0, and the order of the entries of a map does not matter.
+    A new key gives +I, a removed key -D, and a key whose row differs gives -U followed by +U. NaN equals NaN, -0.0
+    equals 0.0, and the order of the entries of a map does not matter.
     """
     merging = _Merging.of(context, group.place[0])
     parts: list[_Owned] = [
@@ -54,7 +54,7 @@ def keyed_difference(context: TableContext, group: ChangedPlace) -> Iterator[pa.
 
 @dataclass(frozen=True, slots=True)
 class _Merging:
-    """What the merges of one partition need."""
+    """The settings of the merges of one partition, such as the merge engine and the key order."""
 
     context: TableContext
     partition: bytes
@@ -94,7 +94,7 @@ class _Merging:
         return chain.from_iterable(map(read, run))
 
     def _merged(self, pieces: Sequence[pa.Table]) -> pa.Table:
-        """Return the rows of one version in a window, without deleted ones."""
+        """Return the merged rows of one version in a window, without deleted rows."""
         schema = self.context.schema
         names = [*schema.names, VALUE_KIND]
         merged = merge_runs(
@@ -119,7 +119,7 @@ def _tagged(number: int, batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _with_changed_keys(pieces: list[tuple[int, pa.Table]], key: Sequence[str]) -> list[tuple[int, pa.Table]]:
-    """Return the rows of a window without unchanged rows: rows of common files whose key no other file has."""
+    """Return the rows of a window without rows of common files whose key no other file has: they are unchanged."""
     if all(owner != _COMMON for owner, _ in pieces):
         return pieces
     if all(owner == _COMMON for owner, _ in pieces):
@@ -139,7 +139,7 @@ def _with_changed_keys(pieces: list[tuple[int, pa.Table]], key: Sequence[str]) -
 
 
 def _sections(parts: Sequence[_Owned], order: KeyOrder) -> Iterator[list[_Owned]]:
-    """Yield the files in sections that have no key in common."""
+    """Yield the files in sections; the key ranges of two sections do not overlap."""
     section: list[_Owned] = []
     bound: SortKey = ()
     for owned in sorted(parts, key=lambda p: order(p[1].file.min_key)):
@@ -155,7 +155,7 @@ def _sections(parts: Sequence[_Owned], order: KeyOrder) -> Iterator[list[_Owned]
 
 
 def _runs(section: Sequence[_Owned], order: KeyOrder) -> list[tuple[int, list[Part]]]:
-    """Return the files of a section, ordered by their first key, as sorted runs of one owner each."""
+    """Return the files of a section as sorted runs; all files of a run belong to the same versions."""
     runs: list[tuple[int, list[Part]]] = []
     for owner, part in section:
         for known, run in runs:
@@ -190,7 +190,7 @@ def _difference(before: pa.Table, after: pa.Table, key: Sequence[str], names: Se
 
 
 def _places(codes: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """Return the position in ``codes`` of each of ``keys``, -1 where it is missing; both ascend."""
+    """Return the position in ``codes`` of each of ``keys``, -1 if it is not in ``codes``; both arrays ascend."""
     out = np.full(len(keys), -1, np.int64)
     out[np.searchsorted(keys, codes)] = np.arange(len(codes))
     return out

@@ -1,7 +1,7 @@
-"""Proof: the rows of the start plus the changes are the rows of the end, by count and hash per bucket.
+"""Proof: compares the rows of the start plus the changes with the rows of the end, by count and hash per bucket.
 
-When every change shows the row that it removes, counts and sums of hashes can be added and subtracted, and memory is
-constant. Otherwise the last change of each key counts, and 17 bytes per changed row are held.
+When every change states the row that it removes, counts and sums of hashes are added and subtracted, and the memory is
+constant. Otherwise the last change of each key gives its row, and 17 bytes per changed row are held in memory.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ class BucketProof:
     """The rows of one bucket, or of a partition whose keys may have moved between buckets."""
 
     place: str
-    """The directory below the table; a partition's directory ends with "/*"."""
+    """The bucket's directory below the table; for a whole partition it ends with "/*"."""
     start_rows: int
     added: int
     removed: int
     expected_rows: int
     end_rows: int
     expected_hash: int
-    """The sum of the hashes of the rows modulo 2^64 that the end must have."""
+    """The sum, modulo 2^64, of the hashes of the rows that the end must have."""
     end_hash: int
 
     @property
     def holds(self) -> bool:
-        """Whether start plus changes are the end."""
+        """Whether the rows of the start plus the changes are the rows of the end, by count and hash."""
         return (self.expected_rows, self.expected_hash) == (self.end_rows, self.end_hash)
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The result of ``Changes.prove``, true when it holds."""
+    """The result of ``Changes.prove``; its truth value is ``holds``."""
 
     table: str
     start: int
@@ -59,14 +59,14 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """Whether it holds in each bucket."""
+        """Whether the comparison succeeded in each bucket."""
         return all(bucket.holds for bucket in self.buckets)
 
     def __bool__(self) -> bool:
         return self.holds
 
     def check(self) -> Proof:
-        """Return the proof; raises CorruptTable naming the first bucket in which it does not hold."""
+        """Return the proof; raises CorruptTable, which names the first bucket whose comparison failed."""
         for b in self.buckets:
             if not b.holds:
                 raise CorruptTable(
@@ -91,7 +91,7 @@ class _Sum:
 
 @dataclass(slots=True)
 class _Tally:
-    """What is known of one place."""
+    """The counts and hashes that are collected for one place (partition and bucket)."""
 
     start: _Sum = field(default_factory=_Sum)
     end: _Sum = field(default_factory=_Sum)
@@ -163,7 +163,7 @@ def _compared(
 
 
 def _join(tallies: dict[Place, _Tally], merged: set[bytes]) -> None:
-    """Join the buckets of the partitions in which keys may have moved."""
+    """Add up the buckets of each partition of ``merged``, in which keys may have moved to other buckets."""
     for place in [p for p in tallies if p[0] in merged and p[1] is not None]:
         own, into = tallies.pop(place), tallies.setdefault((place[0], None), _Tally())
         into.added += own.added
@@ -176,7 +176,7 @@ def _join(tallies: dict[Place, _Tally], merged: set[bytes]) -> None:
 
 
 def _last_of_keys(own: _Tally) -> npt.NDArray[np.uint64]:
-    """Add the rows that the last change of each key leaves, and return all changed keys."""
+    """Add to ``expected`` the rows after the last change of each key; return the hashes of all changed keys."""
     if not own.keys:
         return np.zeros(0, np.uint64)
     keys, rows, adds = (np.concatenate(parts) for parts in (own.keys, own.rows, own.adds))

@@ -1,9 +1,10 @@
-"""Row difference: which rows one version of an append table has more often than the other, whatever files they are in.
+"""Row difference: the rows that one version of an append table has more often than the other, in whichever files.
 
-Only files of one version alone are read. Their rows are read once to be hashed; files with rows that differ are read
-again, unless their rows are among the first ``_HELD_BYTES``. Hashes of 128 bits stand for the rows (decision 0045).
-Memory is a batch of rows, the rows that are held, 1 byte per row, and the hashes of ``BIN_ROWS`` rows: more are spread
-over files on local disk. With ``write-buffer-spillable`` = false all hashes are in memory, 24 bytes per row.
+Only files that one version has and the other lacks are read. Their rows are read once to compute hashes; files with
+rows that differ are read again, unless their rows are among the first ``_HELD_BYTES``, which are held in memory. Rows
+with equal hashes of 128 bits count as equal (decision 0045). Memory: a batch of rows, the rows that are held, 1 byte
+per row, and the hashes of ``BIN_ROWS`` rows; the hashes of more rows are written to files on local disk. With
+``write-buffer-spillable`` = false, all hashes are in memory, 24 bytes per row.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ _KINDS = (RowKind.DELETE, RowKind.INSERT)
 def row_difference(context: TableContext, group: ChangedPlace) -> Iterator[pa.Table]:
     """Yield the rows of a place that were removed (-D) or added (+I): all columns and ``_VALUE_KIND``.
 
-    Each occurrence of equal rows counts. Raises StorageError when local disk is full.
+    Equal rows are counted: if one version has a row n times more often, the row is yielded n times. Raises StorageError
+    when local disk is full.
     """
     sides = [list(_units(context, group.place[0], parts)) for parts in _alone(context, group)]
     held = _Held()
@@ -53,7 +55,7 @@ def row_difference(context: TableContext, group: ChangedPlace) -> Iterator[pa.Ta
 
 @dataclass
 class _Held:
-    """The rows of the first units, as long as all of them are small."""
+    """The rows of the first units, up to ``_HELD_BYTES``; after the first unit that does not fit, none is held."""
 
     rows: dict[_Unit, list[pa.Table]] = field(default_factory=dict)
     left_bytes: int = _HELD_BYTES
@@ -77,7 +79,7 @@ def _hash(context: TableContext, unit: _Unit, hashed: HashedRows, side: int, hel
 
 
 def _chosen(batches: Iterable[pa.Table], flags: Flags) -> Iterator[pa.Table]:
-    """Yield the chosen ones of some rows."""
+    """Yield the rows whose flag is true; ``flags`` has one flag per row of all batches."""
     start = 0
     for rows in batches:
         kept = rows.filter(pa.array(flags[start : start + len(rows)]))
@@ -87,7 +89,7 @@ def _chosen(batches: Iterable[pa.Table], flags: Flags) -> Iterator[pa.Table]:
 
 
 def _alone(context: TableContext, group: ChangedPlace) -> tuple[Sequence[Part], Sequence[Part]]:
-    """Return the files to compare: of a table with data evolution, all files of the ranges of row ids that differ."""
+    """Return the files to compare of both sides; with data evolution, all files of the row id ranges that differ."""
     if not context.evolves:
         return group.before, group.after
     sides = [_ranges((*group.common, *own)) for own in (group.before, group.after)]
@@ -117,7 +119,7 @@ class _File:
         return BucketReader(self.context, self.partition, self.part.bucket, vectors=self.part.vectors)
 
     def rows(self) -> Iterator[pa.Table]:
-        """Yield all rows; texts may be dictionaries."""
+        """Yield all rows; text columns may be dictionary arrays."""
         fields = self.context.schema.fields
         for batch in self._reader.file(self.part.file, fields, FileRequest(encoded=self.context.schema.names)):
             yield pa.Table.from_batches([batch])

@@ -1,8 +1,9 @@
-"""Row hashes: numbers that are equal for equal rows, for whole columns of any type; different rows differ by chance.
+"""Row hashes: equal rows have equal hashes; different rows have different hashes except by chance. Any column type.
 
-A hash is a sum of mixed words, one for each column, and inside a column one for each eight bytes of a text, each field
-and each element: the words of different places are mixed with different keys. Each of the ``width`` numbers of a row is
-such a sum of its own. Memory: 10 times the bytes of ``_BLOCK_ROWS`` fixed-size values or of ``_STEP_WORDS`` words.
+A hash is a sum of mixed words: one word for each column, and inside a column one for each eight bytes of a text, each
+field and each element. Words at different positions are mixed with different keys. A hash has ``width`` numbers; each
+number is a separate sum, with other keys. Memory: 10 times the bytes of ``_BLOCK_ROWS`` fixed-size values or of
+``_STEP_WORDS`` words.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ _Ints = npt.NDArray[np.int64]
 
 _BLOCK_ROWS = 1 << 15
 _STEP_WORDS = 1 << 16
-"""How many words of texts are mixed at once."""
+"""The number of words of texts that are mixed at once."""
 _MOST_WIDTH = 2
 _KEY_BITS = 12
 _KEYS: Hashes = np.random.default_rng(0x7061696D6F6E).integers(0, 1 << 64, (_MOST_WIDTH, 1 << _KEY_BITS), np.uint64)
-"""The keys of places, for each number of a hash; random, and the same in all processes."""
+"""The keys by position, for each number of a hash: random numbers that are the same in all processes."""
 _FAR = np.uint64(0x9E3779B97F4A7C15)
 _NULL: Hashes = _KEYS[:, -1:].copy()
 _FIRST, _SECOND = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
@@ -35,9 +36,9 @@ _MASKS: Hashes = np.array([0, *((1 << 8 * n) - 1 for n in range(1, 8))], np.uint
 
 
 def row_hashes(rows: pa.Table | pa.RecordBatch, fields: Sequence[DataField]) -> Hashes:
-    """Return one hash per row over the columns ``fields``, uint64[rows].
+    """Return one hash of 64 bits per row over the columns ``fields``, uint64[rows].
 
-    -0.0 counts as 0.0, each NaN as the same, and the entries of a map have no order.
+    -0.0 and 0.0 have the same hash, all NaN have the same hash, and the order of the entries of a map has no effect.
     """
     hashes: Hashes = _hashed(rows, fields, _Hasher(1, signed_zeros=False))[0]
     return hashes
@@ -46,7 +47,7 @@ def row_hashes(rows: pa.Table | pa.RecordBatch, fields: Sequence[DataField]) -> 
 def wide_row_hashes(rows: pa.Table | pa.RecordBatch, fields: Sequence[DataField]) -> Hashes:
     """Return hashes of 128 bits, uint64[2, rows]: rows with equal hashes count as equal (decision 0045).
 
-    Each NaN counts as the same, -0.0 is not 0.0, and the entries of a map have no order.
+    All NaN have the same hash, -0.0 and 0.0 have different hashes, and the order of the entries of a map has no effect.
     """
     return _hashed(rows, fields, _Hasher(2, signed_zeros=True))
 
@@ -63,7 +64,7 @@ def _sliced(batch: pa.RecordBatch) -> list[pa.RecordBatch]:
 
 
 class _Hasher:
-    """Computes codes: uint64[width, n] for an array of n elements, of which equal elements have equal ones."""
+    """Computes codes, uint64[width, n] for an array of n elements; equal elements have equal codes."""
 
     def __init__(self, width: int, *, signed_zeros: bool) -> None:
         self.width, self._signed_zeros = width, signed_zeros
@@ -122,7 +123,7 @@ class _Hasher:
         return self._summed(lengths, np.stack([_mixed(codes[n] ^ _key(n, place)) for n in range(self.width)]))
 
     def _summed(self, lengths: _Ints, words: Hashes) -> Hashes:
-        """Return the sums of the words of each element, which has ``lengths`` of them."""
+        """Return, for each element, the sum of its words; ``lengths`` has the number of words of each element."""
         out = np.zeros((self.width, len(lengths)), np.uint64)
         some = np.flatnonzero(lengths)
         if len(some):
@@ -163,7 +164,7 @@ def _sum_of(parts: Sequence[Hashes]) -> Hashes:
 
 
 def _mixed(words: Hashes) -> Hashes:
-    """Mix the bits of the words, in place: different words stay different."""
+    """Mix the bits of the words, in place, and return them; different words give different results."""
     words ^= words >> np.uint64(32)
     words *= _FIRST
     words ^= words >> np.uint64(29)
@@ -173,7 +174,7 @@ def _mixed(words: Hashes) -> Hashes:
 
 
 def _key(number: int, place: int | _Ints) -> Hashes:
-    """Return the key of a place; keys of places far apart are derived."""
+    """Return the key of a position; positions beyond the table of keys get a key that is computed from it."""
     at = np.asarray(place, np.int64)
     keys: Hashes = _KEYS[number][at & ((1 << _KEY_BITS) - 1)]
     far = (at >> _KEY_BITS).view(np.uint64)
@@ -185,13 +186,13 @@ def _keys(width: int, place: int) -> Hashes:
 
 
 def _places(lengths: _Ints) -> _Ints:
-    """Return the numbers 0, 1, ... of the items of each run of ``lengths``."""
+    """Return the numbers 0, 1, ... of the items inside each run, for runs of the given ``lengths``."""
     starts = np.cumsum(lengths) - lengths
     return np.arange(int(lengths.sum())) - np.repeat(starts, lengths)
 
 
 def _words(data: pa.Buffer, at: _Ints, left: _Ints) -> Hashes:
-    """Return the words that start at some bytes of a buffer, of whose texts ``left`` bytes are left."""
+    """Return the 8-byte words at the positions ``at`` of a buffer; ``left`` bytes of the text remain from there on."""
     if data.size < 8:
         data = pa.py_buffer(data.to_pybytes().ljust(8, b"\0"))
     each = np.ndarray((data.size - 7,), "<u8", buffer=data, strides=(1,))
@@ -208,14 +209,14 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _offsets(array: pa.Array) -> _Ints:
-    """Return where each element starts in the values, and where the last ends."""
+    """Return the start of each element in the values, and the end of the last element."""
     kind = np.int64 if pa.types.is_large_list(array.type) or str(array.type).startswith("large") else np.int32
     found = np.frombuffer(array.buffers()[1], kind)[array.offset : array.offset + len(array) + 1]
     return found.astype(np.int64) if len(found) else np.zeros(1, np.int64)
 
 
 def _buffer(array: pa.Array, kind: npt.DTypeLike, each: int = 1) -> npt.NDArray[Any]:
-    """Return the values of an array of fixed size, of which each takes ``each`` numbers; a null is any number."""
+    """Return the values of a fixed-size type; each value has ``each`` numbers, and a null has arbitrary ones."""
     data = array.buffers()[1]
     if data is None or not len(array):
         return np.zeros((len(array), each) if each > 1 else len(array), kind)

@@ -1,9 +1,9 @@
-"""Segments: the way in which each part of a range of snapshots is answered (format 10.4, 15.5).
+"""Segments: the way in which the changes of each part of a range of snapshots are found (format 10.4, 15.5).
 
 The changes of a snapshot are its changelog, its delta, or the difference between the versions before and after it. Two
-rules decide. A changelog counts only between *settled* versions, whose rows are all in the changelog: otherwise rows of
-level 0, which a read returns, would be missing. Where files are missing, or where a snapshot does not say what it
-replaced, the changes are the difference of the nearest versions that can be read.
+rules choose between them. A changelog is used only between *settled* versions, of which all rows are in the changelog:
+otherwise it would lack rows of level 0, which a read returns. Where snapshots have expired, or where a snapshot does
+not state the rows that it replaced, the changes are the difference of the nearest versions that can be read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from paimon_core.table.changes.history import History
 from paimon_core.table.changes.versions import Version, known
 
 _DECIDING = ("changelog-producer", "deletion-vectors.enabled", "deletion-vectors.merge-on-read")
-"""Options on which it depends what the changelog of a snapshot contains."""
+"""Options that decide what the changelog of a snapshot contains."""
 
 
 class Way(StrEnum):
@@ -41,18 +41,18 @@ class Segment:
 
     way: Way
     start: int
-    """The id of the version before, exclusive."""
+    """The id of the version before the segment; its own changes are not included."""
     end: int
     reason: str
     snapshots: tuple[Snapshot, ...] = ()
-    """The snapshots whose files are read in order; for a difference, the version before (if any) and that after."""
+    """The snapshots whose files are read, in order; () for a difference, which compares ``before`` and ``after``."""
     before: Snapshot | None = None
     after: Snapshot | None = None
 
 
 @dataclass(frozen=True)
 class _Step:
-    """How the changes of one snapshot are found; ``way`` None: it changes no row."""
+    """The way in which the changes of one snapshot are found, and the reason; ``way`` None: it changes no row."""
 
     way: Way | None
     reason: str = ""
@@ -64,9 +64,9 @@ class Planner:
 
     context: TableContext
     way: str
-    """The way that was asked for: auto, changelog or delta."""
+    """The way that the caller requested: auto, changelog or delta."""
     by_commit: bool = False
-    """Whether the rows must name their snapshot where possible."""
+    """Whether differences combine as few snapshots as possible, because rows name their snapshot (``with_commit``)."""
 
     def segments(self, history: History) -> tuple[Segment, ...]:
         """Return the segments of a range in order; raises SnapshotNotFound."""
@@ -143,7 +143,7 @@ class Planner:
     # -- settled versions
 
     def _settled_only(self, history: History, steps: Mapping[int, _Step], first: int) -> dict[int, _Step]:
-        """Return the steps with a difference for each that is not between two settled versions."""
+        """Return the steps; every changelog step that is not between two settled versions becomes a difference."""
         if all(step.way is not Way.CHANGELOG for step in steps.values()):
             return dict(steps)
         settled, silent = self._settled(history, first)
@@ -163,10 +163,10 @@ class Planner:
         return found
 
     def _settled(self, history: History, first: int) -> tuple[dict[int, bool], list[int]]:
-        """Return whether each version is settled, and the ids of compactions that have no changelog.
+        """Return by version id whether it is settled, and the ids of compactions of new rows that have no changelog.
 
-        A version that cannot be read is not settled, except for the first and the last one: there is no other way to
-        know.
+        A version that cannot be read is not settled, except the first and the last version of the range, which count as
+        settled when it cannot be determined.
         """
         context, last = self.context, history.end.id
         options = context.options
@@ -227,7 +227,7 @@ class Planner:
         return tuple(found)
 
     def _end_of_difference(self, history: History, steps: Mapping[int, _Step], first: int) -> int:
-        """Return the version at which a difference that begins with the step ``first`` ends: one that can be read."""
+        """Return the id of the readable version at which a difference that begins with the step ``first`` ends."""
         end = history.end.id
         for high in range(first, end):
             following = next((steps[i].way for i in range(high + 1, end + 1) if steps[i].way is not None), None)
@@ -248,7 +248,7 @@ class Planner:
 
 
 def inexact(schema: TableSchema, options: TableOptions) -> str:
-    """Return why the changelog of a table may not give its rows; "" when it does."""
+    """Return the reason why the changelog of a table may not lead to the rows of its versions; "" when it does."""
     producer, engine = options["changelog-producer"], options["merge-engine"]
     if options["record-level.expire-time"] is not None:
         return "compactions drop expired records without a changelog"

@@ -16,7 +16,7 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.table_identity import check_same_table
 
 Bound = int | str | datetime.datetime | Snapshot | None
-"""A snapshot id, the name of a tag or a time as ISO text, a time, or a snapshot that was read before."""
+"""A snapshot id, a text (the name of a tag, else a time in ISO format), a datetime, or a snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Version:
     """The state of a table at one snapshot."""
 
     id: int
-    """The id of the snapshot; 0: before the first one."""
+    """The id of the snapshot; 0: the empty table before the first snapshot."""
     snapshot: Snapshot | None
     """None: before the first snapshot, or the snapshot has expired and no tag contains it."""
     name: str
@@ -39,7 +39,7 @@ EMPTY = Version(0, None, "the table before its first snapshot")
 
 
 def version_of(snapshot: Snapshot | None) -> Version:
-    """Return the version at a snapshot; None: before the first one."""
+    """Return the version at a snapshot; for None, the empty table before the first snapshot."""
     return EMPTY if snapshot is None else Version(snapshot.id, snapshot, f"snapshot {snapshot.id}")
 
 
@@ -48,9 +48,9 @@ def find_version(context: TableContext, bound: Bound, name: str) -> Version:
 
     An int is a snapshot id, 0 the table before its first snapshot. A text is the name of a tag, when the tag exists,
     otherwise a time in ISO format. A time selects the snapshot that was the latest then; a time before snapshot 1
-    selects the table before it. A snapshot that has expired is found in a tag. Times without offset are local. Raises
-    SnapshotNotFound, and InvalidRequest that names the argument ``name``. The snapshot of an id that has expired is
-    None.
+    selects the table before it. The id of a snapshot that has expired finds it in a tag; without a tag, the result has
+    the ``snapshot`` None. Times without offset are local. Raises SnapshotNotFound, and InvalidRequest, which names the
+    argument ``name``.
     """
     if isinstance(bound, Snapshot):
         return version_of(bound)
@@ -86,7 +86,7 @@ def _at_time(context: TableContext, millis: int) -> Version:
 
 
 def known(context: TableContext, version: Version, why: str = "") -> Version:
-    """Return the version, of which the rows are needed; raises SnapshotNotFound when it has expired."""
+    """Return the version unchanged if its rows can be read; raises SnapshotNotFound, with ``why`` they are needed."""
     if version.is_known:
         return version
     live = context.snapshots.ids()
@@ -101,7 +101,7 @@ def known(context: TableContext, version: Version, why: str = "") -> Version:
 
 @contextlib.contextmanager
 def reading_versions(context: TableContext, *snapshots: Snapshot | None) -> Iterator[None]:
-    """Wrap reads of the files of some versions: a missing file of a version that has expired is SnapshotNotFound."""
+    """Wrap reads of the files of some versions: raise SnapshotNotFound for missing files of an expired version."""
     try:
         yield
     except CorruptTable as error:
@@ -119,7 +119,7 @@ def reading_versions(context: TableContext, *snapshots: Snapshot | None) -> Iter
 
 
 def is_referenced(context: TableContext, snapshot: Snapshot) -> bool:
-    """Whether exactly this snapshot is live or in a tag: it has not expired, nor been rolled back."""
+    """Whether exactly this snapshot, not only its id, is live or in a tag, so that its files are kept."""
     return context.snapshots.is_live(snapshot) or any(_same(t.snapshot, snapshot) for t in context.tags.list())
 
 
@@ -128,5 +128,5 @@ def _same(one: Snapshot, other: Any) -> bool:
 
 
 def is_same(one: Snapshot | None, other: Snapshot | None) -> bool:
-    """Whether two values are the same commit, and not only of one id."""
+    """Whether two values are the same snapshot: after a rollback, different snapshots can have the same id."""
     return one is other or (one is not None and other is not None and _same(one, other))

@@ -4,6 +4,6 @@ Core types:
 
 - ``Tags``: creates, deletes and lists tags
 - ``Branches``: creates, deletes and lists branches
-- ``Lease``: protects a snapshot for as long as it is read
+- ``Lease``: protects a snapshot from expiry while it is read
 - ``LeaseTag``: the tag of a lease
 """

@@ -23,20 +23,20 @@ class Branches:
     context: TableContext
 
     def create(self, name: str, *, tag: str | None = None) -> None:
-        """Create a branch with the schemas of this branch, and with the rows of ``tag`` or none.
+        """Create a branch with the schemas of this branch and the rows of ``tag``; without ``tag`` it has no rows.
 
         Raises AlreadyExists, TagNotFound, and InvalidRequest for an invalid name.
         """
         create_branch(table_to_change(self.context), name, tag)
 
     def list(self) -> list[str]:
-        """Return the names of all branches but main; incompletely created or deleted branches are left out."""
+        """Return the names of all branches except main, without branches that are only partly created or deleted."""
         branches = same_table(self.context).branches
         links = branches.links()
         return [name for name in branches.names() if name in links or not branches.is_hidden(name)]
 
     def rename(self, name: str, new_name: str) -> None:
-        """Rename a branch to which no process writes. After a crash it has one of the names or both, never none.
+        """Rename a branch to which no process writes. After a crash it has the old name, the new name or both.
 
         Raises BranchNotFound, AlreadyExists, InvalidRequest, and CommitConflict when a concurrent writer committed to
         the branch.
@@ -53,8 +53,8 @@ class Branches:
     def fast_forward(self, name: str) -> Snapshot:
         """Add the snapshots, schemas and tags of branch ``name`` to this branch; return its new latest snapshot.
 
-        Snapshots become visible one after the other, as they were committed to the branch; the next call finishes an
-        interrupted one. The branch itself is kept. Raises CommitConflict naming what would be lost when this branch
-        has changed since the branch was created, BranchNotFound, InvalidRequest.
+        Snapshots become visible one after the other, in their order on ``name``; the next call completes an interrupted
+        call. Branch ``name`` is kept. Raises CommitConflict, which names what would be lost, when this branch has
+        changed since ``name`` was created; BranchNotFound, InvalidRequest.
         """
         return fast_forward(table_to_change(self.context), name)

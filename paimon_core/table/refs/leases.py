@@ -1,8 +1,9 @@
-"""Leases: a long read protects its snapshot from expiry for its own lifetime.
+"""Leases: a lease protects the snapshot of a long read from expiry until the read ends.
 
-A lease is a tag with a retention, named as Java names its tags of batch reads (``batch-read-<snapshot>-<random>``), so
-that every expiry, also Java's, keeps the files, and plans of an expiry name the tag. The end of the read deletes it;
-after a crash, the next expiry of tags deletes it when its time is over.
+A lease is a tag with a retention time, named as Java names its tags of batch reads
+(``batch-read-<snapshot>-<random>``). So every expiry, also Java's, keeps the files of the snapshot, and plans of an
+expiry name the tag. The end of the read deletes the tag; after a crash, the next expiry of tags after the retention
+time deletes it.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ class LeaseTag:
     tag: str
     snapshot_id: int
     holder: str
-    """What the creator stated; "" for nothing."""
+    """The holder that the creator of the lease stated; "" when it stated none."""
     expires_millis: int | None
-    """The epoch milliseconds from which the lease does not protect any more; None: it has to be deleted by hand."""
+    """The epoch milliseconds at which the protection ends; None: it ends when the tag is deleted by hand."""
 
 
 class Lease(Generic[View]):
@@ -87,7 +88,7 @@ class Lease(Generic[View]):
         self.table: View = open_at(self.tag.snapshot)
 
     def renew(self, keep_for: datetime.timedelta) -> None:
-        """Keep the snapshot for this time from now on, also when it has expired under the lease; the tag is a new one.
+        """Protect the snapshot for ``keep_for`` from now on, also if its snapshot file has expired; creates a new tag.
 
         The old tag is deleted when the new one exists, so that the snapshot is protected at every moment. Raises
         InvalidRequest beyond ``LONGEST`` from the start, TagNotFound when the lease has ended and its tag is deleted.
@@ -99,7 +100,7 @@ class Lease(Generic[View]):
             Tags(self._context).delete(old.name)
 
     def release(self) -> None:
-        """End the lease, and delete files that only it kept; nothing happens when it has ended before."""
+        """End the lease, and delete the files that only the lease protected; does nothing when the lease has ended."""
         with contextlib.suppress(TagNotFound):
             Tags(self._context).delete(self.tag.name)
 

@@ -40,11 +40,11 @@ class Tags:
         watermark: int | None = None,
         keep_for: datetime.timedelta | None = None,
     ) -> Tag:
-        """Create a tag on a snapshot (default: the one the table is pinned to, or the latest).
+        """Create a tag on a snapshot (default: the snapshot to which the table is pinned, or the latest).
 
         ``snapshot`` is an id, also of an expired snapshot that another tag references. ``time`` and ``watermark``
-        select the first snapshot, live or tagged, that was committed at or after the time, or whose watermark is at
-        or after this one. After ``keep_for``, ``expire`` and later commits may delete the tag; the default is option
+        select the first snapshot, live or tagged, that was committed at or after ``time``, or whose watermark is at or
+        after ``watermark``. After ``keep_for``, ``expire`` and later commits may delete the tag; the default is option
         ``tag.default-time-retained``.
 
         Raises AlreadyExists, SnapshotNotFound, InvalidRequest (also for a name of digits only, which looks like an id).
@@ -72,7 +72,7 @@ class Tags:
         return rename_tag(table_to_change(self.context), name, new_name)
 
     def replace(self, name: str, snapshot: int | None = None, *, keep_for: datetime.timedelta | None = None) -> Tag:
-        """Change an existing tag to another snapshot (default as ``create``), in one atomic step.
+        """Make an existing tag refer to another snapshot (default as in ``create``), in one atomic step.
 
         Without ``keep_for`` the tag is kept until it is deleted. Files that only the old snapshot used are deleted.
         Raises TagNotFound, SnapshotNotFound, InvalidRequest.
@@ -95,7 +95,7 @@ class Tags:
         delete_tag(table_to_change(self.context), name)
 
     def expire(self, *, older_than: datetime.timedelta | None = None) -> tuple[str, ...]:
-        """Delete the tags whose retention time is over, and those older than ``older_than``; return their names."""
+        """Delete the tags whose retention time is over, and the tags older than ``older_than``; return their names."""
         now = clock.now_millis()
         created_before = None if older_than is None else now - as_millis("older_than", older_than)
         return tuple(expire_tags(table_to_change(self.context), now, older_than_millis=created_before))
@@ -109,7 +109,7 @@ class Tags:
         return tuple(create_due_tags(table_to_change(self.context)))
 
     def _tag_snapshot(self, snapshot: int | None, tag: Callable[[Snapshot], Tag]) -> Tag:
-        """Call ``tag`` with the snapshot; by default the latest, or a newer one if that expires before it is tagged."""
+        """Call ``tag`` with the snapshot; if the latest snapshot expires before it is tagged, with a newer one."""
 
         def latest(found: Snapshot | None) -> Tag:
             if found is None:

@@ -2,11 +2,11 @@
 
 Core types and functions:
 
-- ``delete``, ``update`` and ``merge``: the commits of the methods of ``Table``
+- ``delete``, ``update`` and ``merge``: do the work of these methods of ``Table``
 - ``repeat_when_outdated``: reads again when a concurrent commit changed what was read
 - ``Update``: a clause of a merge that sets columns; ``Delete`` and ``Insert`` are the other clauses
-- ``Merge``: a merge: its clauses and its source
-- ``MergeSource``: the rows of the source
-- ``MergeChanges``: the rows that change, with their rows of the source and their clauses
+- ``Merge``: one merge, with its clauses and its source
+- ``MergeSource``: the rows of the source of a merge
+- ``MergeChanges``: the rows of the table that change, each with its row of the source and its clause
 - ``ChangedBucket``: the files of a bucket that a change rewrites
 """

@@ -27,7 +27,7 @@ from paimon_core.table.rows.row_changes import (
 from paimon_core.table.writes.overwrite_target import overwrite_target
 
 Change = Callable[[TableContext, ScanPlan, Any], list[CommitMessage]]
-"""Returns the messages that change the rows of a plan that match a predicate."""
+"""A function of context, plan and predicate: it returns the messages that change the matching rows of the plan."""
 
 
 def delete(request: CommitRequest, where: Where) -> Committed | None:
@@ -63,7 +63,7 @@ def update(request: CommitRequest, where: Where, assignments: Assignments) -> Co
 
 
 def commit_change(request: CommitRequest, where: Predicate | None, change: Change) -> Committed | None:
-    """Commit what ``change`` computes from the latest snapshot; repeat it when a concurrent commit changed that."""
+    """Commit what ``change`` computes from the latest snapshot; repeat both after a conflicting concurrent commit."""
     check_takes_effect(request.context)
 
     def read(context: TableContext) -> Found[tuple[ScanPlan, Predicate | None]]:

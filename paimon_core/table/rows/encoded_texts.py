@@ -1,4 +1,4 @@
-"""Encoded texts: keeps texts that repeat in the source of a merge as dictionaries, which take less memory."""
+"""Encoded texts: stores repeated texts in the source of a merge as dictionary arrays, which take less memory."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from paimon_core.types import BINARY_ROOTS, STRING_ROOTS
 
 _TEXTS = {pa.string(), pa.binary(), pa.large_string(), pa.large_binary()}
 _MOST_BYTES = 1 << 30
-"""The most bytes of the dictionaries of a column; a plain array holds at most 2 GiB."""
+"""The most bytes of a column's dictionary arrays; a larger column is decoded, as a plain array has at most 2 GiB."""
 
 
 def conform_encoded(
     rows: pa.Table, fields: Sequence[DataField], plain: Collection[str], *, first_row: int = 0
 ) -> pa.Table:
-    """Return ``rows`` as ``conform`` does, with errors as it raises; repeated texts become or stay dictionaries.
+    """Do ``conform``, with the same errors; columns of repeated texts become, or stay, dictionary arrays.
 
     The columns ``plain`` are decoded.
     """
@@ -48,7 +48,7 @@ def conform_encoded(
 
 
 def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray | None:
-    """Return the column as one dictionary array without unused values; None when its texts are short or repeat not."""
+    """Return the column as one dictionary array without unused values; None if texts are short or seldom repeat."""
     kind = column.type
     if pa.types.is_dictionary(kind) and kind.value_type in _TEXTS:
         whole = column.combine_chunks()
@@ -62,9 +62,9 @@ def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray | None:
 
 
 def joined_encoded(tables: Sequence[pa.Table]) -> pa.Table:
-    """Concatenate tables; a column that is a dictionary in some of them becomes one in all, or in none.
+    """Concatenate tables; a column that is a dictionary array in some tables becomes one in the result, or is decoded.
 
-    Columns that a table lacks are null in it. Raises ArrowException when the types of a column differ.
+    Columns that a table lacks are null in its rows. Raises ArrowException when the types of a column differ.
     """
     for name in sorted({f.name for t in tables for f in t.schema if pa.types.is_dictionary(f.type)}):
         holders = [t[name] for t in tables if name in t.column_names]

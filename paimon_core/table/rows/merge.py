@@ -29,7 +29,7 @@ def merge(request: CommitRequest, source: Any, on: Sequence[str], clauses: Claus
 
     def change(context: TableContext, plan: ScanPlan, where: Predicate | None) -> list[CommitMessage]:
         fitting = rows
-        if context is not own:  # the table was altered since
+        if context is not own:  # the table was altered after the source was read
             fitting = MergeSource.read(context, rows.rows, on, clauses)
             clauses.check(context, fitting.rows.column_names, fitting.fields, fitting.on)
         found = Merge(context, fitting, clauses)

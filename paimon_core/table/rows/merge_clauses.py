@@ -1,7 +1,7 @@
-"""Merge clauses: what ``Table.merge`` does with rows that match the source, and with rows that do not.
+"""Merge clauses: what ``Table.merge`` does with rows that match, and with rows that do not match.
 
-Each clause may have conditions: ``where`` is on columns of the table, ``source_where`` on columns of the source. Of
-the clauses of one list, the first whose conditions are true for a row applies.
+Each clause may have conditions: ``where`` is on columns of the table, ``source_where`` on columns of the source. For
+each row, the first clause of a list applies whose conditions are true.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from paimon_core.schema import DataField
 from paimon_core.table.rows.row_changes import assigned, check_assignments
 
 Values = Mapping[str, Any]
-"""New values by column: ``col(name)`` is a column of the source, a function returns a column, the rest are literals."""
+"""New values by column: ``col(name)`` is a column of the source, functions return columns, others are literals."""
 
 
 @dataclass(frozen=True)
 class Update:
-    """Set columns of the row; None sets all columns that the source has, except for the columns that it is matched on.
+    """Set columns of a matching row; ``set`` None sets all columns of the source except the columns ``on``.
 
-    A function in ``set`` gets the old rows and, in the same order, their rows of the source, as Arrow tables; for rows
-    without a row of the source it gets only the old rows.
+    A function in ``set`` gets two Arrow tables: the old rows and, in the same order, the source rows that match them.
+    In ``when_not_matched_by_source`` it gets the old rows only.
     """
 
     set: Values | None = None
@@ -45,7 +45,7 @@ class Delete:
 
 @dataclass(frozen=True)
 class Insert:
-    """Add a row; None takes all columns of the source. Columns without value get their default, or null.
+    """Add a row; ``values`` None takes all columns of the source. Columns without value get their default, or null.
 
     A function in ``values`` gets the rows of the source as an Arrow table.
     """
@@ -67,12 +67,12 @@ class Clauses:
 
     @property
     def changes(self) -> tuple[Update | Delete, ...]:
-        """The clauses that change rows of the table; clauses for rows without a row of the source come last."""
+        """The clauses that change rows of the table: first ``matched``, then ``not_matched_by_source``."""
         return self.matched + self.not_matched_by_source
 
     @property
     def source_columns(self) -> frozenset[str]:
-        """The columns of the source that are named."""
+        """The columns of the source that values and conditions of the clauses name."""
         named = frozenset(v.name for values in self._values() for v in values.values() if isinstance(v, Column))
         return named | self.condition_columns
 
@@ -128,19 +128,19 @@ def clauses_of(context: TableContext, matched: Any, not_matched: Any, not_matche
 
 
 def values_of(clause: Update | Delete | Insert) -> Values | None:
-    """Return the values that a clause sets; None for a delete and for all columns of the source."""
+    """Return the values that a clause sets; None for a delete, and when the clause takes all columns of the source."""
     return None if isinstance(clause, Delete) else clause.set if isinstance(clause, Update) else clause.values
 
 
 def set_of(clause: Update, context: TableContext, source: Sequence[str], on: Sequence[str]) -> Values:
-    """Return the values by column that an update sets."""
+    """Return the values by column that an update sets; without ``set``, the columns of the source except ``on``."""
     if clause.set is not None:
         return clause.set
     return {name: Column(name) for name in context.schema.names if name in source and name not in on}
 
 
 def as_functions(values: Values, *tables: pa.Table, source: pa.Table | None) -> dict[str, Any]:
-    """Return the values with columns of the source and functions of ``tables`` as functions of any argument."""
+    """Return the values by column; source columns and functions become functions that ignore their argument."""
     return {column: _function(value, tables, source) for column, value in values.items()}
 
 

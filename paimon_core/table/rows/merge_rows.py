@@ -1,7 +1,8 @@
-"""Merge rows: the commit messages that merge a source into a table, as ``Table.merge`` describes.
+"""Merge rows: creates the commit messages that merge a source into a table, as ``Table.merge`` describes.
 
 Memory: the source, one batch of rows per processor, new rows of ``BATCH_BYTES``, and 24 bytes for each row of the table
-that changes. What a function of an update returns is not known before.
+that changes. The result of a function of an update takes memory in addition, because its size is not known before the
+call.
 """
 
 from __future__ import annotations
@@ -43,12 +44,12 @@ from paimon_core.table_indexes.bucket_vectors import index_files_by_bucket
 from paimon_core.write.table_writer import TableWriter
 
 _PAIRS = 1 << 22
-"""The most pairs of rows to hold at once, when the source has several rows with one key."""
+"""The most pairs of a table row and a source row to hold at once, when the source has several rows with one key."""
 
 
 @dataclass(frozen=True)
 class MergeChanges:
-    """The rows that change, in order: their places, their rows of the source (-1: none) and their clauses."""
+    """The rows that change, as arrays: position of the row, number of its source row (-1: none) and of its clause."""
 
     at: Numbers
     source: Numbers
@@ -56,7 +57,7 @@ class MergeChanges:
 
     @staticmethod
     def joined(parts: Sequence[MergeChanges]) -> MergeChanges:
-        """Return all changes of some parts."""
+        """Return one value with the changes of all parts."""
         none = np.zeros(0, np.int64)
         columns = [[p.at for p in parts], [p.source for p in parts], [p.clause for p in parts]]
         return MergeChanges(*(np.concatenate([none, *column]) for column in columns))
@@ -69,7 +70,7 @@ class MergeChanges:
 
 @dataclass(frozen=True)
 class Merge:
-    """One merge; it is used for one snapshot, because it notes which keys of the source have matched."""
+    """One merge into one snapshot; it records which keys of the source have matched, for the inserts at the end."""
 
     context: TableContext
     source: MergeSource
@@ -90,12 +91,12 @@ class Merge:
         return frozenset(self.source.on).union(*conditions)
 
     def prepare(self) -> None:
-        """Compute what several threads read."""
+        """Compute the cached properties that several threads read, before the threads start."""
         fields = self.context.schema.select(sorted(self.columns))
         self.changes(pa.schema([f.arrow for f in fields]).empty_table())
 
     def changes(self, rows: pa.Table) -> MergeChanges:
-        """Return which rows of the table change; raises InvalidRequest when several rows of the source change one."""
+        """Return which of ``rows`` change; raises InvalidRequest when several rows of the source change one row."""
         numbers = self.source.numbers(rows)
         self._matched[numbers[numbers >= 0]] = True
         flags = [selected(rows, c.where, self.context.schema.fields) for c in self.clauses.changes]
@@ -107,7 +108,7 @@ class Merge:
         return MergeChanges.joined(parts)
 
     def _matched_changes(self, rows: pa.Table, numbers: Numbers, flags: Sequence[Flags], some: Numbers) -> MergeChanges:
-        """Return the changes of some of the rows, which have keys of the source."""
+        """Return the changes of the rows at the positions ``some``, whose keys are keys of the source."""
         places, source = self.source.pairs(numbers[some])
         at = some[places]
         clause = np.full(len(at), -1, np.int64)
@@ -137,7 +138,7 @@ class Merge:
         return MergeChanges(at, np.full(len(at), -1, np.int64), clause)
 
     def updates(self) -> list[tuple[int, Values]]:
-        """Return the numbers of the clauses that update, and the values that they set."""
+        """Return the number of each ``Update`` clause, with the values that it sets."""
         names = self.source.rows.column_names
         return [
             (number, set_of(clause, self.context, names, self.source.on))
@@ -151,7 +152,7 @@ class Merge:
         return row_sizes(self.source.rows)
 
     def updated(self, rows: pa.Table, values: Values, source_rows: Numbers) -> Iterator[pa.Table]:
-        """Yield some rows of the table, in parts, with new values from their rows of the source, if they have any."""
+        """Yield ``rows`` of the table, in parts, with new values; ``source_rows`` are their source rows, or -1."""
         if not len(source_rows):
             return
         matched = source_rows[0] >= 0
@@ -170,7 +171,7 @@ class Merge:
         return literal_bytes(schema, {c: v for c, v in values.items() if not isinstance(v, Column)})
 
     def write_inserts(self, writer: TableWriter) -> None:
-        """Write the rows of the source that no row of the table has matched."""
+        """Write the rows of the source that match no row of the table, as the clauses ``not_matched`` state."""
         number = self.source.key_of_row
         left = np.ones(len(number), np.bool_)
         left[number >= 0] = ~self._matched[number[number >= 0]]
@@ -182,7 +183,7 @@ class Merge:
             self._check_new_keys(np.logical_or.reduce(chosen))
         for clause, here in zip(self.clauses.not_matched, chosen, strict=True):
             places = np.flatnonzero(here)
-            whole = any(map(callable, (clause.values or {}).values()))  # a function gets all rows
+            whole = any(map(callable, (clause.values or {}).values()))  # a function gets all rows of the clause at once
             sizes = self._source_sizes[places] + self._literal_bytes(clause.values or {})
             for start, end in [(0, len(places))][: len(places)] if whole else ranges(sizes, BATCH_BYTES):
                 rows = self.source.taken(places[start:end])
@@ -252,7 +253,7 @@ def _merged_rows(merge: Merge, buckets: Sequence[ChangedBucket], where: Predicat
 
 
 def _found(merge: Merge, bucket: ChangedBucket, index: IndexFilter | None) -> dict[str, MergeChanges]:
-    """Return the changes of each file of a bucket that has any; their places are positions in the file."""
+    """Return the changes by file name, for files with changes; ``at`` has the positions of the rows in the file."""
     fields = merge.context.schema.select(sorted(merge.columns))
     found = {}
     for file in bucket.files:
@@ -291,7 +292,7 @@ def _write_updated(
 def _old_rows(
     merge: Merge, bucket: ChangedBucket, file: DataFile, values: Values, positions: Numbers
 ) -> Iterator[pa.Table]:
-    """Yield some rows of a file, in order; columns that are replaced whatever they contain are null."""
+    """Yield the rows at ``positions`` of a file, in order; columns whose old values no new value needs are null."""
     schema = merge.context.tracked().schema
     computed = any(callable(value) for value in values.values())
     fields = [f for f in schema.fields if computed or f.name not in values]

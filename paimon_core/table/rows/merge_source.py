@@ -1,7 +1,8 @@
-"""Merge source: the rows that ``Table.merge`` merges into a table, found by their keys.
+"""Merge source: the rows that ``Table.merge`` merges into a table, with a search by key.
 
-The distinct keys of the source are numbered. A row of the table gets the number of its key by one lookup in a hash
-table for each key column, on whole columns. A key with a null has no number. NaN equals NaN, and -0.0 equals 0.0.
+The distinct keys of the source are numbered. One search in a hash table for each key column, on whole Arrow columns,
+gives the rows of the table the numbers of their keys. A key with a null has no number. NaN equals NaN, and -0.0 equals
+0.0.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ Flags = npt.NDArray[np.bool_]
 _READ_BYTES = 64 << 20
 """Bytes of decoded rows of the source that are converted at once."""
 _LISTED_KEYS = 10_000
-"""The most values of a column for which files are tested one by one; for more values by the range of the values."""
+"""The most key values of a column that a filter of files lists; with more values, the filter is their range."""
 
 
 @dataclass(frozen=True)
 class _KeyColumn:
-    """One column of the keys: its distinct values, and the distinct pairs of the number before it and its own."""
+    """One key column: its distinct values, and the distinct pairs (number of the key columns before, value number)."""
 
     name: str
     values: pa.Array
@@ -48,8 +49,8 @@ class _KeyColumn:
 class MergeSource:
     """The rows of the source.
 
-    Columns of the table have the table's types, but texts may be dictionaries in columns that no condition and no
-    comparison uses.
+    Columns that the table also has are converted to the table's types; texts may be dictionary arrays in columns that
+    neither a condition nor ``on`` uses.
     """
 
     rows: pa.Table
@@ -124,7 +125,7 @@ class MergeSource:
 
     @cached_property
     def _groups(self) -> tuple[Numbers, Numbers, Numbers]:
-        """The rows with a key in order of the numbers of the keys; where each key starts; how many rows it has."""
+        """The source rows ordered by key number; the start of each key in this order; the number of rows per key."""
         keyed = np.flatnonzero(self.key_of_row >= 0)
         order = keyed[np.argsort(self.key_of_row[keyed], kind="stable")]
         counts = np.bincount(self.key_of_row[keyed], minlength=self.key_count).astype(np.int64)
@@ -141,7 +142,7 @@ class MergeSource:
         return int(self._groups[2].max(initial=1))
 
     def pairs(self, numbers: Numbers) -> tuple[Numbers, Numbers]:
-        """Return the pairs of rows with equal keys: places in ``numbers``, ascending, and rows of the source."""
+        """Return the pairs of rows with equal keys, as arrays: positions in ``numbers``, ascending; source rows."""
         order, starts, counts = self._groups
         if self.most_rows_of_a_key == 1:
             return np.arange(len(numbers)), order[starts[numbers]]
@@ -151,7 +152,7 @@ class MergeSource:
         return np.repeat(np.arange(len(numbers)), times), order[np.repeat(starts[numbers], times) + offsets]
 
     def taken(self, rows: Numbers) -> pa.Table:
-        """Return some rows of the source, decoded."""
+        """Return the given rows of the source, without dictionary arrays."""
         return take_rows(self.rows, rows, self.rows.column_names)
 
     def selected(self, where: Predicate | None) -> Flags:
@@ -159,7 +160,7 @@ class MergeSource:
         return selected(self.rows, where, self.fields)
 
     def may_match(self, context: TableContext) -> Predicate:
-        """Return a filter for the rows of the table whose key the source may have; it leaves no such row out."""
+        """Return a filter that is true for all table rows whose key is in the source, and maybe for other rows."""
         filters = [_filter(column, context) for column in self._columns]
         return reduce(and_, [f for f in filters if f is not None] or [col(self.on[0]).is_not_null()])
 
@@ -190,7 +191,7 @@ def _check_on(context: TableContext, on: Any) -> None:
 def _with_others(
     rows: pa.Table, table: pa.Table, others: Sequence[str], tested: frozenset[str], first_row: int
 ) -> pa.Table:
-    """Append columns that the table does not have; a column that conditions use gets the type of a table's column."""
+    """Append the columns ``others``, which the table lacks; columns of conditions are converted to types of Paimon."""
     for name in others:
         column = table.select([name])
         if name in tested:
@@ -204,7 +205,7 @@ def _field(table: pa.Table, name: str) -> DataField:
 
 
 def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the column with one pattern of bits for each value."""
+    """Return the column in a form in which equal values have equal bits: one NaN, and 0.0 instead of -0.0."""
     if not pa.types.is_floating(column.type):
         return column
     zero, nan = pa.scalar(0.0, column.type), pa.scalar(float("nan"), column.type)
@@ -212,13 +213,13 @@ def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _paired(number: pa.ChunkedArray, code: pa.ChunkedArray, values: int) -> pa.ChunkedArray:
-    """Return one number for each pair; no number overflows, because both counts are at most the rows of the source."""
+    """Return one int64 for each pair; it cannot overflow, because both counts are at most the rows of the source."""
     wide = pa.int64()
     return pc.add(pc.multiply(number.cast(wide), pa.scalar(values, wide)), code.cast(wide))
 
 
 def _filter(column: _KeyColumn, context: TableContext) -> Predicate | None:
-    """Return a filter that is true for the values of a key column; None when there is no literal for one of them."""
+    """Return a filter that is true for the values of a key column; None when the filter cannot be made."""
     field = context.schema.by_name[column.name]
     try:
         if len(column.values) <= _LISTED_KEYS:

@@ -1,4 +1,4 @@
-"""Repeat: read rows, change them and commit; read again when a concurrent commit has changed what was read."""
+"""Repeat: read rows, change them and commit; start again when a concurrent commit has changed the read rows."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Found(Generic[T]):
-    """What one attempt has read."""
+    """The result of the read of one attempt."""
 
     reads: Reads
     files: Iterable[DataFile]
-    """The files of the rows; their schemas decide whether the schema of the handle is too old."""
+    """The files of the rows; a file with a newer schema than the context shows that the context is too old."""
     content: T
 
 
@@ -33,11 +33,12 @@ def repeat_when_outdated(
     read: Callable[[TableContext], Found[T]],
     change: Callable[[CommitRequest, Found[T]], Committed | None],
 ) -> Committed | None:
-    """Return what ``change`` commits of what ``read`` found; read again when a concurrent commit has changed that.
+    """Call ``read``, then ``change`` with its result, and return the commit; repeat both when the rows are outdated.
 
-    Rows of a newer schema than the request's are read and changed with the table's latest schema. There are as
-    many attempts as for a commit (``commit.max-retries``, ``commit.timeout``); after the last one, its error is raised.
-    A conflict that no concurrent commit explains is raised at once.
+    Rows are outdated when a concurrent commit has changed them. If a file has a newer schema than the request, rows are
+    read and changed with the table's latest schema. There are as many attempts as for a commit (``commit.max-retries``,
+    ``commit.timeout``); the error of the last attempt is raised. A conflict that no concurrent commit explains is
+    raised at once.
     """
     context = request.context
     outdated: PaimonError | None = None
@@ -54,7 +55,7 @@ def repeat_when_outdated(
 
 
 def _outdated(context: TableContext, reads: Reads, error: PaimonError) -> PaimonError:
-    """Return the error when reading again may help; else raise it."""
+    """Return the error when another attempt may succeed; otherwise raise it."""
     if isinstance(error, SnapshotNotFound | ReadOutdated):
         return error
     unchanged = context.snapshots.latest() == reads.snapshot

@@ -1,13 +1,13 @@
 """Row changes: the commit messages that delete or update the rows that match a predicate.
 
 In an append table with ``deletion-vectors.enabled``, the rows are marked in deletion vectors; otherwise the files that
-contain such rows are rewritten without them. Files without such rows are kept. With row tracking, rows keep their ids,
-and updated rows get the sequence number of the commit. Memory: one batch of rows per processor, the positions of the
-matching rows of a bucket, and for an update the buffer of the writer.
+contain such rows are rewritten without them. Files without matching rows are kept. With row tracking, rows keep their
+ids, and updated rows get the sequence number of the commit. Memory: one batch of rows per processor, the positions of
+the matching rows of a bucket, and for an update the buffer of the writer.
 
 With a primary key, the predicate applies to the merged rows of all levels. Reads of a table with deletion vectors may
-leave level 0 out: then a row that no read shows yet can be deleted, a visible row that has been replaced in level 0 is
-not, and readers see the change after the next compaction.
+leave level 0 out. Then a matching row in level 0, which reads do not show yet, is deleted; a visible row that level 0
+replaces by a row that does not match is not deleted; and readers see the change after the next compaction.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class ChangedBucket:
     total_buckets: int
     files: tuple[DataFile, ...]
     indexes: Indexes
-    """The bucket's files of deletion vectors."""
+    """The index files of the bucket's deletion vectors."""
     reader: BucketReader
     """Reads the rows of the bucket that are not deleted yet."""
 
@@ -63,7 +63,7 @@ class ChangedBucket:
 def changed_rows(
     context: TableContext, plan: ScanPlan, where: Predicate, assignments: Assignments | None = None
 ) -> list[CommitMessage]:
-    """Return messages that delete the rows of the plan's snapshot that match, and with ``assignments`` add new ones.
+    """Return messages that delete the matching rows of a plan, and with ``assignments`` add their new versions.
 
     When this fails, the files that it has written are deleted. Raises SnapshotNotFound and CorruptTable as reads do.
     """
@@ -92,7 +92,7 @@ def changed_rows(
 def changed_buckets(
     context: TableContext, plan: ScanPlan, indexes: Mapping[tuple[bytes, int], Indexes]
 ) -> list[ChangedBucket]:
-    """Return the files of the plan by bucket, with the files of deletion vectors of each."""
+    """Return the files of the plan by bucket, with the deletion vectors of each bucket."""
     found = []
     for place, splits in sorted(by_bucket(plan.splits).items()):
         there = indexes.get(place, ())
@@ -115,7 +115,7 @@ def _matching(context: TableContext, bucket: ChangedBucket, file: DataFile, wher
 
 
 def without(context: TableContext, bucket: ChangedBucket, found: Mapping[str, Positions]) -> CommitMessage:
-    """Return the message that deletes these positions of the bucket's files."""
+    """Return the message that deletes the rows at the positions ``found``, by file name, from the bucket's files."""
     files = [f for f in bucket.files if f.file_name in found]
     positions = {}
     for file in files:
@@ -141,7 +141,7 @@ def without(context: TableContext, bucket: ChangedBucket, found: Mapping[str, Po
 
 
 def deleted_by_key(context: TableContext, plan: ScanPlan, where: Predicate) -> list[CommitMessage]:
-    """Return messages with a -D row for each row of the plan of a primary-key table that matches."""
+    """Return messages with a row of kind -D for each matching row of the plan, in a primary-key table."""
     with TableWriter(context, live_keys=live_keys) as writer:
         for split in plan.splits:
             for rows in read_split(context, split, ReadRequest(context.schema.names, where)):
@@ -152,7 +152,7 @@ def deleted_by_key(context: TableContext, plan: ScanPlan, where: Predicate) -> l
 def updated_by_key(
     context: TableContext, plan: ScanPlan, where: Predicate, assignments: Assignments
 ) -> list[CommitMessage]:
-    """Return messages with the new row of each row of the plan of a primary-key table that matches."""
+    """Return messages with the new version of each matching row of the plan, in a primary-key table."""
     with TableWriter(context, live_keys=live_keys) as writer:
         for split in plan.splits:
             for rows in read_split(context, split, ReadRequest(context.schema.names, where)):
@@ -181,13 +181,13 @@ def _write_updated(
 
 
 def changed_now(rows: pa.Table) -> pa.Table:
-    """Return rows that keep their ids, and get the sequence number of the commit."""
+    """Return the rows with their ids but without sequence numbers, so that they get that of the commit."""
     at = rows.schema.get_field_index(SEQUENCE_NUMBER)
     return rows.set_column(at, SEQUENCE_NUMBER, pa.nulls(len(rows), pa.int64()))
 
 
 def check_takes_effect(context: TableContext) -> None:
-    """Raise UnsupportedFeature for a table in which deletes and updates would wait in the postpone bucket."""
+    """Raise UnsupportedFeature for a table whose options send deletes and updates to the postpone bucket."""
     if context.is_postponed and not context.options["postpone.batch-write-fixed-bucket"]:
         raise UnsupportedFeature(
             f"table {context.name} has postpone.batch-write-fixed-bucket = false: deletes and updates would wait in "
@@ -212,22 +212,23 @@ def check_assignments(context: TableContext, assignments: object) -> None:
 
 
 def assigned_in_parts(rows: pa.Table, assignments: Assignments) -> Iterator[pa.Table]:
-    """Do ``assigned`` for parts of the rows, so that the old and the new rows of each take about BATCH_BYTES."""
+    """Do ``assigned`` for parts of the rows: the old and the new rows of a part take about BATCH_BYTES."""
     for start, end in ranges(row_sizes(rows) + literal_bytes(rows.schema, assignments), BATCH_BYTES):
         yield assigned(rows.slice(start, end - start), assignments)
 
 
 def literal_bytes(schema: pa.Schema, assignments: Assignments) -> int:
-    """Return the bytes that the values, without functions, take in each row."""
+    """Return the bytes that the literal values (not the functions) of ``assignments`` take in each row."""
     columns = [pa.nulls(1, schema.field(c).type) for c in assignments]
     row = pa.Table.from_arrays(columns, names=list(assignments))
     return int(assigned(row, {c: v for c, v in assignments.items() if not callable(v)}).nbytes)
 
 
 def assigned(rows: pa.Table, assignments: Assignments) -> pa.Table:
-    """Return the rows with new values.
+    """Return the rows with the new values of ``assignments``; a function is called with all ``rows``.
 
-    Raises SchemaMismatch when a function returns no column of that many values, or a value fits no column type.
+    Raises SchemaMismatch when a function does not return a column with one value per row, or a value does not fit the
+    type of its column.
     """
     out = rows
     for column, value in assignments.items():

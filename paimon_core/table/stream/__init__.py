@@ -3,7 +3,7 @@
 Core types:
 
 - ``TableStream``: reads new snapshots as they appear
-- ``Position``: where a stream continues
+- ``Position``: the point of the snapshots at which a stream continues
 - ``Batch``: the rows of one snapshot or a part of it
-- ``Until``: where a stream ends
+- ``Until``: the bounds at which a stream ends
 """

@@ -1,7 +1,8 @@
-"""Position: how far a streaming read has come, as a small value that can be stored and resumed.
+"""Position: the progress of a streaming read, as a small value that can be stored, and from which a read continues.
 
-A position names the next snapshot, and the snapshot before it by the name of its delta manifest list, which is unique.
-So a rollback below the position is found, although later commits reuse the ids of the deleted snapshots.
+A position contains the id of the next snapshot, and the name of the delta manifest list of the snapshot before it,
+which is unique. So a stream detects a rollback below the position, although later commits reuse the ids of the deleted
+snapshots.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ class Position:
     """The point before the changes of ``next_snapshot``."""
 
     next_snapshot: int
-    """Id of the first snapshot whose changes were not read; with ``full``, of the snapshot to be read as a whole."""
+    """Id of the first snapshot whose changes were not read; with ``full``, whose whole content is to be read."""
     full: bool = False
     index: int = 0
-    """The number of units (splits or files) of ``next_snapshot`` that were read, when it is read in several parts."""
+    """The number of units (splits or files) of ``next_snapshot`` that were already read, when it is read in parts."""
     current: str = ""
     """The delta manifest list of ``next_snapshot``, when a part of it was read; "" otherwise."""
     previous: str = ""
@@ -45,7 +46,7 @@ class Position:
 
     @staticmethod
     def from_members(members: Any) -> Position:
-        """Return the position of ``to_members``; raises InvalidRequest for anything else."""
+        """Return the position from the result of ``to_members``; raises InvalidRequest for anything else."""
         types = {f.name: str(f.type) for f in fields(Position)}
         if isinstance(members, dict) and set(members) <= set(types) and "next_snapshot" in members:
             found = all(type(value).__name__ == types[name] for name, value in members.items())
@@ -55,7 +56,7 @@ class Position:
 
     @staticmethod
     def from_json(text: str) -> Position:
-        """Return the position of ``to_json``; raises InvalidRequest for any other text."""
+        """Return the position from the text that ``to_json`` returned; raises InvalidRequest for any other text."""
         try:
             members = parse_json(text.encode())
         except (ValueError, AttributeError, RecursionError):
@@ -64,5 +65,5 @@ class Position:
 
     @staticmethod
     def after(snapshot: Snapshot) -> Position:
-        """Return the position behind all changes of a snapshot."""
+        """Return the position after all changes of a snapshot."""
         return Position(snapshot.id + 1, previous=snapshot.delta_manifest_list, previous_uuid=snapshot.uuid or "")

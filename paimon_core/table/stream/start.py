@@ -55,9 +55,9 @@ def open_stream(
 
 
 def overwrite_rule(context: TableContext, on_overwrite: str | None) -> str:
-    """Return what a stream does with overwrites: the argument, or (None) as the options of the table say.
+    """Return what a stream does with overwrites: the argument, or if it is None the rule in the options of the table.
 
-    Raises InvalidRequest for an unknown word, UnsupportedFeature for what is not supported with a primary key.
+    Raises InvalidRequest for an unknown word, UnsupportedFeature for "added" in a table with a primary key.
     """
     if on_overwrite is None:
         on_overwrite = ADDED if context.options["streaming-read-append-overwrite"] and not context.is_keyed else CHANGES
@@ -78,7 +78,7 @@ def _progress(context: TableContext, consumer: str) -> int | None:
 
 
 def starting_position(context: TableContext, start: Start, *, full: bool = False) -> Position:
-    """Return the position that ``start`` means now; None: as the options ``scan.*`` say, by default "full".
+    """Return the position that ``start`` selects now; None: the options ``scan.*`` decide, by default "full".
 
     Raises InvalidRequest for other values, SnapshotNotFound for snapshots that do not exist.
     """
@@ -127,9 +127,9 @@ def _from_snapshot(context: TableContext, snapshot_id: int, full: bool) -> Posit
 
 
 def _from_time(context: TableContext, millis: int) -> Position:
-    """Return the position before the first snapshot that was committed at or after a time, as Java.
+    """Return the position before the first snapshot that was committed at or after a time, as in Java.
 
-    Raises SnapshotNotFound when earlier snapshots have expired, so that some of that time may be missing.
+    Raises SnapshotNotFound when snapshots that were committed at or after the time may have expired.
     """
     ids = sorted({*context.snapshots.ids(), *context.changelogs.ids()})
     if not ids:
@@ -154,7 +154,7 @@ def _latest_compaction(context: TableContext) -> Snapshot:
 
 
 def _by_options(context: TableContext) -> tuple[Any, bool]:
-    """Return ``start`` and ``full`` as the options of the table say (format 15.4)."""
+    """Return the values of ``start`` and ``full`` that the options of the table state (format 15.4)."""
     mode, position = context.options["scan.mode"], scan_position(context.options)
     if position is None or position[0] == "scan.mode":
         return ("full" if mode in ("default", "latest-full", "full") else mode), False

@@ -1,8 +1,8 @@
 """TableStream: follows a table, snapshot by snapshot (format 10, 15.4, 15.6).
 
-``poll`` returns the next snapshot with changes as a ``Batch``; ``follow`` repeats it and waits in between. The position
-is a small value: a stream that starts at a stored position returns exactly the batches behind it. Nothing is skipped
-silently: a snapshot that has expired and a rollback below the position are errors.
+``poll`` returns the next snapshot with changes as a ``Batch``; ``follow`` calls ``poll`` again and again, with pauses.
+A stream that starts at a stored position returns exactly the batches after the position. No snapshot is skipped
+silently: a snapshot that has expired, and a rollback below the position, raise errors.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from paimon_core.table.stream.position import Position
 
 
 class Waits(Protocol):
-    """What ``follow`` waits on, such as ``threading.Event``."""
+    """An object on which ``follow`` waits between polls, such as a ``threading.Event``."""
 
     def wait(self, timeout: float) -> bool:
-        """Wait; return True when the stream must end."""
+        """Wait for up to ``timeout`` seconds; return True when the stream must end."""
 
 
 @dataclass(frozen=True)
@@ -56,23 +56,23 @@ class Batch:
     context: TableContext
     plan: SnapshotPlan
     position: Position
-    """The position behind this batch: store it, or commit it, when the rows are processed."""
+    """The position after this batch: store it, or commit it, when the rows are processed."""
     columns: tuple[str, ...]
     where: Predicate | None
 
     @property
     def snapshot(self) -> Snapshot:
-        """The snapshot."""
+        """The snapshot whose content or changes the batch contains."""
         return self.plan.snapshot
 
     @property
     def kind(self) -> str:
-        """What the batch contains: "full", "delta", "changelog", or "overwrite": what an overwrite has changed."""
+        """The content of the batch: "full", "delta", "changelog", or "overwrite" (the rows that it has changed)."""
         return self.plan.kind
 
     @property
     def units(self) -> tuple[Unit, ...]:
-        """The splits of a full batch, the files of changes, or the places that an overwrite has changed."""
+        """The splits of a full batch, the files with changes, or the buckets that an overwrite has changed."""
         return self.plan.units
 
     @property
@@ -81,7 +81,7 @@ class Batch:
         return changes_schema(self.context.schema, self.columns)
 
     def to_batches(self) -> pa.RecordBatchReader:
-        """Return the rows; the rows of one key are in the order of their changes. Rows of a full batch are inserts.
+        """Return the rows; changes of one key are in the order in which they were made. Rows of a full batch are +I.
 
         Raises SnapshotNotFound when the snapshot expires before its rows are read, CorruptTable.
         """
@@ -98,7 +98,7 @@ class Batch:
 def read_unit(
     context: TableContext, snapshot: Snapshot, unit: Unit, columns: Sequence[str], where: Predicate | None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of one unit as ``changes_schema``; raises SnapshotNotFound, CorruptTable."""
+    """Yield the rows of one unit, in the schema of ``changes_schema``; raises SnapshotNotFound, CorruptTable."""
     if isinstance(unit, Split):
         yield from _content(context, unit, columns, where)
         return
@@ -131,7 +131,7 @@ def _content(
 
 
 class TableStream:
-    """One streaming read; not for several threads at a time."""
+    """One streaming read; only one thread at a time may use it."""
 
     def __init__(
         self,
@@ -154,16 +154,17 @@ class TableStream:
 
     @property
     def position(self) -> Position:
-        """The position behind the last batch that ``poll`` returned, and behind snapshots without changes."""
+        """The position after the last batch that ``poll`` returned, and after following snapshots without changes."""
         return self._position
 
     def poll(self, until: Until | None = None) -> Batch | None:
-        """Return the next batch; None when there is no newer snapshot, or the next one is beyond ``until``.
+        """Return the next batch; None when there is no newer snapshot, or the next snapshot is after the end ``until``.
 
-        The batch is planned from one snapshot. Commits in between do not matter; an expiry or a rollback of the
+        The batch has the changes of one snapshot. Concurrent commits do not affect it; an expiry or a rollback of the
         snapshot raises SnapshotNotFound or ReadOutdated. After an error, the position is unchanged. Raises
-        TableNotFound when the table was dropped or re-created, InvalidRequest, with the snapshot, for an overwrite
-        under ``on_overwrite`` = "fail", SnapshotNotFound for one of which the version before has expired.
+        TableNotFound when the table was dropped or re-created, InvalidRequest, which names the snapshot, for an
+        overwrite under ``on_overwrite`` = "fail", and SnapshotNotFound for an overwrite whose changes cannot be
+        computed because the snapshot before it has expired.
         """
         while (snapshot := self._next()) is not None:
             if until is not None and until.is_beyond(snapshot):
@@ -180,7 +181,7 @@ class TableStream:
         return None
 
     def _next(self) -> Snapshot | None:
-        """Return the next snapshot; None while it is younger than option ``streaming.read.snapshot.delay``."""
+        """Return the next snapshot; None if it does not exist or is younger than ``streaming.read.snapshot.delay``."""
         found = next_snapshot(self._context, self._position)
         return None if found is None or is_delayed(self._context, self._position, found) else found
 
@@ -191,11 +192,12 @@ class TableStream:
         interval: datetime.timedelta | None = None,
         stop: Waits | None = None,
     ) -> Iterator[Batch]:
-        """Yield batches for ever, or to the end that ``until`` states; wait ``interval`` when there is no new one.
+        """Yield batches forever, or up to the end ``until``; wait for ``interval`` when there is no new batch.
 
         ``interval`` is by default option ``continuous.discovery-interval``. ``stop.wait`` waits, and ends the stream
-        when it returns True. With ``consumer.mode = at-least-once``, a batch is committed when the next one is asked
-        for; otherwise commit each one after its rows are processed. Raises as ``poll``.
+        when it returns True. With ``consumer.mode = at-least-once``, a batch is committed when the caller requests the
+        next batch; otherwise the caller must call ``commit`` after the rows of a batch are processed. Raises the errors
+        of ``poll``.
         """
         seconds = self._interval(interval)
         stop = stop or threading.Event()
@@ -225,17 +227,18 @@ class TableStream:
         return interval.total_seconds()
 
     def commit(self, position: Position | None = None) -> None:
-        """Store that everything before ``position`` (default: the stream's position) was processed, in the consumer.
+        """Store in the consumer that all snapshots before ``position`` (default: the stream's position) are processed.
 
-        The snapshots from there on do not expire. Of several streams with one consumer, each returns all batches; the
-        commit of one raises CommitConflict when it finds that another stream or a reset has moved the consumer. Of two
-        commits at the same moment, the later one counts. Raises InvalidRequest without a consumer.
+        The snapshots from ``position`` on do not expire. When several streams use one consumer, each returns all
+        batches; a commit raises CommitConflict when another stream or a reset has moved the consumer since this
+        stream's last commit. Of two commits at the same moment, the later one is stored. Raises InvalidRequest without
+        a consumer.
         """
         position = self._position if position is None else position
         if self._consumer is None:
             raise InvalidRequest("the stream has no consumer, whose progress it could store", table=self._context.name)
         if position.full:
-            return  # a consumer can only resume the changes, so nothing of the full phase counts before its end
+            return  # a consumer stores only a snapshot id, so the full content must be read to its end before a commit
         store = self._context.consumers
         check_same_table(self._context)
         try:
@@ -255,7 +258,7 @@ class TableStream:
 
 
 def next_snapshot(context: TableContext, position: Position) -> Snapshot | None:
-    """Return the snapshot that follows the position, None when it does not exist yet.
+    """Return the snapshot at the position, the next to read; None when it does not exist yet.
 
     Raises ReadOutdated after a rollback below the position, SnapshotNotFound when it has expired, TableNotFound.
     """
@@ -278,14 +281,14 @@ def next_snapshot(context: TableContext, position: Position) -> Snapshot | None:
 
 
 def is_delayed(context: TableContext, position: Position, snapshot: Snapshot) -> bool:
-    """Whether the changes of a snapshot are too young to be read; the full content of one never is, as in Java."""
+    """Whether the snapshot is younger than ``streaming.read.snapshot.delay``; False for full content, as in Java."""
     delay = context.options["streaming.read.snapshot.delay"]
     return delay is not None and not position.full and snapshot.time_millis > clock.now_millis() - delay
 
 
 @dataclass(frozen=True)
 class Until:
-    """Where a stream ends: before the first snapshot beyond one of the bounds."""
+    """The end of a stream: it stops before the first snapshot that exceeds one of the bounds."""
 
     snapshot: int | None = None
     """The last snapshot id that is read."""
@@ -302,7 +305,7 @@ class Until:
             epoch_millis(self.time)
 
     def is_beyond(self, snapshot: Snapshot) -> bool:
-        """Whether the snapshot lies after one of the bounds, so that the stream must stop before it."""
+        """Whether the snapshot exceeds one of the bounds, so that the stream must stop before it."""
         return (
             (self.snapshot is not None and snapshot.id > self.snapshot)
             or (self.watermark is not None and snapshot.watermark is not None and snapshot.watermark > self.watermark)
@@ -310,7 +313,7 @@ class Until:
         )
 
     def is_reached(self, position: Position, following: Snapshot | None, now_millis: int) -> bool:
-        """Whether no later snapshot can be within the bounds."""
+        """Whether the stream has ended: the next snapshot (``following``, if it exists) exceeds a bound."""
         if following is not None:
             return self.is_beyond(following)
         done = self.snapshot is not None and position.next_snapshot > self.snapshot

@@ -1,11 +1,11 @@
-"""System tables: the metadata of a table, and its rows with their kinds, with Java's names, columns and values.
+"""System tables: the metadata of a table, and its rows with row kinds; names, columns and values are as in Java.
 
 ``docs/system-tables.md`` lists them. Columns that only this library has come after Java's columns.
 
 Core types and functions:
 
-- ``SystemTable``: a system table by its name
+- ``SystemTable``: one system table, which can be scanned
 - ``SystemScan``: a read of a system table
-- ``MetadataTable``: the fields and columns of a table of metadata
+- ``MetadataTable``: the columns of a system table of metadata, and the function that reads them
 - ``system_table``: returns a system table of a table
 """

@@ -1,4 +1,4 @@
-"""Columns of system tables: their fields, and Arrow tables of only those columns that are asked for."""
+"""Columns of system tables: their fields, and Arrow tables of the requested columns."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from paimon_core.schema import DataField
 from paimon_core.types import parse_columns
 
 Makers = Mapping[str, Callable[[], Any]]
-"""The values of each column, as a list or an Arrow array; a column that is not asked for is not computed."""
+"""By column, a function that returns the values as a list or an Arrow array; only requested columns are computed."""
 
 
 @cache
 def fields_of(columns: str) -> tuple[DataField, ...]:
-    """Return the fields of a text such as ``file_name STRING NOT NULL, level INT``; ids are positions."""
+    """Return the fields that a text such as ``file_name STRING NOT NULL, level INT`` defines; ids are positions."""
     return tuple(DataField(at, c.name, c.type) for at, c in enumerate(parse_columns(columns)))
 
 
 def from_rows(names: str, rows: Iterable[Sequence[Any]]) -> dict[str, Callable[[], Any]]:
-    """Return the columns ``names`` (separated by blanks) of rows that contain one value for each."""
+    """Return the columns of rows; ``names`` are separated by blanks, and each row has one value per name."""
     kept = list(rows)
     return {name: partial(_at, kept, at) for at, name in enumerate(names.split())}
 
@@ -33,7 +33,7 @@ def _at(rows: Sequence[Sequence[Any]], at: int) -> list[Any]:
 
 
 def from_attributes(objects: Sequence[Any], attributes: Mapping[str, str]) -> dict[str, Callable[[], Any]]:
-    """Return columns that are attributes of objects, such as ``{"level": "file.level"}``."""
+    """Return columns of attributes of the objects: ``{"level": "file.level"}`` maps a column to an attribute."""
     return {name: partial(_attributes, objects, path) for name, path in attributes.items()}
 
 
@@ -42,7 +42,7 @@ def _attributes(objects: Sequence[Any], path: str) -> list[Any]:
 
 
 def arrow_table(fields: Sequence[DataField], makers: Makers) -> pa.Table:
-    """Return the table of ``fields``; computes no other column."""
+    """Return the Arrow table of the columns ``fields``; no other column is computed."""
     arrays = [_array(makers[f.name](), f.arrow.type) for f in fields]
     return pa.Table.from_arrays(arrays, schema=pa.schema([f.arrow for f in fields]))
 

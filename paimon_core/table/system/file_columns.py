@@ -45,12 +45,12 @@ _SAME = {
     "write_cols": "write_cols",
     "file_name": "file_name",
 }
-"""Columns that are members of the file's record."""
+"""Columns that are attributes of ``DataFile``, by column name."""
 OWN_FILES = "file_name STRING NOT NULL"
 
 
 def file_makers(source: Source) -> Makers:
-    """Return the columns of ``files``, one row per live file; ``creation_time`` is the writer's local time."""
+    """Return the columns of ``files`` and ``file_key_ranges``, one row per live file, with local times."""
     entries, context = source.entries(), source.context
     files = [e.file for e in entries]
 
@@ -70,7 +70,7 @@ def file_makers(source: Source) -> Makers:
 
 
 def file_paths(context: TableContext, entries: Iterable[ManifestEntry]) -> list[str]:
-    """Return the path of each file; a path outside of the table is returned as it is recorded."""
+    """Return the path of each file; for a file outside of the table, the path that its manifest entry has."""
     directories: dict[tuple[bytes, int], str] = {}
     paths = []
     for e in entries:
@@ -90,7 +90,7 @@ def _schema(context: TableContext, schema_id: int) -> TableSchema:
 
 
 def _in_order(groups: dict[Any, list[int]], texts: Callable[[Any, list[int]], pa.Array], rows: int) -> pa.Array:
-    """Return the texts of groups of rows, in the order of the rows."""
+    """Return one text per row, in row order; ``texts`` returns the texts of each group, which has row positions."""
     if not rows:
         return pa.array([], pa.string())
     parts = [texts(key, at) for key, at in groups.items()]
@@ -106,7 +106,7 @@ def _grouped(keys: Iterable[Any]) -> dict[Any, list[int]]:
 
 
 def _key_texts(context: TableContext, files: Sequence[DataFile], rows: Sequence[bytes]) -> pa.Array:
-    """Return keys such as ``[1, x]``, null for files without keys."""
+    """Return the text of each file's key, such as ``[1, x]``; null for files without keys."""
 
     def texts(key: tuple[int, bool], at: list[int]) -> pa.Array:
         if not key[1]:
@@ -128,11 +128,11 @@ def _decoded(rows: Sequence[bytes], fields: Sequence[DataField], what: str, firs
 
 
 _Stats = Callable[[Sequence[DataFile], Sequence[DataField]], dict[int, tuple[pa.Array, DataField | None]]]
-"""Returns the statistics of some files that have them for the same fields, by field id, and the type that they have."""
+"""A function of files and the fields of their statistics: it returns, by field id, the values and their field."""
 
 
 def _stats_texts(context: TableContext, files: Sequence[DataFile], read: _Stats) -> pa.Array:
-    """Return statistics such as ``{a=1, b=null}``, with the names and types of the table's columns."""
+    """Return the statistics of each file, such as ``{a=1, b=null}``, with names and types of the table's columns."""
     wanted = context.schema.untracked.fields
 
     def texts(key: tuple[Any, ...], at: list[int]) -> pa.Array:
@@ -163,7 +163,7 @@ def _stats_texts(context: TableContext, files: Sequence[DataFile], read: _Stats)
 
 
 def _as(found: tuple[pa.Array, DataField | None], wanted: DataField) -> pa.Array:
-    """Return the texts of statistics, cast to the column's type; null where there is no such cast."""
+    """Return statistics as texts, cast to the column's type; null if the types have no cast."""
     array, stored = found
     if stored is None:
         return array.cast(pa.string())

@@ -1,4 +1,4 @@
-"""The columns of the system tables that sum up files: ``partitions`` and ``buckets``."""
+"""The columns of the system tables with sums over files: ``partitions`` and ``buckets``."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _Numbers = npt.NDArray[np.int64]
 
 
 class _Groups:
-    """Entries, grouped; the sums of a group are computed over all groups at once."""
+    """Manifest entries in groups; each method returns one value per group, computed for all groups at once."""
 
     def __init__(self, context: TableContext, entries: Sequence[ManifestEntry], *, by_bucket: bool = False) -> None:
-        """Group ``entries`` by partition, and ``by_bucket`` also by bucket; the groups are sorted, as Java does."""
+        """Group ``entries`` by partition, with ``by_bucket`` also by bucket; groups are sorted as in Java."""
         self.entries = entries
         places: dict[tuple[bytes, int], int] = {}
         keys = ((e.partition, e.bucket if by_bucket else 0) for e in entries)
@@ -49,17 +49,17 @@ class _Groups:
         self.partitions = [partition for partition, _ in self.keys]
 
     def count(self, among: npt.NDArray[np.bool_] | None = None) -> pa.Array:
-        """Return the number of entries of each group; ``among`` marks the entries that count."""
+        """Return the number of entries of each group; ``among`` marks the entries to count, None: all."""
         return pa.array(np.bincount(self.of if among is None else self.of[among], minlength=len(self.keys)))
 
     def total(self, values: _Numbers) -> pa.Array:
-        """Return the sum of each group, exactly."""
+        """Return the sum of ``values`` (one per entry) of each group, as exact int64 numbers."""
         out = np.zeros(len(self.keys), np.int64)
         np.add.at(out, self.of, values)
         return pa.array(out)
 
     def newest(self) -> pa.Array:
-        """Return the largest creation time of each group, null where none is recorded."""
+        """Return the latest creation time of each group; null if no file of the group has one."""
         out = np.full(len(self.keys), np.iinfo(np.int64).min)
         least = np.iinfo(np.int64).min
         times = (least if e.file.creation_time_millis is None else e.file.creation_time_millis for e in self.entries)
@@ -67,11 +67,11 @@ class _Groups:
         return pa.array(out, mask=out == least)
 
     def numbers(self, name: str) -> _Numbers:
-        """Return a number of each file."""
+        """Return the attribute ``name``, a number, of each entry's file."""
         return np.fromiter((getattr(e.file, name) for e in self.entries), np.int64, len(self.entries))
 
     def sums(self) -> Makers:
-        """Return the columns that both tables have."""
+        """Return the columns that ``partitions`` and ``buckets`` have in common."""
         return {
             "record_count": lambda: self.total(self.numbers("row_count")),
             "file_size_in_bytes": lambda: self.total(self.numbers("file_size")),
@@ -83,7 +83,8 @@ class _Groups:
 def partition_sums(source: Source) -> Makers:
     """Return the columns of ``partitions``: physical rows (before merging), bytes and files of each partition.
 
-    Times and persons of creation are kept by some catalogs of Java only, and so is ``done``.
+    The columns ``created_at``, ``created_by``, ``updated_by`` and ``options`` are null and ``done`` is false, because
+    only some of Java's catalogs store them.
     """
     context = source.context
     entries, deleted = source.of_snapshot(lambda s: ([], {}) if s is None else _read(context, s))
@@ -102,7 +103,7 @@ def partition_sums(source: Source) -> Makers:
 
 
 def partition_rows(source: Source) -> list[tuple[bytes, int, int, int, int | None]]:
-    """Return serialized partition, rows, bytes, files and newest creation time (local, in milliseconds)."""
+    """Return per partition: serialized partition, rows, bytes, files, newest creation time (local, milliseconds)."""
     groups = _Groups(source.context, source.entries())
     sums = (groups.total(groups.numbers("row_count")), groups.total(groups.numbers("file_size")), groups.count())
     return list(zip(groups.partitions, *(column.to_pylist() for column in (*sums, groups.newest())), strict=True))
@@ -131,7 +132,7 @@ def bucket_sums(source: Source) -> Makers:
 
 
 def _read(context: TableContext, snapshot: Snapshot) -> tuple[list[ManifestEntry], dict[bytes, int | None]]:
-    """Return the live files, and the number of deleted rows by partition; None where it is not recorded."""
+    """Return the live files, and by partition the number of rows in deletion vectors; None if it is not recorded."""
     entries = context.manifests.entries_of(snapshot)
     deleted: dict[bytes, int | None] = {}
     if not context.options["deletion-vectors.enabled"] or snapshot.index_manifest is None:
@@ -148,14 +149,14 @@ def _read(context: TableContext, snapshot: Snapshot) -> tuple[list[ManifestEntry
 
 
 def _paths(context: TableContext, partitions: Sequence[bytes]) -> pa.Array:
-    """Return ``day=2024-01-31/x=1``, without the escapes of directory names; "" without partition columns."""
+    """Return a text such as ``day=2024-01-31/x=1`` per partition, without escapes; "" without partition columns."""
     fields = context.schema.partition_fields
     if not fields:
         return pa.repeat(pa.scalar(""), len(partitions))
     types, absent = [f.type for f in fields], context.options["partition.default-name"]
     texts = []
     for f, column in zip(fields, decoded_columns(partitions, types), strict=True):
-        # Null and blank texts have the same directory.
+        # Null and blank texts have the same directory, the default partition.
         stored = [
             partition_values((v,), (f.type,), legacy=False, default_name="") for v in storage_values(column, f.type)
         ]

@@ -35,11 +35,11 @@ _INDEX_COLUMNS = (
 )
 _SAME = "index_type file_name file_size row_count"
 _Index = tuple[int, str, str, str, str | None, int, int, bool]
-"""Position of the file, column, kind, storage, path, bytes of the index and of all indexes of the file, emptiness."""
+"""Position of the file, column, kind, storage, path, bytes of the index, bytes of all indexes of the file, is empty."""
 
 
 def table_indexes(source: Source) -> Makers:
-    """Return one row per table index file: hash indexes and deletion vectors, with the place of each vector."""
+    """Return one row per table index file: hash indexes, and deletion vectors with the position of each vector."""
 
     def read(snapshot: Snapshot | None) -> list[IndexEntry]:
         if snapshot is None:
@@ -67,7 +67,7 @@ def _ranges(file: IndexFile) -> list[dict[str, Any]] | None:
 
 
 def file_indexes(source: Source) -> Makers:
-    """Return one row per data file, indexed column and kind of index; opens the index files beside data files."""
+    """Return one row per data file, indexed column and kind of index; opens index files that are separate files."""
     entries, context = source.entries(), source.context
     found = list(_indexes(context, entries))
     files = [entries[row[0]] for row in found]

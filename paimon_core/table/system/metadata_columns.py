@@ -78,7 +78,7 @@ def snapshots(source: Source) -> Makers:
 
 
 def schemas(source: Source) -> Makers:
-    """Return one row per schema, oldest first; fields, keys and options as JSON."""
+    """Return one row per schema, oldest first; fields, keys and options are JSON texts."""
     return from_rows(
         "schema_id fields partition_keys primary_keys options comment update_time",
         (
@@ -121,7 +121,7 @@ def manifests(source: Source) -> Makers:
 
 
 def _manifests(source: Source, snapshot: Snapshot) -> list[tuple[str, ManifestFile]]:
-    """Return the manifests of each list that exists, with the list's name."""
+    """Return the manifests of each manifest list that exists, each with "base", "delta" or "changelog"."""
     context = source.context
     lists = [("base", snapshot.base_manifest_list), ("delta", snapshot.delta_manifest_list)]
     changelog = snapshot.changelog_manifest_list
@@ -131,7 +131,7 @@ def _manifests(source: Source, snapshot: Snapshot) -> list[tuple[str, ManifestFi
 
 
 def tags(source: Source) -> Makers:
-    """Return one row per tag, sorted by name; the retention as an ISO duration such as ``PT24H``."""
+    """Return one row per tag, sorted by name; the retention time is an ISO duration such as ``PT24H``."""
     return from_rows(
         "tag_name snapshot_id schema_id commit_time record_count create_time time_retained",
         (
@@ -162,7 +162,7 @@ def iso_duration(millis: int) -> str:
 
 
 def branches(source: Source) -> Makers:
-    """Return one row per branch but main, by name, with the time when its directory was last changed."""
+    """Return one row per branch except main, sorted by name, with the time when its directory was last changed."""
     context = source.context
     names = Branches(context).list()
     times = context.branches.times()
@@ -170,13 +170,13 @@ def branches(source: Source) -> Makers:
 
 
 def consumers(source: Source) -> Makers:
-    """Return one row per consumer, by name."""
+    """Return one row per consumer, sorted by name."""
     found = same_table(source.context).consumers.list()
     return from_rows("consumer_id next_snapshot_id", ((c.name, c.next_snapshot) for c in found))
 
 
 def statistics(source: Source) -> Makers:
-    """Return the statistics that the snapshot has from the last ANALYZE: one row or none."""
+    """Return the statistics of the last ANALYZE in the snapshot: one row, or no row when it has none."""
     context = source.context
 
     def read(snapshot: Snapshot | None) -> list[Statistics]:

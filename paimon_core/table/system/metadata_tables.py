@@ -1,4 +1,4 @@
-"""The system tables of metadata by name: Java's columns, our additional ones, and how their rows are read."""
+"""The system tables of metadata by name: Java's columns, additional columns, and the functions that read the rows."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class MetadataTable:
     """One system table of metadata."""
 
     java: str
-    """The columns as Java has them, as in a CREATE TABLE."""
+    """The columns that Java also has, as text of a CREATE TABLE."""
     read: Callable[[Source], Makers]
     own: str = ""
     """Columns that only this library has."""
     partitioned: bool = False
-    """Whether each row belongs to a partition, whose typed values are then the last column."""
+    """Whether each row belongs to a partition; the last column then has the typed values of the partition."""
     of_snapshot: bool = True
-    """Whether the rows describe one snapshot, rather than what the table has now."""
+    """Whether the rows describe one snapshot; otherwise they describe the current state of the table."""
 
     def fields(self, context: TableContext) -> tuple[DataField, ...]:
         """Return all columns."""

@@ -1,4 +1,4 @@
-"""The columns that give the partition of a row of a system table: as Java's text, and as typed values of ours."""
+"""The columns with the partition of a row of a system table: Java's text, and typed values, which Java lacks."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The system tables of rows: ``audit_log``, ``binlog``, ``ro`` and ``row_tracking``.
 
-They are planned as an ordinary read, and so honour the pinned snapshot, the options ``scan.*`` and partition filters.
-Under the options ``incremental-*``, ``audit_log`` and ``binlog`` have the changes between two versions: the rows as
-they were written, with their kinds, or in mode "diff" the difference.
+They are planned like an ordinary read: the pinned snapshot, the options ``scan.*`` and partition filters apply. Under
+the options ``incremental-*``, ``audit_log`` and ``binlog`` have the changes between two versions: the rows as they were
+written, with their kinds, or in mode "diff" the difference.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from paimon_core.types import STRING, array_of
 ROW_TABLES = ("audit_log", "binlog", "ro", "row_tracking")
 _WITH_KINDS = ("audit_log", "binlog")
 _COMPUTED = b"\0arrow"
-"""The start of a part that contains rows and no split."""
+"""The first bytes of a part that contains rows instead of a split."""
 _SEQUENCE_OPTION = "table-read.sequence-number.enabled"
 _KIND = DataField(SEQUENCE_FIELD.id - 2, ROW_KIND, STRING.with_nullable(False))
 
@@ -49,10 +49,10 @@ class SplitRows:
     columns: tuple[str, ...]
     read_rows: Callable[[TableContext, Split, Sequence[str]], Iterator[pa.Table]]
     select: Callable[[TableContext, Split], Split | None] = lambda context, split: split
-    """Return the split with fewer files, or None."""
+    """Returns the split to read, possibly with fewer files; None to leave it out."""
 
     def parts(self) -> Iterator[bytes]:
-        """Yield the splits of one plan; a difference of versions, which has none, is computed here."""
+        """Yield the serialized splits of one plan; for a difference of versions, compute the rows and yield them."""
         scan = self.scan()
         if isinstance(scan.source, DifferenceRows):
             yield from self._differences(scan, scan.source)
@@ -63,7 +63,7 @@ class SplitRows:
                 yield chosen.to_bytes()
 
     def read(self, part: bytes) -> Iterator[pa.Table]:
-        """Yield the rows of one split."""
+        """Yield the rows of one part."""
         if part.startswith(_COMPUTED):
             return iter([pa.ipc.open_stream(part[len(_COMPUTED) :]).read_all()])
         return self.read_rows(self.context, Split.from_bytes(part), self.columns)
@@ -119,7 +119,7 @@ def row_table(context: TableContext, pinned: Snapshot | None, kind: str, name: s
 
 
 def changes_asked(context: TableContext, pinned: Snapshot | None, kind: str) -> tuple[str, Any] | None:
-    """Return the option that selects changes, and its value, for a table that can show them; else None."""
+    """Return the option that selects changes, and its value; None if none does, or ``kind`` cannot show changes."""
     asked = scan_position(context.options) if pinned is None and kind in _WITH_KINDS else None
     return asked if asked is not None and selects_changes(*asked) else None
 
@@ -144,7 +144,7 @@ def _as_array(f: DataField) -> DataField:
 
 
 def _top_level(context: TableContext, split: Split) -> Split | None:
-    """Return the files of the last level, each of which is read on its own; None when there are none."""
+    """Return the split with only the files of the last level, which are not merged; None when it has no such file."""
     top = num_levels(context.options) - 1
     files = tuple(f for f in split.files if f.level == top)
     if not files:
@@ -160,7 +160,7 @@ def _visible(context: TableContext, split: Split, columns: Sequence[str]) -> Ite
 
 
 def _in_arrays(context: TableContext, split: Split, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Yield rows whose values are arrays of one element, as a batch read of Java's binlog has them."""
+    """Yield rows whose values are arrays of one element, as in a batch read of Java's binlog."""
     for table in read_kinds(context, split, columns):
         yield _grouped(table, np.arange(len(table)))
 
@@ -170,7 +170,7 @@ def _in_pairs(context: TableContext, split: Split, columns: Sequence[str]) -> It
 
 
 def as_pairs(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Yield rows whose values are arrays: a -U and the row behind it become one row, as in Java's binlog."""
+    """Yield rows whose values are arrays: a row of kind -U and the row after it become one row, as in Java's binlog."""
     held: pa.Table | None = None
     for table in tables:
         rows = table if held is None else pa.concat_tables([held, table])
@@ -185,7 +185,7 @@ def as_pairs(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 
 def _grouped(table: pa.Table, starts: np.ndarray[Any, Any]) -> pa.Table:
-    """Return a row for each group of rows: arrays of their values, the last kind and the first sequence number."""
+    """Return one row per group of rows: arrays of their values, the last row kind, and the first sequence number."""
     bounds = np.append(starts, len(table))
     offsets = pa.array(bounds, pa.int32())
     arrays = []

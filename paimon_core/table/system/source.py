@@ -1,8 +1,9 @@
-"""Source: one table at one version, from which system tables read the metadata; and the files that a filter leaves.
+"""Source: one table at one version, from which system tables read metadata; a filter leaves out files.
 
-What belongs to a snapshot (files, manifests, partitions, buckets, indexes, statistics) is read from the pinned
-snapshot, or from the latest one. The other system tables list what the table has now. Every read raises TableNotFound
-when the table was dropped or re-created, and reads a newer snapshot when the latest one expires meanwhile.
+System tables of a snapshot (files, manifests, partitions, buckets, indexes, statistics) are read from the pinned
+snapshot, or from the latest. The other system tables describe the current state of the table. Every read raises
+TableNotFound when the table was dropped or re-created. When the latest snapshot expires during a read, a newer snapshot
+is read.
 """
 
 from __future__ import annotations
@@ -40,24 +41,24 @@ _EXACT = frozenset(
         TypeRoot.DATE,
     }
 )
-"""Types of which each value has a text of its own."""
+"""Types in which different values have different texts."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """One table at one version; ``where`` is the filter on the system table, for files that can be left out."""
+    """One table at one version; ``where`` is the filter on the system table, by which files are left out."""
 
     context: TableContext
     pinned: Snapshot | None = None
     where: BoundPredicate | None = None
 
     def of_snapshot(self, read: Callable[[Snapshot | None], T]) -> T:
-        """Return ``read`` of the pinned or latest snapshot, None for a table without snapshots."""
+        """Return the result of ``read`` for the pinned or latest snapshot; its argument is None without snapshots."""
         with within_same_table(self.context):
             return read_latest(self.context.snapshots, read) if self.pinned is None else read(self.pinned)
 
     def entries(self) -> list[ManifestEntry]:
-        """Return the live files; without files in partitions, buckets and levels that ``where`` excludes."""
+        """Return the entries of live files, except files in partitions, buckets and levels that ``where`` excludes."""
         return self.of_snapshot(lambda snapshot: [] if snapshot is None else self._entries(snapshot))
 
     def _entries(self, snapshot: Snapshot) -> list[ManifestEntry]:
@@ -74,7 +75,7 @@ class Source:
             return live_entries(read if among is None else (e for e in read if e.partition in among))
 
     def _partitions(self) -> Collection[bytes] | None:
-        """Return the partitions whose text ``where`` requires; None when that is not known."""
+        """Return the partitions to which ``where`` restricts the column ``partition``; None when this is not known."""
         texts = None if self.where is None else self.where.equality_values("partition")
         types = tuple(f.type for f in self.context.schema.partition_fields)
         if texts is None or not types or not all(t.root in _EXACT for t in types):
@@ -84,7 +85,7 @@ class Source:
 
 
 def local_time(epoch_millis: int | None) -> int | None:
-    """Return epoch milliseconds as local time, in milliseconds as if it were UTC: the form of Java's system tables."""
+    """Return epoch milliseconds converted to local time without a zone, in milliseconds, as in Java's system tables."""
     if epoch_millis is None:
         return None
     seconds, millis = divmod(epoch_millis, 1000)
@@ -94,7 +95,8 @@ def local_time(epoch_millis: int | None) -> int | None:
 def _may_hold(where: BoundPredicate, manifest: ManifestFile) -> bool:
     """Whether an entry of the manifest may match a filter on bucket and level.
 
-    A file's ADD and DELETE entries have the same values, so that both are read where the filter selects the file.
+    The ADD and the DELETE entry of a file have the same bucket and level, so both are read if the filter selects the
+    file.
     """
     bounds = {
         "bucket": (manifest.min_bucket, manifest.max_bucket, 0),
@@ -104,7 +106,7 @@ def _may_hold(where: BoundPredicate, manifest: ManifestFile) -> bool:
 
 
 def _parsed(text: str, types: tuple[DataType, ...]) -> list[bytes] | None:
-    """Return the partitions of this text, which are several where a column may contain the word null; None: unknown."""
+    """Return the partitions with this text: several if "null" may be a null or a word; None if they are unknown."""
     if not (text.startswith("{") and text.endswith("}")):
         return []
     parts = text[1:-1].split(", ") if len(types) > 1 else [text[1:-1]]

@@ -1,4 +1,4 @@
-"""SystemTable: a table about a table, or about a catalog, that can be read and not written."""
+"""SystemTable: a read-only table that describes a table or a catalog."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _PART_ROWS = 50_000
 _WRITES = frozenset(
     {"write", "writer", "delete", "update", "merge", "compact", "rescale", "alter", "analyze", "commit", "maintenance"}
 )
-"""Members of a table, of which a system table says that it can only be read."""
+"""Names of members of ``Table``: on a system table, they raise an error that says that it can only be read."""
 
 
 class Rows(Protocol):
     """The rows of a system table, in parts that can be read in different processes."""
 
     def parts(self) -> Iterable[bytes]:
-        """Return the parts, which together have all rows."""
+        """Return the parts as bytes; together they have all rows."""
 
     def read(self, part: bytes) -> Iterator[pa.Table]:
         """Yield the rows of one part."""
@@ -31,7 +31,7 @@ class Rows(Protocol):
 
 @dataclass(frozen=True)
 class MetadataRows:
-    """Rows that ``make`` computes at once; a part contains some of the rows as an Arrow stream."""
+    """Rows that one call of ``make`` computes; a part is an Arrow stream of some of the rows."""
 
     make: Callable[[], pa.Table]
 
@@ -50,7 +50,7 @@ class MetadataRows:
 
     @staticmethod
     def read_part(part: bytes) -> Iterator[pa.Table]:
-        """Yield the rows of one part, which contains all that is needed."""
+        """Yield the rows of one part; the part contains the rows, so that no table is needed."""
         yield pa.ipc.open_stream(part).read_all()
 
     def tables(self) -> Iterator[pa.Table]:
@@ -128,7 +128,7 @@ class SystemTable:
     """``database.table$name`` or ``sys.name``."""
     fields: tuple[DataField, ...]
     rows: Callable[[tuple[DataField, ...], Predicate | None], Rows]
-    """Return the rows with these columns. The filter may leave out rows, and is applied to the result again."""
+    """Returns the rows with these columns; the filter may leave out rows, and the scan applies it again."""
 
     @property
     def arrow_schema(self) -> pa.Schema:

@@ -18,7 +18,7 @@ from paimon_core.table.system.source import Source
 from paimon_core.table.system.system_table import MetadataRows, SystemTable
 
 SYSTEM_TABLES = (*METADATA_TABLES, *ROW_TABLES)
-"""The names of the system tables that every table has; ``row_tracking`` only with row tracking."""
+"""The names of the system tables of a table; ``row_tracking`` exists only in tables with row tracking."""
 
 
 def check_name(kind: str, table: str) -> str:

@@ -1,4 +1,4 @@
-"""Texts of stored values in Java's two forms: of a cast to STRING, and of ``toString``.
+"""Texts of stored values in the two forms that Java has: the cast to STRING, and ``toString``.
 
 Whole columns are converted. Keys and statistics come from manifests that any writer may have written: a row that does
 not decode raises CorruptTable.
@@ -21,14 +21,14 @@ _NULL = "null"
 
 
 def decoded_columns(rows: Sequence[bytes], types: Sequence[DataType]) -> list[pa.Array]:
-    """Return serialized rows as one Arrow array for each type; raises CorruptTable for bytes that are not such rows."""
+    """Return serialized rows as one Arrow array per type; raises CorruptTable for bytes that are not such rows."""
     decode = row_decoder(tuple(types))
     values = [decode(row) for row in rows]
     return [to_array([row[at] for row in values], kind) for at, kind in enumerate(types)]
 
 
 def cast_texts(array: pa.Array, dtype: DataType) -> pa.Array:
-    """Return the values as a cast to STRING writes them: dates as ``2024-01-31``; null stays null.
+    """Return the values in the form of a cast to STRING: dates as ``2024-01-31``; null stays null.
 
     Bytes that are not UTF-8 become replacement characters.
     """
@@ -39,9 +39,9 @@ def cast_texts(array: pa.Array, dtype: DataType) -> pa.Array:
 
 
 def object_texts(array: pa.Array, dtype: DataType) -> pa.Array:
-    """Return the values as Java's ``toString`` of the stored value: dates as numbers of days; null stays null.
+    """Return the values in the form of ``toString`` of Java's stored value: dates as days since 1970; null stays null.
 
-    Java writes the address of a binary value in memory; this is its content in hexadecimal digits.
+    For a binary value, Java writes its memory address; this function writes its content in hexadecimal digits.
     """
     root = dtype.root
     if root in (TypeRoot.DATE, TypeRoot.TIME):
@@ -67,7 +67,7 @@ def _iso(value: Any, dtype: DataType) -> str:
 
 
 def joined(texts: Sequence[pa.Array], left: str, right: str, rows: int) -> pa.Array:
-    """Return ``left``, the texts of each row separated by commas, ``right``; a null becomes ``null``."""
+    """Return one text per row: ``left``, the row's texts separated by commas, ``right``; null becomes ``null``."""
     if not texts:
         return pa.repeat(pa.scalar(left + right), rows)
     inner = pc.binary_join_element_wise(*(pc.fill_null(text, _NULL) for text in texts), ", ")
@@ -75,7 +75,7 @@ def joined(texts: Sequence[pa.Array], left: str, right: str, rows: int) -> pa.Ar
 
 
 def row_texts(rows: Sequence[bytes], types: Sequence[DataType]) -> pa.Array:
-    """Return serialized rows such as ``{2024-01-31, x}``, as a cast of the row to STRING writes them."""
+    """Return the texts of serialized rows, such as ``{2024-01-31, x}``, in the form of a cast of the row to STRING."""
     if not types:
         return joined((), "{", "}", len(rows))
     columns = decoded_columns(rows, types)
@@ -83,7 +83,7 @@ def row_texts(rows: Sequence[bytes], types: Sequence[DataType]) -> pa.Array:
 
 
 def map_texts(columns: dict[str, pa.Array], rows: int) -> pa.Array:
-    """Return ``{a=1, b=null}``: the texts of each row with the names of their columns, in Java's order of names."""
+    """Return one text per row, such as ``{a=1, b=null}``, with the columns in Java's order of names."""
     names = sorted(columns, key=lambda name: name.encode("utf-16-be", "surrogatepass"))
     texts = [pc.binary_join_element_wise(f"{n}=", pc.fill_null(columns[n], _NULL), "") for n in names]
     return joined(texts, "{", "}", rows)

@@ -2,8 +2,8 @@
 
 Core types and functions:
 
-- ``Maintenance``: ``table.maintenance``: plans and clean-ups
-- ``Expiry``: the expiries of ``table.maintenance``
+- ``Maintenance``: the value of ``table.maintenance``: plans and applies clean-ups
+- ``Expiry``: the methods of ``table.maintenance`` that expire something
 - ``rescale``: gives partitions another number of buckets
 - ``analyze``: computes the statistics of a table
 """

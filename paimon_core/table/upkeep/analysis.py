@@ -92,8 +92,8 @@ def _is_plain(f: DataField) -> bool:
 def statistics_of(table: TableView, snapshot: Snapshot, fields: Sequence[DataField]) -> Statistics:
     """Compute the statistics of ``snapshot``, to which ``table`` is pinned.
 
-    ``size_bytes`` is an estimate: the size of all data files times merged rows divided by rows in the files, which is
-    also what Spark computes.
+    ``size_bytes`` is an estimate, the same as Spark's: the size of all data files, times the number of merged rows,
+    divided by the number of rows in the files.
     """
     table = table.with_options(ALL_ROWS)
     context = table.context
@@ -184,7 +184,7 @@ def _less(left: pa.Scalar, right: pa.Scalar) -> bool:
 
 
 def _text(f: DataField, value: pa.Scalar) -> str:
-    """Return a smallest or largest value as text, in the format of Java's serializers."""
+    """Return the smallest or largest value of a column as text, in the format of Java Paimon."""
     root = f.type.root
     if root in TIMESTAMP_ROOTS:
         return _timestamp_text(f, value)
@@ -205,9 +205,9 @@ def _text(f: DataField, value: pa.Scalar) -> str:
 
 
 def _timestamp_text(f: DataField, value: pa.Scalar) -> str:
-    """Return text such as ``2024-01-01 00:00:00.123``; types with a time zone are in UTC.
+    """Return a text such as ``2024-01-01 00:00:00.123``; values of types with a time zone are in UTC.
 
-    The fraction is cut to the precision of the type where only zeros are lost.
+    The fraction is cut to the precision of the type, except that digits other than 0 are never cut.
     """
     per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[value.type.unit]
     seconds, rest = divmod(value.value, per_second)

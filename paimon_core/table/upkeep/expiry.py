@@ -1,6 +1,7 @@
-"""Expiry: the part of ``table.maintenance`` that deletes by age and number (format 16).
+"""Expiry: the part of ``table.maintenance`` that deletes old objects by their age and number (format 16).
 
-It expires snapshots, changelogs, partitions, consumers and tags. Each expiry is a plan that is checked, then applied.
+It expires snapshots, changelogs, partitions, consumers and tags. Each expiry first makes a plan, which the caller
+checks and applies.
 """
 
 from __future__ import annotations
@@ -52,10 +53,10 @@ class Expiry:
         older_than: datetime.timedelta | None = None,
         limit: int | None = None,
     ) -> Plan:
-        """Plan which snapshots expire, which of their files are deleted, and which snapshots are protected by what.
+        """Plan an expiry of snapshots: which expire, which files are deleted, which snapshots are protected and why.
 
-        Defaults as in ``Table.expire_snapshots``. Raises InvalidRequest, and CorruptTable with the file that cannot be
-        read.
+        Defaults as in ``Table.expire_snapshots``. Raises InvalidRequest, and CorruptTable, which names the file that
+        cannot be read.
         """
         context = self._checked_context()
         snapshots, lasting = requested_retentions(context, keep_last, keep_max, older_than, limit)
@@ -69,7 +70,7 @@ class Expiry:
         older_than: datetime.timedelta | None = None,
         limit: int | None = None,
     ) -> Plan:
-        """Plan which lasting changelogs expire (format 16.2); the newest one is always kept.
+        """Plan which lasting changelogs expire (format 16.2); the newest lasting changelog is always kept.
 
         Defaults come from the options ``changelog.num-retained.min/max`` and ``changelog.time-retained``, and from the
         options for snapshots. Raises InvalidRequest, CorruptTable.
@@ -96,7 +97,7 @@ class Expiry:
     ) -> Plan:
         """Plan which partitions expire, by ``strategy`` "values-time" or "update-time" (format 16.3).
 
-        Defaults come from the options ``partition.expiration-*``. A partition whose time cannot be determined is listed
+        Defaults come from the options ``partition.expiration-*``. A partition whose age cannot be determined is listed
         as protected. Raises InvalidRequest, and UnsupportedFeature for a time format that is not supported.
         """
         return partitions.plan_partition_expiry(
@@ -108,38 +109,39 @@ class Expiry:
         )
 
     def plan_consumer_expiry(self, *, older_than: datetime.timedelta | None = None) -> Plan:
-        """Plan to delete consumers not updated for ``older_than`` (default: option ``consumer.expiration-time``)."""
+        """Plan to delete consumers that were not updated for ``older_than`` (default: ``consumer.expiration-time``)."""
         millis = None if older_than is None else as_millis("older_than", older_than)
         return consumers.plan_consumer_expiry(
             self._checked_context(), now_millis=clock.now_millis(), lifetime_millis=millis
         )
 
     def plan_tag_expiry(self, *, older_than: datetime.timedelta | None = None) -> Plan:
-        """Plan to delete the tags whose retention time is over or that are older, and the files that only they use.
+        """Plan to delete the tags whose retention time is over, and tags older than ``older_than``, with their files.
 
-        Without ``older_than`` only the tags' own retention times count. Raises InvalidRequest, and CorruptTable with
-        the file that cannot be read.
+        Files that a remaining snapshot or tag uses are kept. Without ``older_than``, only tags with a retention time
+        are deleted. Raises InvalidRequest, and CorruptTable, which names the file that cannot be read.
         """
         now = clock.now_millis()
         created_before = None if older_than is None else now - as_millis("older_than", older_than)
         return tag_expiry.plan_tag_expiry(self._checked_context(), now_millis=now, older_than_millis=created_before)
 
     def consumers(self) -> list[Consumer]:
-        """Return the consumers by name, each with the first snapshot it has not read; raises CorruptTable."""
+        """Return the consumers, sorted by name, each with the first snapshot it has not read; raises CorruptTable."""
         return self._checked_context().consumers.list()
 
     def reset_consumer(self, name: str, next_snapshot: int | None = None) -> None:
-        """Set the next snapshot of a consumer, or delete it when that is None; raises NotFound, InvalidRequest."""
+        """Set the next snapshot of a consumer; None deletes the consumer. Raises NotFound, InvalidRequest."""
         if next_snapshot is None:
             self._checked_context().consumers.delete(name)
         else:
             self._checked_context().consumers.reset(name, next_snapshot)
 
     def mark_done(self, *partitions: Mapping[str, Any]) -> tuple[str, ...]:
-        """Write into each partition a file that marks it as complete (format 16.8); return the files' paths.
+        """Write into each partition a file that marks the partition as complete (format 16.8); return the files' paths.
 
-        A partition is given by its columns and values. Raises InvalidRequest, NotFound for a partition without files,
-        SchemaMismatch, and UnsupportedFeature for another action than ``partition.mark-done-action = success-file``.
+        A partition is given as a mapping of its columns to their values. Raises InvalidRequest, NotFound for a
+        partition without files, SchemaMismatch, and UnsupportedFeature for another action than
+        ``partition.mark-done-action = success-file``.
         """
         if not partitions:
             raise InvalidRequest("mark_done needs one or more partitions, such as {'dt': '2024-01-01'}")
@@ -153,9 +155,9 @@ def requested_retentions(
     older_than: datetime.timedelta | None,
     limit: int | None,
 ) -> tuple[Retention, Retention | None]:
-    """Return the retention of snapshots and of lasting changelogs (None: there are none) from arguments and options.
+    """Return the retention of snapshots, and that of lasting changelogs (None: the options keep no lasting changelogs).
 
-    Arguments that are None come from the options. Raises InvalidRequest, which names the argument.
+    The options of the table replace arguments that are None. Raises InvalidRequest, which names the argument.
     """
     return retentions(
         context,

@@ -1,6 +1,6 @@
 """Maintenance: expiry, removal of orphans, repair and checks of one table.
 
-Operations that delete something return a plan first; the caller checks it and applies it.
+Methods ``plan_*`` return a plan of what would be deleted; the caller checks it, and ``apply`` applies it.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ class Maintenance(expiry.Expiry):
     """The maintenance of one table on one branch."""
 
     settle: Callable[[Snapshot], object] = lambda snapshot: snapshot
-    """Runs what follows a commit: the callbacks of the table's handle."""
+    """Runs the callbacks of the table's handle after a commit."""
 
     def apply(self, plan: Plan) -> Any:
         """Apply a plan and return the report of its operation.
 
         Raises InvalidRequest for a plan of another table or of an unknown operation, and PlanOutdated when the table
-        has changed since the plan; nothing was done then. Like all methods here, raises TableNotFound when the table
-        was dropped or re-created.
+        has changed since the plan was made; nothing was changed then. Like all methods here, raises TableNotFound when
+        the table was dropped or re-created.
         """
         if not isinstance(plan, Plan) or plan.operation not in APPLY:
             known = ", ".join(sorted(APPLY))
@@ -72,7 +72,7 @@ class Maintenance(expiry.Expiry):
             self.settle(committed.snapshot)
         return report
 
-    # -- files that are not referenced, entries whose file is missing
+    # -- files that are not referenced, manifest entries whose file is missing
 
     def plan_orphan_removal(
         self, *, older_than: datetime.timedelta = _DAY, mode: str = "quarantine", without_snapshots: bool = False
@@ -99,12 +99,12 @@ class Maintenance(expiry.Expiry):
         return quarantine.undo(self._checked_context(), quarantine_id)
 
     def plan_quarantine_purge(self, *, older_than: datetime.timedelta = _WEEK) -> Plan:
-        """Plan to delete the quarantines older than ``older_than``, except ones with a file that the table uses."""
+        """Plan to delete quarantines older than ``older_than``, except quarantines with a file that the table uses."""
         now = clock.now_millis()
         return quarantine.plan_purge(self._checked_context(), as_millis("older_than", older_than), now)
 
     def plan_missing_removal(self) -> Plan:
-        """Plan to delete the entries of live files that are missing; the rows of the missing files are lost."""
+        """Plan to remove live data files that do not exist from the table; the rows of these files are lost."""
         return missing_files.plan_missing_removal(self._checked_context())
 
     def plan_repair(self) -> Plan:
@@ -136,7 +136,7 @@ class Maintenance(expiry.Expiry):
     def plan_branch_deletion(self, name: str) -> Plan:
         """Plan to delete the metadata files of a branch; data files that only it used become orphans.
 
-        Raises InvalidRequest for main, and BranchNotFound, also for a branch that is incompletely created or deleted:
+        Raises InvalidRequest for main, and BranchNotFound, also for a branch that is only partly created or deleted:
         delete such a branch with ``Table.branches.delete``.
         """
         return branches.plan_branch_deletion(self._checked_context(), name)
@@ -144,7 +144,7 @@ class Maintenance(expiry.Expiry):
     # -- operations that lose no rows and need no plan
 
     def compact_manifests(self) -> Snapshot | None:
-        """Rewrite the manifests of the latest snapshot as few full ones; None when that changes nothing."""
+        """Rewrite the manifests of the latest snapshot into fewer, larger manifests; None if nothing would change."""
         snapshot = compact_manifests(self._checked_context())
         if snapshot is not None:
             self.settle(snapshot)

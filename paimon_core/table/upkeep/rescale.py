@@ -1,10 +1,12 @@
 """Rescale: rewrites the rows of some partitions into another number of buckets (format 11).
 
 Each bucket is read as a full compaction reads it: the rows of a key are merged, deletes and deletion vectors are
-applied, and level 0 counts also where readers do not see it yet. The rows are then hashed again. With a primary key,
-the new files of a bucket are one sorted run at the last level, so that no row waits for a compaction.
+applied, and level 0 is included also where readers do not see it yet. The bucket of each row is then computed again.
+With a primary key, the new files of a bucket are one sorted run at the last level, so that reads show all rows without
+a compaction.
 
-Memory holds one bucket reader and ``write-buffer-size`` bytes; more rows of a partition wait on local disk.
+Memory holds one bucket reader and ``write-buffer-size`` bytes; more rows of a partition are stored on local disk until
+they are written.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ _Partitions = Mapping[bytes, Sequence[_Bucket]]
 
 
 def rescale(request: CommitRequest, buckets: int | None = None, where: Where | None = None) -> Committed | None:
-    """Rewrite the partitions into ``buckets`` buckets in one commit; behaves and raises as ``Table.rescale``."""
+    """Rewrite the partitions into ``buckets`` buckets in one commit; see ``Table.rescale``."""
     count = _count(request.context, buckets)
 
     def read(context: TableContext) -> Found[_Partitions]:
@@ -105,7 +107,7 @@ def _count(context: TableContext, buckets: int | None) -> int:
 def _to_rescale(
     context: TableContext, count: int, where: Where | None, latest: Snapshot | None
 ) -> tuple[Snapshot | None, _Partitions]:
-    """Return the partitions that match and have another number of buckets, with their live files."""
+    """Return the live files, by bucket, of the matching partitions whose number of buckets is not ``count``."""
     matches = None if where is None else matching_partitions(context, where)
     if latest is None:
         return None, {}
@@ -123,7 +125,7 @@ def _to_rescale(
 
 
 def _totals(context: TableContext, entries: Sequence[ManifestEntry]) -> dict[bytes, int]:
-    """Return the number of buckets of each partition; raises CorruptTable, and UnsupportedFeature as scans do."""
+    """Return the number of buckets of each partition; raises CorruptTable, UnsupportedFeature (as scans do)."""
     totals: dict[bytes, set[int]] = {}
     for entry in entries:
         totals.setdefault(entry.partition, set()).add(entry.total_buckets)
@@ -153,7 +155,7 @@ def _awaits_changelog(context: TableContext, partitions: _Partitions) -> bool:
 
 
 def _compact(request: CommitRequest, where: Where | None, partitions: _Partitions) -> None:
-    """Compact these partitions fully; raises CommitConflict as ``compact.compaction.run``."""
+    """Compact the partitions fully, and commit; raises CommitConflict when concurrent commits conflicted."""
     tasks = plan(request.context, full=True, where=where)
     some = [replace(task, of_full_table=False) for task in tasks if task.partition in partitions]
     if some:
@@ -163,7 +165,8 @@ def _compact(request: CommitRequest, where: Where | None, partitions: _Partition
 def _rewritten(context: TableContext, count: int, partitions: _Partitions) -> list[CommitMessage]:
     """Write the rows to ``count`` buckets, partition by partition; when this fails, no new file remains."""
     messages: list[CommitMessage] = []
-    # Only one flush for each bucket gives files with disjoint keys, so the rows wait on disk whatever the options say.
+    # A bucket has files with disjoint keys only after a single flush, so rows are spilled to disk whatever the options
+    # say.
     spills = {"write-buffer-spillable": True, "write-buffer-spill.max-disk-size": sys.maxsize, "bucket": count}
     writing = TableWriter(context.with_values(spills), ignore_existing=True)
     with aborted_on_error(messages, context), writing as writer:

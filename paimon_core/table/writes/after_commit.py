@@ -1,6 +1,6 @@
 """After a commit: the automatic tags, compaction and expiry of a table that is not write-only.
 
-The commit has succeeded, so an error here is logged and not raised. What failed is done after a later commit.
+The commit has succeeded, so an error here is logged and not raised. A step that failed runs again after a later commit.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ succeeded before, so each step must be repeatable."""
 
 
 def failed_callbacks(table: _T, callbacks: Sequence[Callable[[_T, Snapshot], object]], snapshot: Snapshot) -> Failed:
-    """Run all callbacks of a handle, and return the errors of the failed ones."""
+    """Run all callbacks of a handle, and return the errors of the callbacks that failed."""
     failed: Failed = []
     for callback in callbacks:
         try:
@@ -43,7 +43,7 @@ def failed_callbacks(table: _T, callbacks: Sequence[Callable[[_T, Snapshot], obj
 
 
 def raise_first(name: str, failed: Failed) -> None:
-    """Raise AfterCommitFailed for the first error of a callback; ``name`` is the name of the table."""
+    """Raise AfterCommitFailed for the first error, if there is one; ``name`` is the name of the table."""
     for snapshot, error in failed:
         raise AfterCommitFailed(
             f"table {name}: snapshot {snapshot.id} of user {snapshot.commit_user} is committed, but a "
@@ -59,9 +59,9 @@ def raise_first(name: str, failed: Failed) -> None:
 def maintain(
     context: TableContext, snapshot: Snapshot, written: Collection[tuple[bytes, int]] | None
 ) -> list[Snapshot]:
-    """Run the maintenance that the options ask for; ``written``: the buckets to compact, None: do not compact.
+    """Run the maintenance that the options request; ``written``: the buckets to compact, None: no compaction or expiry.
 
-    Returns the last snapshot of each step that committed one: the compaction, the expiry of partitions.
+    Returns the last snapshot of the compaction and of the expiry of partitions, for each of the two that committed.
     """
     committed: list[Snapshot] = []
     if context.options["write-only"]:

@@ -1,7 +1,7 @@
-"""MergingWriter: a writer that alters the table so that it can take the data of a write (option write.merge-schema).
+"""MergingWriter: a writer that alters the table so that it fits the data of a write (option write.merge-schema).
 
-It alters the table before it writes the rows that need it, so before the commit. Rows that it received before are in
-files of the schema before. The alteration stays when the commit fails or never happens.
+It alters the table before it writes the rows that need the alteration, and so before the commit. Rows that it received
+before the alteration are in files of the old schema. The table stays altered when the commit fails or never happens.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from paimon_core.write.table_writer import TableWriter
 def open_writer(
     context: TableContext, merge_schema: MergeSchema = None, *, ignore_existing: bool = False
 ) -> TableWriter:
-    """Return a writer; it merges schemas if ``merge_schema`` requests it, or by default the table's options."""
+    """Return a writer; it alters the table for its data if ``merge_schema`` (default: the table's options) says so."""
     rules = MergeRules.of(context.options, merge_schema)
     if rules is None:
         return TableWriter(context, ignore_existing=ignore_existing, live_keys=live_keys)
@@ -35,8 +35,8 @@ def open_writer(
 class MergingWriter(TableWriter):
     """A writer that first alters the table when the data has columns, or types, that the table lacks.
 
-    Several writers may merge at the same time, in one or several processes: each change is applied once, and a change
-    that contradicts one that was first raises SchemaMismatch. Files of the schema before stay valid.
+    Several writers may alter the table at the same time, in one or several processes: each change is applied once, and
+    a change that contradicts an earlier change raises SchemaMismatch. Files of the old schema stay valid.
     """
 
     def __init__(self, context: TableContext, rules: MergeRules, *, ignore_existing: bool = False) -> None:
@@ -79,7 +79,7 @@ class MergingWriter(TableWriter):
         self._last_data = None if skipped else data
 
     def flush(self) -> list[CommitMessage]:
-        """Finish all files, as ``TableWriter.flush`` does; the messages may be of files of several schemas."""
+        """Finish all files, as ``TableWriter.flush`` does; the files of the messages may have several schemas."""
         found = super().flush()
         messages, self._held = [*self._held, *found], []
         return messages

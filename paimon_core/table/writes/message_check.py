@@ -1,4 +1,4 @@
-"""Message check: whether commit messages fit this table and their files exist in it (format 14.5).
+"""Message check: checks that commit messages fit this table and that their files exist (format 14.5).
 
 Messages may come from other processes or queues, and may belong to another table. Readers must be able to read every
 committed file, so messages that this process did not just write are checked against the table and the storage.
@@ -25,7 +25,7 @@ _COMMITTED_BEFORE = (
 
 
 def check_messages(messages: Sequence[Any], context: TableContext) -> None:
-    """Raise InvalidRequest for a message that does not fit this table, CommitConflict for a missing new file."""
+    """Raise InvalidRequest for a message that does not fit this table, CommitConflict if a new file is missing."""
     if not isinstance(messages, Sequence) or not all(isinstance(m, CommitMessage) for m in messages):
         raise InvalidRequest(f"commit takes a list of commit messages, not {messages!r:.80}")
     schema_ids = frozenset(context.schemas.ids()) if messages else frozenset()
@@ -50,7 +50,7 @@ def check_messages(messages: Sequence[Any], context: TableContext) -> None:
 
 
 def _check_existing(directory: str, wanted: Mapping[str, int | None], context: TableContext) -> None:
-    """Raise CommitConflict for a file that the directory does not contain with its size; None: with any size."""
+    """Raise CommitConflict for a file that is not in the directory, or not of the wanted size (None: any size)."""
     found = {i.name: i.size for i in context.storage.list(directory)}
     for name, size in wanted.items():
         if name not in found or size not in (None, found[name]):
@@ -66,7 +66,7 @@ def _check_existing(directory: str, wanted: Mapping[str, int | None], context: T
 
 
 def _check_indexes(message: CommitMessage, context: TableContext) -> None:
-    """Raise InvalidRequest for index files that the table cannot have, CommitConflict for missing ones."""
+    """Raise InvalidRequest for an index file that the table cannot have, CommitConflict for a missing index file."""
     indexes = (*message.new_indexes, *message.compact_new_indexes)
     if not indexes:
         return

@@ -1,9 +1,9 @@
 """Prepared: a commit whose rows are written and not yet published, so that the result can be checked first.
 
 The data files are in their buckets, and the manifests of the next snapshot (the draft) are written, but no snapshot
-file references them. A view pinned to the draft reads the whole table as it will be, with an ordinary scan. Publishing
-creates the snapshot file. After a crash at any point the table has the old or the published state. The files of a
-draft that is never published are orphans.
+file references them. A view pinned to the draft reads the whole table as it will be after the publish, with an ordinary
+scan. The publish creates the snapshot file. After a crash at any point, the table has either the state before or the
+published state. The files of a draft that is never published are orphans.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ PREPARED_VERSION = 2
 
 @dataclass
 class Prepared:
-    """One commit that is not published yet; ``to_bytes`` and ``Table.prepared`` move it to another process."""
+    """One commit that is not yet published; ``to_bytes`` and ``Table.prepared`` transfer it to another process."""
 
     _context: TableContext
     _settle: Settle
@@ -64,12 +64,12 @@ class Prepared:
     draft_names: tuple[str, ...] = ()
     """The names of the draft's manifests and manifest lists."""
     written: tuple[CommitMessage, ...] = ()
-    """Files of the draft with rows of ``messages`` under higher sequence numbers, see ``commit.numbering``."""
+    """Files of the draft that have rows of ``messages`` with higher sequence numbers, see ``commit.numbering``."""
     replaced: tuple[CommitMessage, ...] = ()
     """The files to delete after the publish, see ``Numbering.replaced``. ``to_bytes`` leaves them out; then these files
     become orphans."""
     sent: tuple[int, str] | None = None
-    """The snapshot id and uuid of a publish whose outcome is unknown: as it may still arrive, its files are kept."""
+    """The snapshot id and uuid of a publish whose outcome is unknown: its files are kept, as it may still succeed."""
 
     @cached_property
     def table(self) -> TableView:
@@ -84,12 +84,12 @@ class Prepared:
         return TableView(context, self.snapshot)
 
     def publish(self, *, rebase: bool = False) -> Snapshot:
-        """Publish exactly what ``table`` shows and return the snapshot, also when an earlier publish had succeeded.
+        """Publish exactly what ``table`` shows; return the snapshot, also if an earlier call has published it.
 
-        Raises CommitConflict after a concurrent commit, because the result would differ from what was checked;
-        ``again`` then creates a new draft to check. With ``rebase``, a commit that only adds rows is committed on the
-        new latest snapshot instead, without a check by the caller. Raises CommitConflict also when files are missing,
-        CommitStateUnknown (nothing was deleted: publish again), UnsupportedFeature.
+        Raises CommitConflict after a concurrent commit, because the published table would differ from the draft that
+        the caller has checked; ``again`` then creates a new draft to check. With ``rebase``, a commit that only adds
+        rows is committed on the new latest snapshot instead, without a check by the caller. Raises CommitConflict also
+        when files are missing, CommitStateUnknown (nothing was deleted: publish again), UnsupportedFeature.
         """
         if (published := self._published_snapshot()) is not None:
             return self._settle(self._context, published)
@@ -115,8 +115,9 @@ class Prepared:
     def discard(self) -> None:
         """Delete the data files and the draft.
 
-        Raises InvalidRequest when it was published, also if that snapshot has expired; CommitStateUnknown while a
-        publish may still arrive; CorruptTable, PlanOutdated when it cannot be determined whether the files are in use.
+        Raises InvalidRequest when the commit was published, also if its snapshot has expired; CommitStateUnknown when a
+        publish was sent that may still succeed; CorruptTable, PlanOutdated when it cannot be determined whether the
+        files are in use.
         """
         self._refuse_published("discard it")
         if self.sent is not None and not self._context.snapshots.exists(self.sent[0]):
@@ -180,14 +181,14 @@ class Prepared:
     # -- steps
 
     def _request(self) -> CommitRequest:
-        """Return the request of the draft: up to its base, the history contains no snapshot of it."""
+        """Return the request of the draft; it searches for the published snapshot only after the base."""
         draft, own = self.snapshot, OwnSnapshots(self.base)
         return CommitRequest(
             self._context, draft.commit_user, draft.commit_identifier, draft.properties, draft.watermark, own=own
         )
 
     def _published_snapshot(self) -> Snapshot | None:
-        """Return the snapshot if it was published, found by its uuid or by its (user, identifier)."""
+        """Return the published snapshot, found by its uuid or by its (user, identifier); None when it is not found."""
         check_same_table(self._context)
         for snapshot_id, uuid in {(self.snapshot.id, self.snapshot.uuid), self.sent or (0, "")} - {(0, "")}:
             with contextlib.suppress(SnapshotNotFound):
@@ -197,7 +198,7 @@ class Prepared:
         return self._request().committed_snapshot()
 
     def _is_on_latest(self) -> bool:
-        """Whether the base is the latest snapshot and continues the chain; a gap in the ids does not count."""
+        """Whether the base is the latest snapshot and is in the snapshot chain; gaps in the ids are accepted."""
         context = self._context
         is_latest = context.snapshots.latest() == self.base
         return is_latest and (self.base is None or chain_break(context, self.base, gaps=False) is None)
@@ -291,7 +292,7 @@ class Prepared:
         return self._settle(self._context, snapshot)
 
     def _drop_draft(self) -> None:
-        """Delete the draft's manifests and renumbered files, unless a publish of it may still arrive."""
+        """Delete the draft's manifests and renumbered files, unless a publish was sent that may still succeed."""
         if self.sent is None:
             Draft(self._context, list(self.draft_names)).discard()
             abort(self.written, self._context)
@@ -390,7 +391,7 @@ def _prepare(
 
 
 def _with_identifier(request: CommitRequest) -> CommitRequest:
-    """Give a commit without a user of the caller an identifier, so that it is found again and commits exactly once."""
+    """Return the request, with identifier 0 for a random user, so that its snapshot can be found by both."""
     return request if request.counts or request.named else replace(request, identifier=0)
 
 

@@ -1,4 +1,4 @@
-"""Write: rows or commit messages become one commit, or one prepared commit, of a request that has been checked."""
+"""Write: commits or prepares rows or commit messages for a commit request that has been checked."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def write_rows(
     *,
     merge_schema: MergeSchema = None,
 ) -> Committed | None:
-    """Write the rows and commit them, with a ``target`` as an overwrite; None when there was nothing to commit.
+    """Write the rows and commit them; a ``target`` makes it an overwrite. None when there was nothing to commit.
 
-    A request that has succeeded before writes nothing and returns its snapshot.
+    For a (user, identifier) that has already committed, it writes nothing and returns the snapshot of that commit.
     """
     if (snapshot := request.committed_snapshot()) is not None:
         return Committed(request.context, snapshot)
@@ -54,7 +54,7 @@ def commit_messages(
 
 
 def _has_compaction(messages: Sequence[CommitMessage]) -> bool:
-    """Whether the messages contain a compaction, a second snapshot that may be missing after the first succeeded."""
+    """Whether the messages contain a compaction: it is a second snapshot, which may still be missing."""
     return any(m.compact_before or m.compact_after or m.compact_changelog for m in messages)
 
 
@@ -99,7 +99,7 @@ def prepare_messages(
 
 
 def not_committed(context: TableContext, user: str, identifiers: Collection[int]) -> list[int]:
-    """Return those ``identifiers`` that ``user`` has not committed; see ``Table.filter_committed``."""
+    """Return the ``identifiers`` that ``user`` has not committed; see ``Table.filter_committed``."""
     if not isinstance(identifiers, Collection) or any(type(i) is not int for i in identifiers):
         raise InvalidRequest(f"identifiers must be whole numbers, not {identifiers!r:.60}")
     newest = CommitRequest.of(context, user, None, None).newest()
