@@ -304,7 +304,7 @@ class ValuePruner:
         return self.where.may_match(bounds, newest.row_count)
 
     def cover(self, schema_id: int, names: tuple[str, ...] | None) -> Cover:
-        """Return the decoder of the value statistics of a schema's files; ``names``: the columns that have statistics."""
+        """Return how to decode the value statistics of a schema's files; ``names``: the columns with statistics."""
         cover = self.covers.get((schema_id, names))
         if cover is None:
             old = self.schema if schema_id == self.schema.id else self.schemas(schema_id)
