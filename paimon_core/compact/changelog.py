@@ -44,7 +44,7 @@ class Move(Enum):
 
 
 class ChangelogProducer(Protocol):
-    """Merges the rows of those steps of a compaction for which ``concerns`` is true; other steps are ordinary merges."""
+    """Merges the rows of the steps of a compaction that it ``concerns``; other steps are ordinary merges."""
 
     @property
     def writes_changelog(self) -> bool:

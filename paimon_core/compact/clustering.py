@@ -31,7 +31,7 @@ from paimon_core.table_indexes.live_vectors import Vectors
 
 
 def is_clustered(context: TableContext) -> bool:
-    """Whether compaction clusters the table: it has ``clustering.incremental``, and the order of its rows may change."""
+    """Whether compaction clusters the table: it has ``clustering.incremental``, and its rows may be reordered."""
     options = context.options
     if context.is_keyed or not options["clustering.incremental"]:
         return False
@@ -157,7 +157,7 @@ def _idle(
 
 
 def _sorted_by(context: TableContext, order: SortOrder) -> Callable[[DataFile], bool]:
-    """Return a test whether a file above level 0 was written when ``clustering.columns`` had the columns of ``order``."""
+    """Return a test whether a file was written when ``clustering.columns`` was the same as the columns of ``order``."""
 
     @cache
     def same(schema_id: int) -> bool:

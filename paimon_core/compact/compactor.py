@@ -120,7 +120,7 @@ def run_tasks(context: TableContext, tasks: Sequence[CompactionTask]) -> list[Co
 def _rewrite(
     context: TableContext, task: CompactionTask, unit: CompactionUnit
 ) -> tuple[list[DataFile], list[DataFile], list[DataFile], Marks]:
-    """Return the files to remove, the new files, the changelog files, and the rows to delete in files of higher levels."""
+    """Return the files to remove, the new files, the changelog files, and the rows to delete in higher levels."""
     before: list[DataFile] = []
     after: list[DataFile] = []
     changelog: list[DataFile] = []

@@ -71,7 +71,7 @@ def plan(
 
 
 def _unexpired(context: TableContext, entries: list[ManifestEntry]) -> list[ManifestEntry]:
-    """Return the entries without expired partitions if ``compaction.skip-expired-partitions`` is true, otherwise all."""
+    """Return the entries, without expired partitions if ``compaction.skip-expired-partitions`` is true."""
     if not context.options["compaction.skip-expired-partitions"]:
         return entries
     now = clock.now_millis()
@@ -118,7 +118,7 @@ def waiting_files(context: TableContext, where: Where | None = None) -> list[Man
 
 
 def live_entries(context: TableContext, where: Where | None) -> list[ManifestEntry]:
-    """Return the live entries of the partitions that match ``where`` in the latest snapshot; None: of all partitions."""
+    """Return the live entries of the latest snapshot in the partitions that match ``where``; None: in all."""
     _, entries, _ = read_latest(context.snapshots, partial(_state, context))
     if where is None:
         return entries

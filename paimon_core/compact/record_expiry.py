@@ -29,7 +29,7 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 @dataclass(frozen=True, slots=True)
 class RecordExpiry:
-    """The expiry rule of a table at one point in time: rows with a time before ``oldest`` (epoch seconds) have expired."""
+    """The expiry rule of a table at one point in time: rows from before ``oldest`` (epoch seconds) have expired."""
 
     context: TableContext
     field: DataField

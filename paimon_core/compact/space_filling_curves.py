@@ -30,7 +30,7 @@ _UNITS_PER_MILLI = {"ms": 1, "us": 1_000, "ns": 1_000_000}
 
 
 def z_order(columns: Sequence[pa.Array], types: Sequence[DataType], text_bytes: int) -> pa.Array:
-    """Return the z-order keys: the interleaved bits of the columns. Of a text, only the first ``text_bytes`` are used."""
+    """Return the z-order keys: the interleaved bits of the columns, of texts only the first ``text_bytes`` bytes."""
     parts = [_z_bytes(column, kind, text_bytes) for column, kind in zip(columns, types, strict=True)]
     bits = [np.unpackbits(part, axis=1) for part in parts]
     sections, start = [], 0  # a column with shorter values has no part in the last bits
