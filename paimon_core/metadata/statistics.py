@@ -42,7 +42,7 @@ _MEMBERS = (
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """The statistics of one snapshot: the number and the total bytes of its merged rows, and column statistics by name."""
+    """The statistics of one snapshot: number and total bytes of its merged rows, and statistics by column name."""
 
     snapshot_id: int
     schema_id: int

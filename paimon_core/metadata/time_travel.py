@@ -170,7 +170,7 @@ def until_watermark(context: TableContext, watermark: int) -> Snapshot:
 
 
 def tag_source(context: TableContext, time_millis: int | None, watermark: int | None) -> Snapshot:
-    """Return the snapshot for a new tag: the first live or tagged one at or after a time or, without it, a watermark."""
+    """Return the snapshot for a new tag: the first live or tagged one at or after a time, or else a watermark."""
     if time_millis is not None:
         return from_time(context, time_millis)
     assert watermark is not None

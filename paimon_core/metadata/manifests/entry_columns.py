@@ -147,7 +147,7 @@ class EntryColumns:
         return replace(copied, data=self.data[first:last] + PADDING, spans=spans)
 
     def bytes_at(self, name: str, at: Indices | slice = slice(None)) -> list[Any]:
-        """Return the bytes of a column of spans at the given positions (None for null); arrays are Avro-encoded."""
+        """Return the bytes of a column of spans at the given positions, None for null; arrays in Avro form."""
         starts, lengths = (column[at] for column in self.spans[name])
         data = self.data
         ends = (starts + lengths).tolist()
@@ -158,7 +158,7 @@ class EntryColumns:
         return [data[a:b] for a, b in zip(starts.tolist(), ends, strict=True)]
 
     def column(self, name: str, at: Indices | slice = slice(None)) -> list[Any]:
-        """Return the values of a column at the given positions, as in ManifestEntry: numbers, texts, bytes, tuples."""
+        """Return the values of a column at the given positions, as in ManifestEntry: numbers, texts, bytes or tuples."""
         if name in self.numbers:
             values: list[Any] = self.numbers[name][at].tolist()
             if name in self.nulls:

@@ -104,7 +104,7 @@ def _check_row_tracking(context: TableContext) -> None:
 def _check_partitions(context: TableContext) -> None:
     """Check that partition values have directory names, and that a primary key cannot be in two partitions."""
     schema = context.schema
-    # Raises for a partition key that cannot be part of a directory name; the value does not matter.
+    # Raises if no directory name can be built from the partition keys and the name that stands for null.
     partition_path(schema.partition_keys, (context.options["partition.default-name"],) * len(schema.partition_keys))
     for field in schema.partition_fields:
         if field.type.root in BINARY_ROOTS and context.options["partition.legacy-name"]:
@@ -207,7 +207,7 @@ def _check_use(context: TableContext) -> None:
 
 
 def _check_vectors(context: TableContext) -> None:
-    """Check that options of deletion vectors are set only for a table with deletion vectors, and that all others fit."""
+    """Check that options of deletion vectors have an effect, and that no other option excludes deletion vectors."""
     values, options = context.options.values, context.options
     if context.is_keyed and options["deletion-vectors.enabled"] and (against := against_vectors(options)):
         raise InvalidRequest(

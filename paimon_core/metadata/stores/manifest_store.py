@@ -162,7 +162,7 @@ class ManifestStore:
             return decode_manifests(list(zip(data, paths, strict=True)), texts)
 
     def blocks_of(self, manifest: ManifestFile) -> list[bytes]:
-        """Return the decompressed blocks of a manifest: searching a file name in them is faster than decoding entries."""
+        """Return the decompressed blocks of a manifest: searching a name in them is faster than decoding entries."""
         path = self.paths.manifest(manifest.file_name)
         with self._decoding([path]):
             return unpacked_blocks(self._read(manifest.file_name, manifest.file_size), path)

@@ -19,7 +19,7 @@ from paimon_core.storage.paths import TablePaths
 from paimon_core.storage.storage import Storage
 
 DROPPED = "DROPPED"
-"""The file in the schema directory that marks a dropped table: as soon as this file exists, the table does not exist."""
+"""The file in the schema directory that marks a dropped table: as soon as it exists, the table does not exist."""
 _NAME = re.compile(r"schema-(0|[1-9]\d{0,18})")
 
 

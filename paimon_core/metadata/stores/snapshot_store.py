@@ -37,7 +37,7 @@ class Publisher(Protocol):
 
     @property
     def owns_history(self) -> bool:
-        """Whether the catalog stores the list of snapshots itself, so that no snapshot file may be changed without it."""
+        """Whether the catalog itself stores which snapshots exist: no snapshot file may be changed without it."""
         return False
 
     def is_same_table(self) -> bool:
@@ -55,7 +55,7 @@ class Publisher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SnapshotStore:
-    """Reads and creates the snapshot files of one table; it has no cache, because ids are used again after a rollback."""
+    """Reads and creates the snapshot files of one table; it has no cache, because a rollback frees ids for reuse."""
 
     storage: Storage
     paths: TablePaths
@@ -152,7 +152,7 @@ class SnapshotStore:
         return snapshot
 
     def _meaning(self, snapshot_id: int) -> str:
-        """Return a sentence for an error: what is lost with a snapshot that cannot be read, and which snapshots exist."""
+        """Return a sentence for an error: what is lost with an unreadable snapshot, and which snapshots are left."""
         ids = self.ids()
         if [i for i in ids if i > snapshot_id]:
             return f"Only this version is lost: newer snapshots up to {ids[-1]} have their own files"

@@ -27,7 +27,7 @@ from paimon_core.storage.storage import Storage
 CREATED = "tagCreateTime"
 RETAINED = "tagTimeRetained"
 RENAMED_FROM = "renamedFrom"
-"""A JSON member that only this library writes: the old tag of a rename, and its file's time. Other readers ignore it."""
+"""A JSON member that only this library writes and reads: the old tag of a rename, and the time of its file."""
 _PREFIX = "tag-"
 _DURATION = re.compile(
     r"([-+]?)P(?:([-+]?\d{1,12})D)?(?:T(?=[-+\d])(?:([-+]?\d{1,12})H)?(?:([-+]?\d{1,12})M)?(?:([-+]?\d{1,15}(?:\.\d{0,9})?)S)?)?",

@@ -75,7 +75,7 @@ class _Number:
     most: int
     sign: str = "none"
     following: int = 0
-    """The number of digits of the adjacent fixed-width numbers after it; -1: it is such a number, after another number."""
+    """The digits of the adjacent fixed-width numbers after it; -1: it is such a number itself."""
     base: int | None = None
     """A number that is added to the value: the century of a year of two digits."""
 
