@@ -41,8 +41,7 @@ class Assembly:
     fresh: bool = False
     """Whether the call that commits the files also wrote them, so that no earlier commit can have added them."""
     upgrades: bool = False
-    """Whether the new files of an overwrite may be added at the last level: no compaction in the same commit names
-    them.
+    """Whether new files of an overwrite may be added at the last level: no compaction of the commit names them.
     """
     reads: Reads | VectorSwitch | None = None
     """The state from which the change was computed; a concurrent change of it is a conflict. None: no check."""
@@ -153,8 +152,9 @@ class Assembly:
         index_manifest: str | None,
         next_row_id: int,
     ) -> Snapshot:
-        """Return the snapshot to publish (format 3.1); its time and watermark are never lower than those of
-        ``previous``.
+        """Return the snapshot to publish (format 3.1).
+
+        Its time and watermark are never lower than those of ``previous``.
         """
         author = self.author
         delta = sum(e.file.row_count if e.kind is FileKind.ADD else -e.file.row_count for e in entries)
@@ -197,9 +197,7 @@ def time_after(previous: Snapshot | None, now_millis: int | None = None) -> int:
 
 
 def _statistics(table: str, change: Change, previous: Snapshot | None, schema_id: int) -> str | None:
-    """Return the statistics file of the next snapshot: the file of the change, or the previous file for the same
-    schema.
-    """
+    """Return the statistics file of the next snapshot: the new file, or the previous file if its schema is current."""
     if change.statistics is not None:
         if change.statistics_schema != schema_id:
             raise CommitConflict(

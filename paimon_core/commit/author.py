@@ -48,7 +48,8 @@ class Author:
 
     @property
     def counts(self) -> bool:
-        """Whether the commit has an identifier and is therefore committed exactly once; a batch commit has no
-        identifier.
+        """Whether the commit has an identifier and is therefore committed exactly once.
+
+        A batch commit has no identifier.
         """
         return self.identifier != BATCH_IDENTIFIER

@@ -51,9 +51,7 @@ class Base:
             return self.context.manifests.read_holding(manifest, partitions)
 
     def _reading(self) -> contextlib.AbstractContextManager[None]:
-        """Return a context for reading files of the snapshot: its errors say what is lost, or that the snapshot has
-        expired.
-        """
+        """Return a context for reads of the snapshot: its errors say what is lost, or that the snapshot has expired."""
         return contextlib.nullcontext() if self.snapshot is None else self.context.manifests.reading(self.snapshot)
 
     def live(self, matches: Callable[[bytes], bool], among: Collection[bytes] | None = None) -> list[ManifestEntry]:

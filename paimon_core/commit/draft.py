@@ -13,8 +13,9 @@ from paimon_core.metadata.manifests.index_manifest import IndexEntry
 
 @dataclass(frozen=True)
 class Draft:
-    """Writes metadata files and records their names; no other process knows these files before the snapshot is
-    published.
+    """Writes metadata files and records their names.
+
+    No other process knows these files before the snapshot is published.
     """
 
     context: TableContext

@@ -35,9 +35,7 @@ class OwnSnapshots:
 
     @property
     def by_part(self) -> dict[bool, Snapshot]:
-        """The snapshots that were found: the key is True for the COMPACT snapshot, False for the other snapshot of the
-        commit.
-        """
+        """The snapshots that were found; the key is True for the COMPACT snapshot, otherwise False."""
         return {snapshot.commit_kind is CommitKind.COMPACT: snapshot for snapshot in self.found}
 
 
@@ -51,10 +49,9 @@ def find_own(
     latest: Snapshot | None,
     before: OwnSnapshots = NOTHING_SEARCHED,
 ) -> OwnSnapshots:
-    """Search the snapshots up to ``latest`` that the search ``before`` has not read; return the results of both
-    searches.
+    """Search the snapshots up to ``latest`` that the search ``before`` has not read.
 
-    ``before`` is ignored when its latest snapshot was rolled back or has expired.
+    Return the results of both searches. ``before`` is ignored when its latest snapshot was rolled back or has expired.
     """
     if latest is None:
         return NOTHING_SEARCHED

@@ -186,9 +186,7 @@ class _Assignments:
                 )
 
     def _check_unchanged(self, position: Position) -> None:
-        """Raise CommitConflict when a commit changed rows after the snapshot of ``position``, or if this cannot be
-        determined.
-        """
+        """Raise CommitConflict when rows were changed after the snapshot of ``position``, or this is not known."""
         base = self.base
         if base.snapshot is not None and position == position_of(base.snapshot):
             return

@@ -27,8 +27,9 @@ from paimon_core.types import DataType
 
 @dataclass(frozen=True)
 class ManifestMerge:
-    """Merges manifests; the fields are the functions to read and write them, and the sizes and count that start a
-    merge.
+    """Merges manifests.
+
+    The fields are the functions to read and write them, and the sizes and count that start a merge.
     """
 
     read: Callable[[ManifestFile], Sequence[ManifestEntry]]
@@ -42,9 +43,7 @@ class ManifestMerge:
     """The types of the partition columns, to order rewritten entries; None: the entries keep their order."""
 
     def merge(self, manifests: Sequence[ManifestFile]) -> list[ManifestFile]:
-        """Return manifests with the same live files, after a full merge if it is worthwhile, otherwise after a minor
-        merge.
-        """
+        """Return manifests with the same live files, after a full merge if it is worthwhile, else after a minor one."""
         rewritten = self._full(manifests)
         return self._minor(manifests) if rewritten is None else rewritten
 
@@ -95,8 +94,7 @@ class ManifestMerge:
         return [*out, *(self._tail(group) if len(group) >= self.min_count else group)]
 
     def _tail(self, group: list[ManifestFile]) -> Sequence[ManifestFile]:
-        """Merge the last manifests of the group: from the first manifest on that is not larger than all later ones
-        together.
+        """Merge the manifests from the first one on that is not larger than all later manifests together.
 
         At least the last two manifests are merged.
         """

@@ -50,8 +50,9 @@ class Flush:
     total_buckets: int
     names: tuple[str, ...]
     after: Position | None
-    """The snapshot on which the writer based its numbers: they are higher than all its sequence numbers. None: not
-    known.
+    """The snapshot on which the writer based its numbers: they are higher than all its sequence numbers.
+
+    None: not known.
     """
 
     @property

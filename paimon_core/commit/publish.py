@@ -71,8 +71,7 @@ def publish_draft(base: Base, snapshot: Snapshot, draft: Draft) -> bool:
 
 
 def _create(base: Base, snapshot: Snapshot) -> tuple[bool, PaimonError | None]:
-    """Return whether this commit has created the snapshot, and the error of an earlier request whose outcome is
-    unknown.
+    """Return whether this commit created the snapshot, and the error of an earlier request with unknown outcome.
 
     Each attempt sends one request to create the file. Unless the store confirms the creation, the file is read back:
 
@@ -160,10 +159,10 @@ def _follows(base: Base, snapshot: Snapshot) -> bool:
 
 
 def _is_built_on(base: Base, snapshot: Snapshot) -> bool:
-    """Whether this snapshot was part of the snapshot chain before its base expired; called when the base does not
-    exist.
+    """Whether this snapshot was part of the snapshot chain before its base expired.
 
-    False when the snapshot is orphaned. Raises CorruptTable when this cannot be determined.
+    Call it when the base does not exist. Return False when the snapshot is orphaned. Raises CorruptTable when this
+    cannot be determined.
     """
     snapshots = base.context.snapshots
     ids = snapshots.ids()

@@ -56,9 +56,7 @@ class VectorSwitch:
         return None
 
     def check(self, base: Base) -> None:
-        """Raise CommitConflict when the option cannot be changed in the state ``base``, on which the second step
-        builds.
-        """
+        """Raise CommitConflict when the option cannot be changed in the state ``base`` of the second step."""
         if problem := self.problem(base, later=True):
             raise CommitConflict(
                 f"table {base.context.name}: option {OPTION} was not changed: after another commit {problem}: "
@@ -85,9 +83,7 @@ def check_mode(context: TableContext, latest: TableSchema, kind: CommitKind, ind
 
 
 def check_rollback(context: TableContext, to: Snapshot) -> None:
-    """Raise InvalidRequest when the option has changed after snapshot ``to``, and must not change in the state of
-    ``to``.
-    """
+    """Raise InvalidRequest when the option has changed after snapshot ``to``, but cannot change in that state."""
     latest = context.schemas.latest()
     if latest is None or has_vectors(latest) == has_vectors(context.schemas.read(to.schema_id)):
         return

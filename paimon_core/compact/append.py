@@ -42,9 +42,7 @@ def pick_append(
 
 
 def candidates(files: Sequence[DataFile], options: TableOptions, vectors: Vectors = _NO_VECTORS) -> list[DataFile]:
-    """Return the files to consider: files below the size limit of ``compaction.small-file-ratio``, and files with too
-    many deleted rows.
-    """
+    """Return the files below the size limit of ``compaction.small-file-ratio`` or with too many deleted rows."""
     return list(filter(_Rules.of(options, full=False, vectors=vectors).takes, files))
 
 

@@ -127,9 +127,7 @@ def cluster_tasks(
 
 
 def _groups(context: TableContext, files: tuple[DataFile, ...]) -> tuple[tuple[DataFile, ...], ...]:
-    """Return groups of files to sort together: one group of all files, or with mode local-sort groups of the size of a
-    split.
-    """
+    """Return groups of files to sort together: all files, or with mode local-sort groups of the size of a split."""
     options = context.options
     if options["clustering.incremental.mode"] == "global-sort":
         return (files,)

@@ -24,8 +24,9 @@ _LARGEST_BUFFER = 1 << 30
 _BATCH_BYTES = 1 << 20
 _PIECE_BYTES = 8 << 20
 _WIDE_BYTES = 256
-"""If rows have more bytes than this on average, they are taken from many tables, because making each column contiguous
-would copy more bytes.
+"""Rows with more bytes than this on average are taken from many tables.
+
+Making each column contiguous would copy more bytes.
 """
 Sort = Callable[[Iterable[pa.Table]], Iterator[pa.Table]]
 """Yields all rows of the given tables in the sort order."""
@@ -97,8 +98,9 @@ def merged(runs: Sequence[Iterator[pa.RecordBatch]], names: Sequence[str]) -> It
 
 
 class _Buffer:
-    """The rows to sort. The sorted rows are built in parts, so that they do not need the memory of all rows a second
-    time.
+    """The rows to sort.
+
+    The sorted rows are built in parts, so that they do not need the memory of all rows a second time.
     """
 
     def __init__(self) -> None:

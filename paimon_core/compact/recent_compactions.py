@@ -21,9 +21,7 @@ FULL_MARK = ("paimon-core.compaction", "full")
 
 
 def marked(tasks: Sequence[CompactionTask], properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the snapshot properties for a commit of ``tasks``, with ``FULL_MARK`` after a full compaction of the
-    table.
-    """
+    """Return the snapshot properties for a commit of ``tasks``, with ``FULL_MARK`` for a full compaction."""
     is_full = bool(tasks) and all(task.of_full_table for task in tasks)
     return {**properties, **dict([FULL_MARK])} if is_full else dict(properties)
 

@@ -33,11 +33,11 @@ class Merged:
 
 @dataclass(frozen=True, slots=True)
 class RowComparison:
-    """Merges rows with ``engine`` and compares the results with the rows before; ``columns``: the columns of the
-    results.
+    """Merges rows with ``engine`` and compares the results with the rows before.
 
-    A row counts as changed when it differs in the columns ``compared``. ``compared`` None: every row that is written
-    counts as changed, because option changelog-producer.row-deduplicate is not set.
+    ``columns``: the columns of the results. A row counts as changed when it differs in the columns ``compared``.
+    ``compared`` None: every row that is written counts as changed, because option changelog-producer.row-deduplicate is
+    not set.
     """
 
     engine: MergeEngine

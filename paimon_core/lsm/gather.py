@@ -128,8 +128,9 @@ def _decoded(schema: pa.Schema) -> pa.Schema:
 
 
 def _take_decoded(column: pa.ChunkedArray, positions: Rows) -> pa.ChunkedArray:
-    """Return the decoded values of a dictionary column. The dictionaries of the chunks are only concatenated, not
-    unified.
+    """Return the decoded values of a dictionary column.
+
+    The dictionaries of the chunks are only concatenated, not unified.
     """
     kind = column.type.value_type
     numbers, dictionaries, before = [], [], 0

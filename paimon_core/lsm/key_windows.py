@@ -34,8 +34,7 @@ Tables with many columns need this much memory for batches of an efficient size.
 def windows(
     runs: Sequence[Iterator[pa.RecordBatch]], key: Sequence[str], window_rows: int, *, repeats: bool = False
 ) -> Iterator[list[pa.Table]]:
-    """Yield the windows in key order, each as a list of tables: one for each run with rows in it, in the order of the
-    runs.
+    """Yield the windows in key order, each as a list of tables: one for each run with rows in the window.
 
     || Each run is sorted by the ``key`` columns, ascending, and contains each key once. With ``repeats`` a run
     may contain a key several times, and all rows of a key are in one window. The part of a run in a window is full at

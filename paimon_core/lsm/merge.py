@@ -37,8 +37,9 @@ class RowFilter:
         return rows.filter(self.where.mask(rows))
 
     def positions(self, rows: pa.Table, positions: Rows) -> Rows:
-        """Return the ``positions`` of rows for which ``where`` is true, in order; only the columns of ``where`` are
-        copied.
+        """Return the ``positions`` of rows for which ``where`` is true, in order.
+
+        Only the columns of ``where`` are copied.
         """
         columns = sorted(self.where.columns)
         if not columns:
@@ -140,8 +141,9 @@ def sorted_groups(rows: pa.Table, key: Sequence[str], order: MergeOrder, buckets
 
 
 def arrange(pieces: Sequence[pa.Table], key: Sequence[str], order: MergeOrder | None) -> tuple[pa.Table, Groups]:
-    """Return the rows of one window as one table, and their groups by key; ``pieces``: the rows of each run, oldest
-    first.
+    """Return the rows of one window as one table, and their groups by key.
+
+    ``pieces``: the rows of each run, oldest first.
     """
     rows, _, codes, ranks = _joined_pieces(pieces, key, order)
     return rows, group(codes, ranks)

@@ -41,10 +41,9 @@ def order_codes(columns: Sequence[pa.Array | pa.ChunkedArray]) -> Codes:
 
 
 def parts(column: pa.Array | pa.ChunkedArray, *, descending: bool = False) -> list[Ints]:
-    """Return integer arrays whose lexicographic order is the order of the column; the first array is the most
-    significant.
+    """Return integer arrays whose lexicographic order is the order of the column.
 
-    ``descending`` reverses the order of all values except null.
+    The first array is the most significant. ``descending`` reverses the order of all values except null.
     """
     array = contiguous(column)
     flags: list[Ints] = []
@@ -114,9 +113,7 @@ def _decides(leading: Ints, rest: list[Ints]) -> bool:
 
 
 def float_code(bits: Ints) -> Ints:
-    """Return integers in the order of doubles, given as int64 bits: -0.0 is below 0.0, the canonical NaN is the
-    largest.
-    """
+    """Convert doubles, given as int64 bits, to integers of the same order: -0.0 below 0.0, the canonical NaN last."""
     code: Ints = bits ^ ((bits >> 63) & np.int64(2**63 - 1))
     return code
 
@@ -154,9 +151,7 @@ def _numpy(array: pa.Array) -> Ints:
 
 
 def _decimal(array: pa.Array) -> list[Ints]:
-    """Return the unscaled values: one signed word for up to 18 digits, otherwise a signed high and an unsigned low
-    word.
-    """
+    """Return the unscaled values: one signed word for up to 18 digits, else a signed high and an unsigned low word."""
     words = np.frombuffer(array.buffers()[1], np.int64)[2 * array.offset :][: 2 * len(array)].reshape(-1, 2)
     if array.null_count:
         words = np.where(pc.is_valid(array).to_numpy(zero_copy_only=False)[:, None], words, 0)

@@ -13,8 +13,9 @@ from paimon_core.metadata.data_file import DataFile
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The files of one key range as the fewest sorted runs, the oldest first; no key of a section is in another
-    section.
+    """The files of one key range as the fewest sorted runs, the oldest first.
+
+    No key of a section is in another section.
     """
 
     runs: tuple[SortedRun, ...]

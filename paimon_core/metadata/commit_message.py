@@ -1,6 +1,4 @@
-"""CommitMessage: the new and deleted files of one bucket, which a writer or a compaction passes to a commit (format
-14.1).
-"""
+"""CommitMessage: the files of one bucket that a writer or a compaction passes to a commit (format 14.1)."""
 
 from __future__ import annotations
 
@@ -64,8 +62,9 @@ class CommitMessage:
     compact_deleted_indexes: tuple[IndexFile, ...] = ()
     """The index files that ``compact_new_indexes`` replace."""
     numbered_after: Position | None = None
-    """The snapshot above whose sequence numbers ``new_files`` are numbered; None: unknown. It spares the commit some
-    reads.
+    """The snapshot above whose sequence numbers ``new_files`` are numbered; None: unknown.
+
+    With it, the commit needs fewer reads.
     """
 
     assignment: Assignment | None = None

@@ -125,8 +125,9 @@ class TableContext:
         return self.paths.branch
 
     def on_branch(self, branch: str) -> TableContext:
-        """Return the context of another branch of the table, with the latest schema of that branch; raises
-        BranchNotFound.
+        """Return the context of another branch of the table, with the latest schema of that branch.
+
+        Raises BranchNotFound.
         """
         if branch == self.branch:
             return self
@@ -216,8 +217,9 @@ class TableContext:
 
     @cached_property
     def derived(self) -> dict[object, Any]:
-        """A cache of values that callers compute only from schema and options; callers choose the keys. It is not
-        pickled.
+        """A cache of values that callers compute only from schema and options; callers choose the keys.
+
+        It is not pickled.
         """
         return {}
 
@@ -259,8 +261,7 @@ class TableContext:
         return replace(self, schema=self.schema.tracked()) if self.tracks_rows else self
 
     def with_kept_ids(self) -> TableContext:
-        """Return the context to write rows that already have ids: new files contain ids and sequence numbers (format
-        17).
+        """Return the context to write rows with existing ids: its files contain ids and sequence numbers (format 17).
 
         A null as sequence number stands for the id of the snapshot that the commit creates. Unchanged without row
         tracking.

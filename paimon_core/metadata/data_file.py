@@ -58,8 +58,9 @@ class DataFile:
 
     @property
     def index_files(self) -> tuple[str, ...]:
-        """The names of the files that contain the indexes of this file, in the same directory; at most one in a valid
-        table.
+        """The names of the files that contain the indexes of this file, in the same directory.
+
+        A valid table has at most one for each data file.
         """
         return tuple(name for name in self.extra_files if name.endswith(INDEX_SUFFIX))
 

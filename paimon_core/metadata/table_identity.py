@@ -61,8 +61,7 @@ def refreshed(context: TableContext) -> TableContext:
 
 @contextlib.contextmanager
 def within_same_table(context: TableContext) -> Iterator[None]:
-    """Return a context for reads of the table: when the table was dropped, it raises TableNotFound at the end of the
-    block.
+    """Return a context for reads of the table; if the table was dropped, the context raises TableNotFound.
 
     Errors of the block about missing or damaged files are replaced by TableNotFound too.
     """
@@ -75,8 +74,9 @@ def within_same_table(context: TableContext) -> Iterator[None]:
 
 
 def table_to_change(context: TableContext) -> TableContext:
-    """Return ``context`` after ``check_same_table`` and a check of the table id in the catalog; for writes and
-    deletions.
+    """Return ``context`` after ``check_same_table`` and a check of the table id in the catalog.
+
+    Call it before writes and deletions.
     """
     check_same_table(context)
     publisher = context.snapshots.publisher

@@ -85,8 +85,9 @@ def check_producer(context: TableContext) -> None:
 
 
 def changed_snapshot(context: TableContext, snapshot_id: int) -> Snapshot:
-    """Return the snapshot, or its lasting changelog if it has expired (format 16.2); raises SnapshotNotFound without
-    both.
+    """Return the snapshot, or its lasting changelog if it has expired (format 16.2).
+
+    Raises SnapshotNotFound without both.
     """
     try:
         return context.snapshots.read(snapshot_id)

@@ -1,5 +1,6 @@
-"""EntryTable: manifest entries as columns, for planning; ``ManifestEntry`` values are created only for requested
-entries.
+"""EntryTable: manifest entries as columns, for planning.
+
+``ManifestEntry`` values are created only for requested entries.
 """
 
 from __future__ import annotations
@@ -31,9 +32,7 @@ _SPLIT_BYTES = 400
 
 @dataclass(frozen=True)
 class StatsBytes:
-    """The serialized statistics of some files, of keys or of values: one row of minima, of maxima and of null counts a
-    file.
-    """
+    """The serialized statistics of keys or of values: minima, maxima and null counts of each file."""
 
     low: ByteColumn
     high: ByteColumn

@@ -27,8 +27,9 @@ Section = list[list[int]]
 
 @dataclass(frozen=True)
 class FileColumns:
-    """The files of some buckets as columns. ``group``: the number of each file's bucket, from 0; files may be in any
-    order.
+    """The files of some buckets as columns.
+
+    ``group``: the number of each file's bucket, from 0; files may be in any order.
     """
 
     group: Numbers
@@ -41,8 +42,7 @@ class FileColumns:
     clean: Mask
     """Whether the file is known to contain no row of kind delete."""
     key_ranks: Callable[[Numbers], tuple[Sequence[int], Sequence[int]]]
-    """Returns two lists for the files at the given positions: a number for each smallest key and one for each largest
-    key.
+    """Returns two lists for the files at the given positions: numbers for their smallest and for their largest keys.
 
     Comparing these numbers gives the order of the keys.
     """

@@ -1,5 +1,6 @@
-"""LazyFiles: the files of one split of a large plan; the ``DataFile`` values are created when one of them is first
-used.
+"""LazyFiles: the files of one split of a large plan.
+
+The ``DataFile`` values are created when one of them is first used.
 """
 
 from __future__ import annotations

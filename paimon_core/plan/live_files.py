@@ -1,6 +1,4 @@
-"""read_live_files: the live files of a snapshot that a filter on partitions, buckets, keys and levels keeps (format
-8.7).
-"""
+"""read_live_files: the live files of a snapshot that pass the tests of partition, bucket, key and level (format 8.7)."""
 
 from __future__ import annotations
 
@@ -148,8 +146,7 @@ def _live_of(read: Sequence[Entries]) -> EntryTable:
 
 
 def refuse_unread(entry: ManifestEntry, paths: TablePaths, *, evolves: bool = False) -> None:
-    """Raise UnsupportedFeature for a file of an unsupported kind, InvalidRequest for a path outside of the allowed
-    roots.
+    """Raise UnsupportedFeature for a file of an unsupported kind, InvalidRequest for one outside the allowed roots.
 
     ``evolves``: the caller reads each column from the file that contains it (``row_ranges``).
     """

@@ -44,8 +44,9 @@ Bounds = dict[str, tuple[Any, Any, int | None]]
 
 @dataclass(frozen=True, slots=True)
 class Pruners:
-    """The tests by partition, bucket, key and value; None where the filter does not restrict the partition, bucket and
-    so on.
+    """The tests by partition, bucket, key and value.
+
+    None where the filter does not restrict the partition, bucket and so on.
     """
 
     partition: PartitionPruner | None = None
@@ -152,8 +153,9 @@ class PartitionPruner:
         return tuple(encode_row(values, types) for values in product(*known))
 
     def select(self, entries: Entries, manifest: str) -> Entries:
-        """Return the entries whose partitions may contain selected rows; ``manifest``: the path of their file, for
-        errors.
+        """Return the entries whose partitions may contain selected rows.
+
+        ``manifest``: the path of their file, for errors.
         """
         if isinstance(entries, tuple):
             return tuple(e for e in entries if self.keeps(e.partition, manifest))
@@ -184,9 +186,7 @@ class BucketPruner:
     def of(
         where: BoundPredicate, keys: tuple[DataField, ...], schema: TableSchema, schemas: Schemas, function: str
     ) -> BucketPruner | None:
-        """Return the test, or None when the filter does not list the values of every bucket key column, or lists too
-        many.
-        """
+        """Return the test; None when the filter does not list the values of every bucket key column, or lists too many."""
         values = [where.equality_values(f.name) for f in keys]
         known = tuple(v for v in values if v is not None)
         if not keys or len(known) < len(keys) or prod(map(len, known)) > MAX_HASHED_KEYS:
@@ -214,9 +214,7 @@ class BucketPruner:
         return frozenset(buckets_of(columns, types, self.function, total).tolist())
 
     def _hashes_alike(self, schema_id: int) -> bool:
-        """Whether the keys of files of that schema were hashed with the same types: -5 has other hashes as INT than as
-        BIGINT.
-        """
+        """Whether files of that schema were hashed with the same types: -5 as INT and as BIGINT hash differently."""
         if schema_id == self.schema.id:
             return True
         if schema_id not in self.comparable:
@@ -240,8 +238,9 @@ class KeyPruner:
         return None if part is None else KeyPruner(part, StatsRow.of(fields, part.columns))
 
     def keeps(self, file: DataFile) -> bool:
-        """Whether the file may contain a selected key. All files that may contain the key are kept, so a merge has all
-        rows.
+        """Whether the file may contain a selected key.
+
+        All files that may contain the key are kept, so a merge has all rows.
         """
         return self.where.may_match(self.row.bounds(file.key_stats, file.file_name), file.row_count)
 
@@ -274,9 +273,7 @@ class ValuePruner:
         return self.index is None or self.index.may_match(file)
 
     def bounds(self, partition: bytes, file: DataFile) -> Bounds:
-        """Return the minimum, maximum and null count of each column of the filter, as far as the manifest entry states
-        them.
-        """
+        """Return minimum, maximum and null count of the filter's columns, as far as the manifest entry states them."""
         bounds = self._value_bounds(file)
         if self.schema.is_tracked:
             bounds.update(tracked_bounds(file))

@@ -92,8 +92,9 @@ def _tested(
 
 
 def _columns(stats: StatsBytes, row: StatsRow) -> dict[str, list[Triple]] | None:
-    """Return, for each column that a filter uses, the bounds of all files; None when only the row decoder can decode
-    them.
+    """Return, for each column that a filter uses, the bounds of all files.
+
+    None when only the row decoder can decode them.
     """
     if not row.names:
         return {}

@@ -150,10 +150,9 @@ def _entry_kinds(context: TableContext, snapshot: Snapshot) -> set[FileKind]:
 
 
 def version_before(context: TableContext, snapshot: Snapshot) -> Snapshot | None:
-    """Return the version that an overwrite has changed, from its snapshot or from a tag; None when there was none
-    before.
+    """Return the version that an overwrite has changed, from its snapshot or from a tag.
 
-    Raises SnapshotNotFound when the version has expired and no tag has it.
+    None when there was none before. Raises SnapshotNotFound when the version has expired and no tag has it.
     """
     if snapshot.id == 1:
         return None
@@ -177,8 +176,9 @@ def _of_id(context: TableContext, snapshot_id: int) -> list[Snapshot]:
 
 
 def _least_level(context: TableContext) -> int:
-    """Return the lowest level that a stream reads from data files; it reads the rows of lower levels from the
-    changelog.
+    """Return the lowest level that a stream reads from data files.
+
+    It reads the rows of lower levels from the changelog.
     """
     producer = _producer(context)
     return 1 if producer == "lookup" else num_levels(context.options) - 1 if producer == "full-compaction" else 0
@@ -191,13 +191,12 @@ def _producer(context: TableContext) -> str:
 def check_history(
     context: TableContext, next_id: int, previous: str, previous_uuid: str, found: Snapshot | None
 ) -> None:
-    """Check that the snapshots before ``next_id`` are the snapshots that the stream has read; call it after reading
-    ``found``.
+    """Check that the snapshots before ``next_id`` are the snapshots that the stream has read.
 
-    ``found`` is the snapshot ``next_id``, or None when it does not exist. ``previous`` is the delta manifest list of
-    the last snapshot that the stream has read, and ``previous_uuid`` the UUID of this snapshot; both are "" if not
-    known. Raises ReadOutdated when a rollback has deleted snapshots that were read, SnapshotNotFound when ``next_id``
-    has expired.
+    Call it after reading ``found``. ``found`` is the snapshot ``next_id``, or None when it does not exist. ``previous``
+    is the delta manifest list of the last snapshot that the stream has read, and ``previous_uuid`` the UUID of this
+    snapshot; both are "" if not known. Raises ReadOutdated when a rollback has deleted snapshots that were read,
+    SnapshotNotFound when ``next_id`` has expired.
     """
     before = _live_or_changelog(context, next_id - 1) if previous else None
     if before is not None and before.delta_manifest_list != previous:

@@ -30,8 +30,9 @@ class Tracked:
     """The name of the column with the position of each row in the file."""
     keeps_position: bool
     evolves: bool
-    """Whether the table has data evolution: the ids in the file may then be out of date, and the ids of the manifest
-    entry are used.
+    """Whether the table has data evolution: the ids of the manifest entry are then used.
+
+    The ids in the file may be out of date.
     """
 
     @staticmethod

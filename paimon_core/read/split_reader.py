@@ -30,8 +30,9 @@ from paimon_core.read.section_merge import SectionMerge
 
 _STEP_ROWS = 1 << 16
 _LEAST_ROWS = 1 << 12
-"""The smallest number of rows to decode at once where a merge or a deletion vector leaves out rows: many such rows may
-precede the first row of the result.
+"""The smallest number of rows to decode at once where a merge or a deletion vector leaves out rows.
+
+Many such rows may precede the first row of the result.
 """
 _ROW = "\x00row"
 

@@ -44,9 +44,7 @@ class Extreme:
         return column_of(_order_of_floats(self._reduced(_order_of_floats(bits), groups)), array.type)
 
     def _of_codes(self, array: pa.Array, codes: list[Numbers], groups: Groups) -> pa.Array:
-        """Return the extremes: keep the rows with the best first code, of these the rows with the best second code, and
-        so on.
-        """
+        """Keep the rows with the best first code, of these the rows with the best second code, and so on."""
         for part in codes if len(groups) else ():
             values = part[groups.order]
             leads = values == np.repeat(self._reduced(values, groups), groups.lengths)

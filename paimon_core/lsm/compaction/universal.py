@@ -64,8 +64,9 @@ class UniversalCompaction:
         return _unit(levels, levels.runs[: self._by_ratio(levels.runs, count, triggered=True)]) if count else None
 
     def _picked(self, runs: tuple[SortedRun, ...]) -> int:
-        """Return the number of newest runs to compact, by size amplification, by size ratio, or by the number of runs;
-        or 0.
+        """Return the number of newest runs to compact; 0: none.
+
+        The rules are tried in order: size amplification, size ratio, number of runs.
         """
         if not runs or len(runs) < self.compaction_trigger:
             return 0

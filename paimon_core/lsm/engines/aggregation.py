@@ -34,8 +34,9 @@ _REMOVE = "aggregation.remove-record-on-delete"
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """``functions``: the aggregate functions by column. Columns without a function, such as keys, get the last row's
-    value.
+    """``functions``: the aggregate functions by column.
+
+    Columns without a function, such as keys, get the last row's value.
     """
 
     keeps_last: ClassVar[bool] = False
@@ -122,10 +123,10 @@ class Aggregation:
         return with_singles(column, groups, folding.many, folded)
 
     def check_retract(self, kinds: Collection[int]) -> None:
-        """Check retracts: rows of kind -D that remove the row of a key are accepted; for other retracts, check every
-        function.
+        """Check retracts: rows of kind -D that remove the row of a key are accepted.
 
-        Raises InvalidRequest naming the column when its function cannot retract or would set a NOT NULL column to null.
+        For other retracts, check every function. Raises InvalidRequest naming the column when its function cannot
+        retract or would set a NOT NULL column to null.
         """
         if self.remove_on_delete and set(kinds) <= {RowKind.DELETE}:
             return

@@ -43,8 +43,7 @@ class MergeEngine(Protocol):
         """
 
     def check_rows(self, rows: pa.Table) -> None:
-        """Raise InvalidRequest, naming the column, when ``rows`` to write could set a NOT NULL column to null in a
-        merge.
+        """Raise InvalidRequest, naming the column, when a merge of ``rows`` could set a NOT NULL column to null.
 
         The rows have the table's columns and may be of any kind; they have no null in a NOT NULL column.
         """

@@ -157,8 +157,9 @@ def _chosen(columns: Sequence[pa.ChunkedArray], places: Positions) -> pa.Chunked
 
 
 def _after_retract(events: Events) -> Flags:
-    """Return true for late events that follow a retract: a retract after the late event before or, for the first late
-    event of a key, any retract before.
+    """Return true for each late event with a retract between it and the late event before.
+
+    For the first late event of a key, any earlier retract of the key counts.
     """
     before: Positions = np.cumsum(events.retracts) - events.retracts
     late = np.flatnonzero(events.late)

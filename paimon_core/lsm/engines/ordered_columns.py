@@ -48,9 +48,7 @@ class OrderedColumns:
     arrived: Arrivals
 
     def ordering(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Return the values of an ordering column of the group: its value in the last newer row of each key, of any
-        kind.
-        """
+        """Return the values of an ordering column of the group: those of the last newer row of each key, of any kind."""
         return take_or_null(column, self._newest)
 
     def protected(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -58,8 +56,9 @@ class OrderedColumns:
         return take_or_null(column, self._winners)
 
     def folded(self, name: str, column: pa.ChunkedArray, function: Function) -> pa.ChunkedArray:
-        """Return the column ``name``, combined by its function; raises InvalidRequest for a retract that it cannot
-        apply.
+        """Return the column ``name``, combined by its function.
+
+        Raises InvalidRequest for a retract that it cannot apply.
         """
         state, arrived = self.state, self.arrived
         if state.retracts is None and not self._any_late:
@@ -84,8 +83,9 @@ class OrderedColumns:
 
     @cached_property
     def _winners(self) -> Positions:
-        """The last newer row of each key that is not inert; -1 when it is a retract, and the base when there is no such
-        row.
+        """The last newer row of each key that is not inert.
+
+        It is -1 when this row is a retract, and the base when there is no such row.
         """
         state = self.state
         if state.retracts is None:

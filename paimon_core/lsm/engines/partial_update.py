@@ -65,8 +65,9 @@ class PartialUpdate:
         return tuple(wanted)
 
     def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:
-        """Return all groups; with ``drop_deletes``, without groups whose result is -D. Raises InvalidRequest as
-        ``fold`` does.
+        """Return all groups; with ``drop_deletes``, without groups whose result is -D.
+
+        Raises InvalidRequest as ``fold`` does.
         """
         if not drop_deletes or VALUE_KIND not in rows.column_names:
             return groups

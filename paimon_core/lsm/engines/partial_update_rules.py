@@ -64,8 +64,9 @@ def _check_group(schema: TableSchema, group: SequenceGroup) -> None:
 
 
 def _check_once(groups: tuple[SequenceGroup, ...]) -> None:
-    """Check that a column is in at most one group, and only once; an ordering column may also be protected by its
-    group.
+    """Check that a column is in at most one group, and only once.
+
+    An ordering column may also be protected by its group.
     """
     seen: dict[str, str] = {}
     for group in groups:
@@ -103,8 +104,9 @@ def _check_removal(options: TableOptions) -> None:
 
 
 def _function(schema: TableSchema, options: TableOptions, name: str) -> Function | None:
-    """Return the function of a column in a sequence group; None for all other columns, which get the last non-null
-    value.
+    """Return the function of a column in a sequence group.
+
+    None for all other columns, which get the last non-null value.
     """
     if name in schema.primary_keys:
         return None

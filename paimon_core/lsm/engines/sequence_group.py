@@ -1,5 +1,4 @@
-"""Sequence groups: finds the rows of a key that are newer than all rows before them, for each sequence group (format
-9.4).
+"""Sequence groups: finds the rows of a key that are newer than all rows before, for each sequence group (format 9.4).
 
 A row counts for a group unless all of its ordering columns are null. A row is newer when its ordering columns are at
 least as large as the ordering columns of the key's state, which are the largest so far. Columns are compared one after

@@ -14,9 +14,7 @@ from paimon_core.lsm.key_groups import Groups
 
 
 def with_singles(column: pa.ChunkedArray, groups: Groups, many: Flags, folded: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return one value per group: the next value of ``folded`` if ``many`` is true, otherwise the value of its only
-    row.
-    """
+    """Return one value per group: the next value of ``folded`` if ``many`` is true, else the value of its only row."""
     if many.all():
         return folded
     if not many.any():
@@ -32,8 +30,9 @@ def with_singles(column: pa.ChunkedArray, groups: Groups, many: Flags, folded: p
 
 
 def ignoring_retracts(groups: Groups, adds: Flags) -> Groups:
-    """Return the groups without retracts, but with retracts that are the only row of a group; empty groups are left
-    out.
+    """Return the groups without retracts, but with retracts that are the only row of a group.
+
+    Empty groups are left out.
     """
     counts = adds.copy()
     counts[groups.last[groups.lengths == 1]] = True

@@ -40,10 +40,9 @@ _ARRAYS: dict[str, Callable[[bytes], tuple[Any, ...]]] = {
     "write_cols_sequences": numbers_of,
 }
 _COMPARED = 64
-"""If all values of a column have the same length, up to this many bytes, each value is compared with the value before
-it:
+"""Values of equal length up to this many bytes are compared with the value before.
 
-entries are often ordered by partition, so equal values are then looked up only once.
+Entries are often ordered by partition, so that equal values are then looked up only once.
 """
 _KINDS = {kind.value: kind for kind in FileKind}
 _SOURCES: dict[int | None, FileSource | None] = {None: None, **{source.value: source for source in FileSource}}

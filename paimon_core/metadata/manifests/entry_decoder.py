@@ -312,7 +312,5 @@ def _places(buffer: Bytes, records: Records) -> Numbers:
 
 
 def _row_starts(buffer: Bytes, versions: Numbers) -> Numbers:
-    """Return where the partition starts: after the version, the kind, and the length of the partition (one or two
-    bytes).
-    """
+    """Return where the partition starts: after the version, the kind, and its length of one or two bytes."""
     return versions + 3 + (buffer[versions + 2] > 0x7F)

@@ -50,9 +50,7 @@ def _check_name(path: tuple[str, ...], name: str) -> None:
 
 
 def _fields(member: DataField | Child, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], DataField | Child]]:
-    """Yield a column and all fields of the ROWs in its type, each with its path: the names from the column to the
-    field.
-    """
+    """Yield a column and all fields of the ROWs in its type, each with the names from the column to it."""
     path = (*above, member.name)
     yield path, member
     for child in member.type.listed:

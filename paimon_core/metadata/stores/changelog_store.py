@@ -29,8 +29,9 @@ class ChangelogStore:
         return sorted(int(match.group(1)) for match in found if match)
 
     def read(self, snapshot_id: int) -> Snapshot:
-        """Return one lasting changelog; raises SnapshotNotFound when it does not exist, CorruptTable for a damaged
-        file.
+        """Return one lasting changelog.
+
+        Raises SnapshotNotFound when it does not exist, CorruptTable for a damaged file.
         """
         path = self.paths.changelog(snapshot_id)
         try:

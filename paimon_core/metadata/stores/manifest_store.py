@@ -63,8 +63,7 @@ class ManifestStore:
         return ManifestStore, (self.storage, self.paths, self.partition_types, self.compression, None, self.form)
 
     def write_manifests(self, entries: Sequence[ManifestEntry], target_bytes: int) -> list[ManifestFile]:
-        """Write entries, in order, to manifests of at least ``target_bytes``, and return the records of these
-        manifests.
+        """Write entries, in order, to manifests of at least ``target_bytes``; return the records of the manifests.
 
         Only the last manifest may be smaller, because each commit would merge smaller manifests again (format 4.7).
         Without entries, nothing is written. When a write fails, the manifests written before it are deleted and the
@@ -144,8 +143,9 @@ class ManifestStore:
         )
 
     def _entries(self, files: Sequence[tuple[str, int | None]]) -> list[Entries]:
-        """Return the entries of each manifest, given names and sizes. Manifests that are not cached are read and
-        cached.
+        """Return the entries of each manifest, given names and sizes.
+
+        Manifests that are not cached are read and cached.
         """
         found = [self.cache.find(self.paths.manifest(name)) for name, _ in files]
         missing = [file for file, entries in zip(files, found, strict=True) if entries is None]

@@ -62,8 +62,9 @@ class SchemaStore:
             raise with_advice(error, meaning) from error
 
     def read(self, schema_id: int) -> TableSchema:
-        """Return one schema; raises CorruptTable for a missing or damaged file, UnsupportedFeature for unsupported
-        types.
+        """Return one schema.
+
+        Raises CorruptTable for a missing or damaged file, UnsupportedFeature for unsupported types.
         """
         if schema_id not in self._read:
             path = self.paths.schema(schema_id)

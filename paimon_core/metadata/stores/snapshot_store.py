@@ -28,7 +28,7 @@ _HINT = re.compile(rb"[1-9]\d{0,18}")
 
 
 class Publisher(Protocol):
-    """Creates snapshots for a catalog: when several writers create the same snapshot id, exactly one succeeds (format
+    """Creates snapshots for a catalog: of several writers with the same snapshot id, exactly one succeeds (format
     14.4).
 
     It is used for catalogs that commit on a server, or under a lock. It can be pickled, because contexts are sent to
@@ -41,8 +41,9 @@ class Publisher(Protocol):
         return False
 
     def is_same_table(self) -> bool:
-        """Whether the name of the table still refers to the same table in the catalog; True for a catalog without table
-        ids.
+        """Whether the name of the table still refers to the same table in the catalog.
+
+        True for a catalog without table ids.
         """
         return True
 
@@ -178,8 +179,9 @@ class SnapshotStore:
         )
 
     def _as_of(self, time_millis: int) -> Snapshot | str:
-        """Return the snapshot, or a text that says why there is none; raises SnapshotNotFound when a snapshot expires
-        meanwhile.
+        """Return the snapshot, or a text that says why there is none.
+
+        Raises SnapshotNotFound when a snapshot expires meanwhile.
         """
         ids = self.ids()
         seen: dict[int, Snapshot] = {}

@@ -105,11 +105,11 @@ class TagStore:
         return tag
 
     def add(self, tag: Tag, renamed_from: Mapping[str, Any] | None = None) -> None:
-        """Create the file of a new tag; raises as ``create`` does. ``renamed_from``: ``source`` of the old tag of a
-        rename.
+        """Create the file of a new tag; raises as ``create`` does.
 
-        The existence of the file is checked before the write, because two tags of one snapshot without retention have
-        the same content: after the write they could not be distinguished.
+        ``renamed_from``: ``source`` of the old tag of a rename. The existence of the file is checked before the write,
+        because two tags of one snapshot without retention have the same content: after the write they could not be
+        distinguished.
         """
         path = self.paths.tag(tag.name)
         if self.storage.exists(path) or not create_once(self.storage, path, _json(tag, renamed_from).encode()):

@@ -31,9 +31,7 @@ BY_PERIOD = ("process-time", "watermark")
 
 @dataclass(frozen=True, slots=True)
 class Periods:
-    """Periods of equal length in milliseconds, the first one starting at 1970-01-01 00:00, and the format of their
-    names.
-    """
+    """Periods of ``millis`` milliseconds, counted from 1970-01-01 00:00, and the format of their names."""
 
     millis: int
     form: str
@@ -79,9 +77,7 @@ class Periods:
 
 
 def check_tag_options(options: TableOptions) -> None:
-    """Raise InvalidRequest when the delay of automatic tags is not less than their period: no tag would ever be
-    created.
-    """
+    """Raise InvalidRequest when the delay of automatic tags is not less than their period: no tag would be created."""
     delay, period = options["tag.creation-delay"], Periods.of(options).millis
     if options["tag.automatic-creation"] in BY_PERIOD and delay >= period:
         raise InvalidRequest(

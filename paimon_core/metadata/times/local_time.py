@@ -18,8 +18,9 @@ def local_millis(epoch_millis: int) -> int:
 
 
 def epoch_millis(local_millis: int) -> int | None:
-    """Convert a creation time in this process's time zone to epoch milliseconds; None for times that Python cannot
-    convert.
+    """Convert a creation time in this process's time zone to epoch milliseconds.
+
+    None for times that Python cannot convert.
     """
     seconds, millis = divmod(local_millis, 1000)
     try:

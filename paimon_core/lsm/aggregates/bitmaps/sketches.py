@@ -89,8 +89,9 @@ class Union:
 
 
 def _hll(library: Any, values: Sequence[bytes]) -> bytes:
-    """Return the compact HyperLogLog union. Values are united in order, because the order slightly affects the
-    estimate.
+    """Return the compact HyperLogLog union.
+
+    Values are united in order, because the order slightly affects the estimate.
     """
     for value in values:
         check_hll(value)

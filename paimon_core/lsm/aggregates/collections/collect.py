@@ -64,8 +64,9 @@ def _equality_of_sets(elements: pa.Array) -> Numbers:
 
 
 def _equality_of_lists(elements: pa.Array) -> Numbers:
-    """Return numbers of equality as objects; byte strings are all unequal, as in Java, so a retract removes none of
-    them.
+    """Return numbers of equality as objects.
+
+    Byte strings are all unequal, as in Java, so a retract removes none of them.
     """
     if not pa.types.is_binary(elements.type):
         return same_object(elements)

@@ -95,9 +95,7 @@ def _split(text: str, delimiter: str) -> list[str]:
 
 
 def _separable(delimiter: str) -> bool:
-    """Whether splitting joined texts gives exactly their parts: no proper end of the delimiter is equal to its
-    beginning.
-    """
+    """Whether splitting joined texts gives exactly their parts: no end of the delimiter equals its beginning."""
     return bool(delimiter) and not any(delimiter.startswith(delimiter[i:]) for i in range(1, len(delimiter)))
 
 

@@ -26,8 +26,7 @@ class NestedKey:
     nulls: str = "merge"
 
     def rows(self, found: Entries) -> Entries:
-        """Return the entries without null elements and, with ``nulls`` = ignore, without rows that have a null in the
-        key.
+        """Return the entries without null elements and, unless ``nulls`` is merge, without rows with a null in the key.
 
         Raises InvalidRequest naming the column for a null in a key if ``nulls`` is error, except in a retract before
         any add.

@@ -1,10 +1,10 @@
-"""Value codes: converts elements of any type to integers; two are equal when Java considers the elements equal (format
-9.7).
+"""Value codes: converts elements of any type to integers.
 
-Java compares in two ways. ``same_object`` is the equality of objects, as hash tables use it: NaN equals NaN, -0.0 does
-not equal 0.0. ``same_row`` is the equality of the code that Java generates for rows and their contents: -0.0 equals
-0.0, and a value with a NaN, or with a null inside a list or a map, equals nothing, not even itself. In both, null
-equals null, and the order of the entries of a map does not matter.
+Two integers are equal when Java considers the elements equal (format 9.7). Java compares in two ways. ``same_object``
+is the equality of objects, as hash tables use it: NaN equals NaN, -0.0 does not equal 0.0. ``same_row`` is the equality
+of the code that Java generates for rows and their contents: -0.0 equals 0.0, and a value with a NaN, or with a null
+inside a list or a map, equals nothing, not even itself. In both, null equals null, and the order of the entries of a
+map does not matter.
 """
 
 from __future__ import annotations
@@ -121,8 +121,9 @@ def _of_sequences(valid: Flags, lengths: npt.NDArray[Any], columns: list[Numbers
 
 
 def _distinct(codes: Codes) -> Numbers:
-    """Return one number per distinct code, in any order; codes that are not bytes are hashed, which is faster than a
-    sort.
+    """Return one number per distinct code, in any order.
+
+    Codes that are not bytes are hashed, which is faster than a sort.
     """
     return dense(codes) if codes.dtype.kind == "S" else _hashed(pa.array(codes))
 
