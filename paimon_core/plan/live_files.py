@@ -1,4 +1,4 @@
-"""read_live_files: the live files of a snapshot that pass the tests of partition, bucket, key and level (format 8.7)."""
+"""read_live_files: the live files of a snapshot that pass the tests of partition, bucket, key, level (format 8.7)."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ class BucketPruner:
     def of(
         where: BoundPredicate, keys: tuple[DataField, ...], schema: TableSchema, schemas: Schemas, function: str
     ) -> BucketPruner | None:
-        """Return the test; None when the filter does not list the values of every bucket key column, or lists too many."""
+        """Return the test; None if the filter does not list the values of all bucket key columns, or lists too many."""
         values = [where.equality_values(f.name) for f in keys]
         known = tuple(v for v in values if v is not None)
         if not keys or len(known) < len(keys) or prod(map(len, known)) > MAX_HASHED_KEYS:

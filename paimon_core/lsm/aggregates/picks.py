@@ -24,7 +24,7 @@ class Last:
     can_retract: bool = True
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """Return the last value of each group (``non_null``: the last non-null one), or null if its row is a retract."""
+        """Return the last value of each group (``non_null``: the last non-null one); null if its row is a retract."""
         rows = last_where(valid_rows(column) if self.non_null else None, groups)
         return take_or_null(column, rows if retracts is None else _unless(retracts, rows))
 

@@ -70,7 +70,7 @@ class KeyState:
 
     @cached_property
     def kinds(self) -> Positions:
-        """The kind of each key's result: -D when the last row removes the row of the key or no row is an add, else +I."""
+        """The kind of each key's result: -D when its last row removes the key's row or no row is an add, else +I."""
         if self.retracts is None:
             return np.zeros(len(self.whole), np.int8)
         deleted = first_where(~self.retracts, self.whole) < 0

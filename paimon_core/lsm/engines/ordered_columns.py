@@ -48,7 +48,7 @@ class OrderedColumns:
     arrived: Arrivals
 
     def ordering(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Return the values of an ordering column of the group: those of the last newer row of each key, of any kind."""
+        """Return the values of an ordering column of the group, from the last newer row of each key, of any kind."""
         return take_or_null(column, self._newest)
 
     def protected(self, column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -157,7 +157,7 @@ class EntryColumns:
         return [data[a:b] for a, b in zip(starts.tolist(), ends, strict=True)]
 
     def column(self, name: str, at: Indices | slice = slice(None)) -> list[Any]:
-        """Return the values of a column at the given positions, as in ManifestEntry: numbers, texts, bytes or tuples."""
+        """Return the values of a column at the given positions as in ManifestEntry: numbers, texts, bytes, tuples."""
         if name in self.numbers:
             values: list[Any] = self.numbers[name][at].tolist()
             if name in self.nulls:

@@ -28,8 +28,7 @@ _HINT = re.compile(rb"[1-9]\d{0,18}")
 
 
 class Publisher(Protocol):
-    """Creates snapshots for a catalog: of several writers with the same snapshot id, exactly one succeeds (format
-    14.4).
+    """Creates snapshots for a catalog: of several writers of one snapshot id, exactly one succeeds (format 14.4).
 
     It is used for catalogs that commit on a server, or under a lock. It can be pickled, because contexts are sent to
     other processes.
