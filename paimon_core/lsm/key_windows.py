@@ -36,11 +36,10 @@ def windows(
 ) -> Iterator[list[pa.Table]]:
     """Yield the windows in key order, each as a list of tables: one for each run with rows in the window.
 
-    || Each run is sorted by the ``key`` columns, ascending, and contains each key once. With ``repeats`` a run
-    may contain a key several times, and all rows of a key are in one window. The part of a run in a window is full at
+    Each run is sorted by the ``key`` columns, ascending, and contains each key once. With ``repeats`` a run may contain
+    a key several times, and all rows of a key are in one window. The part of a run in a window is full at
     ``window_rows`` rows or at the run's share of WINDOW_BYTES. The windows together contain every row, no key is in two
-    windows, and no window is empty.
-    Raises CorruptTable when the keys of a run do not ascend.
+    windows, and no window is empty. Raises CorruptTable when the keys of a run do not ascend.
     """
     sources = [_Source(run, tuple(key), repeats) for run in runs]
     while True:
