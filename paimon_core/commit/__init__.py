@@ -4,12 +4,12 @@ Import `commit_changes` from `committer`. Maintenance also uses `base`, `retry` 
 
 Core types and functions:
 
-- ``Change``: a snapshot to be published: what it adds and deletes
-- ``Base``: the snapshot that a commit builds on, and what is read of it
+- ``Change``: the content of one planned snapshot: the files and indexes that it adds and deletes
+- ``Base``: the snapshot that a commit builds on; it reads the manifests of this snapshot
 - ``Assembly``: makes the next snapshot from a change and a base
-- ``Numbering``: gives new rows sequence numbers above all in their bucket
-- ``Draft``: manifests that are written for a snapshot that is not published
-- ``OwnSnapshots``: what a (user, identifier) has committed before: each commits exactly once
-- ``Reads``: what a commit has read, so that it conflicts with later changes
+- ``Numbering``: gives new rows sequence numbers that are higher than all numbers in their bucket
+- ``Draft``: the manifests that an attempt has written for a snapshot that is not published yet
+- ``OwnSnapshots``: the snapshots that a (user, identifier) has committed before, so that it commits exactly once
+- ``Reads``: the partitions that a commit has read; a concurrent change of their rows is a conflict
 - ``commit_changes``: publishes the snapshots of changes, with retries
 """

@@ -1,4 +1,4 @@
-"""assemble: check a change on its base, write its manifests, build the snapshot; publish nothing (format 14.1)."""
+"""Assembly: check a change on its base, write its manifests and return the snapshot to publish (format 14.1)."""
 
 from __future__ import annotations
 
@@ -39,11 +39,12 @@ class Assembly:
     author: Author
     overwrite: Overwrite | None = None
     fresh: bool = False
-    """True when the committing call also wrote the files, so that no earlier commit can have added them."""
+    """Whether the call that commits the files also wrote them, so that no earlier commit can have added them."""
     upgrades: bool = False
-    """Whether files of the overwrite may go to the last level at once: no compaction in the commit names them."""
+    """Whether new files of an overwrite may be added at the last level: no compaction of the commit names them.
+    """
     reads: Reads | VectorSwitch | None = None
-    """What the change was computed from; a concurrent commit must not have changed it. None: no check."""
+    """The state from which the change was computed; a concurrent change of it is a conflict. None: no check."""
     numbering: Numbering = field(init=False)
     """Assigns the sequence numbers of the new rows; later attempts reuse the files that it rewrote."""
 
@@ -51,16 +52,17 @@ class Assembly:
         object.__setattr__(self, "numbering", Numbering(self.context))
 
     def assemble(self, change: Change, base: Base, draft: Draft) -> Snapshot | None:
-        """Check the change against its base and write its manifests; return None when there is nothing to record.
+        """Check the change against its base, write its manifests and return the snapshot, which is not published yet.
 
-        New rows get sequence numbers above all numbers of the base, see ``Numbering``. Raises CommitConflict,
-        UnsupportedFeature, InvalidRequest (rows outside of the partitions that an overwrite replaces), TableNotFound,
-        CorruptTable (also when the base expires during the call).
+        Return None when the snapshot would contain no change and need not be created. New rows get sequence numbers
+        above all numbers of the base, see ``Numbering``. Raises CommitConflict, UnsupportedFeature, InvalidRequest
+        (rows outside of the partitions that an overwrite replaces), TableNotFound, CorruptTable (also when the base
+        expires during the call).
         """
         entries, changelog = self._complete(change, base)
         if not (entries or changelog or change.indexes or change.records_nothing or self.author.counts):
             return None
-        schema = self.context.schemas.latest()  # after the base: see commit.vector_switch
+        schema = self.context.schemas.latest()  # read after the base: commit.vector_switch gives the reason
         if schema is None:
             raise TableNotFound(f"table {self.context.name} has no schema any more", table=self.context.name)
         check_mode(self.context, schema, change.kind, change.indexes)
@@ -94,7 +96,8 @@ class Assembly:
         )
         base_list = draft.manifest_list(merge.merge(base.manifests))
         delta_list = draft.manifest_list(draft.manifests(entries) if entries else [])
-        # Readers treat the presence of this list as a sign of changes, so it is written only when there are some.
+        # For readers, this list means that the snapshot has a changelog, so it is written only when there are changelog
+        # files.
         changelog_list = draft.manifest_list(draft.manifests(changelog)) if changelog else (None, None)
         index_manifest = base.snapshot.index_manifest if base.snapshot else None
         if indexes is not None:
@@ -105,8 +108,9 @@ class Assembly:
     def _complete(self, change: Change, base: Base) -> tuple[Sequence[ManifestEntry], Sequence[ManifestEntry]]:
         """Return the entries and the changelog entries of the change on this base.
 
-        An overwrite first deletes all live files that it replaces. With option commit.discard-duplicate-files, an
-        append leaves out files that the table already has, and the changelog of a bucket to which it then adds no file.
+        For an overwrite, the entries start with a DELETE entry for each live file that it replaces. With option
+        commit.discard-duplicate-files, the result of an append has no files that the table already has, and no
+        changelog files of buckets to which no file is then added.
         """
         if self.overwrite is not None and change.kind is not CommitKind.COMPACT:
             return [*self._replaced(self.overwrite, change, base), *change.entries], change.changelog
@@ -121,7 +125,7 @@ class Assembly:
         return new, [e for e in change.changelog if (e.partition, e.bucket) in places]
 
     def _replaced_partitions(self, change: Change) -> Matches | None:
-        """Return whether the change replaces a partition; None for a change that replaces none."""
+        """Return a test whether the change replaces a partition; None for a change that replaces no partition."""
         if self.overwrite is None or change.kind is CommitKind.COMPACT:
             return None
         added = {e.partition for e in change.entries}
@@ -148,7 +152,10 @@ class Assembly:
         index_manifest: str | None,
         next_row_id: int,
     ) -> Snapshot:
-        """Return the snapshot to publish (format 3.1); its time and watermark are never below ``previous``."""
+        """Return the snapshot to publish (format 3.1).
+
+        Its time and watermark are never lower than those of ``previous``.
+        """
         author = self.author
         delta = sum(e.file.row_count if e.kind is FileKind.ADD else -e.file.row_count for e in entries)
         watermarks = [w for w in (author.watermark, previous.watermark if previous else None) if w is not None]
@@ -190,7 +197,7 @@ def time_after(previous: Snapshot | None, now_millis: int | None = None) -> int:
 
 
 def _statistics(table: str, change: Change, previous: Snapshot | None, schema_id: int) -> str | None:
-    """Return the statistics file of the next snapshot: the new one, or the previous one if the schema is the same."""
+    """Return the statistics file of the next snapshot: the new file, or the previous file if its schema is current."""
     if change.statistics is not None:
         if change.statistics_schema != schema_id:
             raise CommitConflict(

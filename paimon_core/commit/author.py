@@ -1,4 +1,4 @@
-"""Author: the user and identifier of a commit, and what its snapshot records besides its files (format 3.2)."""
+"""Author: the user and identifier of a commit, with the properties and times that its snapshot records (format 3.2)."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ OPERATIONS = frozenset(
 
 @dataclass(frozen=True)
 class Author:
-    """One logical commit. Raises InvalidRequest for a blank user, a wrong identifier or an unknown operation."""
+    """The author of one commit. Raises InvalidRequest for a blank user, a wrong identifier or an unknown operation."""
 
     user: str
     identifier: int = BATCH_IDENTIFIER
     properties: Mapping[str, str] = field(default_factory=dict)
     watermark: int | None = None
-    """Epoch milliseconds up to which the rows are complete; a snapshot keeps a higher watermark of its base."""
+    """The watermark in epoch milliseconds. If the watermark of the base is higher, the snapshot gets that watermark."""
     operation: str | None = None
     now_millis: int | None = None
     """The commit time of the snapshot in epoch milliseconds; None: the clock's time."""
@@ -48,5 +48,8 @@ class Author:
 
     @property
     def counts(self) -> bool:
-        """Whether the commit has an identifier and is committed exactly once; batch commits have none."""
+        """Whether the commit has an identifier and is therefore committed exactly once.
+
+        A batch commit has no identifier.
+        """
         return self.identifier != BATCH_IDENTIFIER

@@ -30,7 +30,7 @@ class Base:
 
     @cached_property
     def manifests(self) -> list[ManifestFile]:
-        """All manifests of the snapshot, in the order in which they apply."""
+        """All manifests of the snapshot, in the order in which their entries must be applied."""
         with self._reading():
             return [] if self.snapshot is None else self.context.manifests.manifests_of(self.snapshot)
 
@@ -46,12 +46,12 @@ class Base:
             return self.context.manifests.read_manifest(manifest.file_name, manifest.file_size)
 
     def read_holding(self, manifest: ManifestFile, partitions: Collection[bytes]) -> list[ManifestEntry]:
-        """Return the entries of a manifest; entries of other partitions may be left out."""
+        """Return the entries of a manifest that are in ``partitions``; the result may contain other entries too."""
         with self._reading():
             return self.context.manifests.read_holding(manifest, partitions)
 
     def _reading(self) -> contextlib.AbstractContextManager[None]:
-        """Wrap reads of files of the snapshot: errors say what is lost, or that the snapshot has expired."""
+        """Return a context for reads of the snapshot: its errors say what is lost, or that the snapshot has expired."""
         return contextlib.nullcontext() if self.snapshot is None else self.context.manifests.reading(self.snapshot)
 
     def live(self, matches: Callable[[bytes], bool], among: Collection[bytes] | None = None) -> list[ManifestEntry]:
@@ -89,10 +89,11 @@ class Base:
         return self.is_current() and self.chain_problem(tried) is None
 
     def chain_problem(self, tried: int) -> str | None:
-        """Return why a commit must not build on this existing snapshot, and what to do; None when it may.
+        """Return why a commit must not build on this snapshot, which exists, and what to do; None when it may.
 
-        A gap in the ids below counts for the first attempts of a commit (``tried``: how many have failed) and not for
-        the last, so that a snapshot file deleted by hand does not block writers for ever.
+        ``tried``: the number of attempts of the commit that have failed. A gap in the snapshot ids below is a problem
+        for the first attempts. It is ignored in later attempts, so that a snapshot file that was deleted by hand does
+        not block writers for ever.
         """
         gaps = tried < min(SNAPSHOT_TRIES, self.context.options["commit.max-retries"])
         return None if self.snapshot is None else chain_break(self.context, self.snapshot, gaps=gaps)

@@ -1,4 +1,4 @@
-"""Changes: the snapshots that commit messages ask for: an APPEND or OVERWRITE, then a COMPACT (format 14.1)."""
+"""Changes: converts commit messages to planned snapshots: an APPEND or OVERWRITE, then a COMPACT (format 14.1)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from paimon_core.metadata.snapshot import CommitKind
 
 @dataclass(frozen=True)
 class Change:
-    """The content of one planned snapshot; an overwrite adds its DELETE entries when the base is known."""
+    """The content of one planned snapshot.
+
+    The DELETE entries of an overwrite are added when the base is known.
+    """
 
     kind: CommitKind
     entries: Sequence[ManifestEntry]
@@ -29,9 +32,9 @@ class Change:
     may_be_empty: bool = False
     """Whether to create the snapshot even when it changes nothing."""
     indexes: Sequence[IndexStep] = ()
-    """The index files that are added and deleted, and the conditions on them, in the order in which they apply."""
+    """The index files to add and delete, and conditions on the indexes, in the order in which they must be applied."""
     flushes: Sequence[Flush] = ()
-    """The new files grouped by writer and bucket, in the order in which their rows apply."""
+    """The new files, grouped by writer and bucket; the rows of a later group are newer."""
 
     @property
     def records_nothing(self) -> bool:
@@ -42,7 +45,7 @@ class Change:
 def changes_of(
     messages: Sequence[CommitMessage], overwrite: Overwrite | None = None, *, keep_empty: bool = False
 ) -> list[Change]:
-    """Return the snapshots that the messages ask for, in order; [] when nothing changes, unless ``keep_empty``.
+    """Return the planned snapshots for the messages, in order; [] when nothing changes, unless ``keep_empty``.
 
     An overwrite ignores changelog files, because the changelog does not describe replaced rows (format 14.2). Raises
     InvalidRequest when messages of an overwrite delete files.

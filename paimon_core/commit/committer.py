@@ -1,14 +1,17 @@
 """commit_changes: the function that creates the snapshots of a commit (format 14).
 
-A snapshot is published by creating its file exclusively, so a commit is visible completely or not at all. Of two
-concurrent commits one wins, and the other retries on top of it. No committed change is lost or applied twice:
+A snapshot is published by creating its file only if it does not exist, so a commit is visible completely or not at all.
+Of two concurrent commits, one creates the file, and the other one retries on this new snapshot. No committed change is
+lost or applied twice:
 
-- Rows committed later win over rows committed before, whichever process wrote them and when, see ``numbering``.
-- An attempt that has certainly lost the race deletes its manifests and is retried on the new latest snapshot.
+- A row that was committed later counts as newer than a row with the same key that was committed before, whichever
+  process wrote the rows first, see ``numbering``.
+- When another commit has certainly used the snapshot id, the attempt deletes its manifests and is retried on the new
+  latest snapshot.
 - When the response to a publish is lost, the snapshot is read back, see ``publish``. If the outcome cannot be
   determined, CommitStateUnknown is raised and nothing is deleted.
 - With an identifier, each (user, identifier) is committed exactly once, also by different processes: a commit checks
-  all snapshots below the one that it publishes, and a successful publish proves that none was added in between.
+  all snapshots below the id that it publishes, and a successful publish proves that no other snapshot was added since.
 """
 
 from __future__ import annotations
@@ -45,15 +48,16 @@ def commit_changes(
 ) -> tuple[Snapshot, ...]:
     """Commit the changes one after the other and return their snapshots; () when there is nothing to change.
 
-    With an identifier, snapshots already committed under (user, identifier) are returned and only missing ones are
-    created; none is created when the user has committed a higher identifier. A compaction never changes the rows of
-    the table: once the first part is committed, a compaction that conflicts is skipped, and the result has no COMPACT
-    snapshot. ``fresh`` and ``reads``: see ``Assembly``; ``own``: what the caller has found of this (user, identifier).
+    With an identifier, snapshots that were already committed under (user, identifier) are returned, and only the
+    missing ones are created; none is created when the user has committed a higher identifier. If the APPEND or
+    OVERWRITE snapshot is committed and the compaction then conflicts, the compaction is skipped, because it would not
+    change the rows of the table; the result has no COMPACT snapshot. ``fresh`` and ``reads``: see ``Assembly``.
+    ``own``: the snapshots of this (user, identifier) that the caller has already found.
 
     Raises CommitConflict (a concurrent commit changed the same files, or all attempts lost the race),
     CommitStateUnknown, InvalidRequest, UnsupportedFeature (an option that a writer must obey, or an index that the
-    changes would make stale), TableNotFound. Once the first part is committed, ``facts["committed"]`` of the error
-    contains its snapshot ids.
+    changes would make stale), TableNotFound. If a snapshot of this call was committed before the error,
+    ``facts["committed"]`` of the error contains its id.
     """
     if not changes:
         return ()
@@ -77,16 +81,16 @@ def commit_changes(
 
 @dataclass
 class _Commit:
-    """The state of one call: the snapshots that it has created, and the ones that it has found (``exactly_once``)."""
+    """The state of one call: the snapshots that it has created, and the snapshots found by ``exactly_once``."""
 
     assembly: Assembly
     own: OwnSnapshots
     created: dict[bool, Snapshot] = field(default_factory=dict)
-    """The key is whether the snapshot is the compaction: False is the first part."""
+    """The key is True for the COMPACT snapshot, False for the APPEND or OVERWRITE snapshot."""
 
     @property
     def committed(self) -> dict[bool, Snapshot]:
-        """The snapshots of this commit so far, by the same key."""
+        """The found and created snapshots of this commit, with the same keys as ``created``."""
         return self.own.by_part | self.created
 
     def commit_change(self, change: Change) -> None:
@@ -100,7 +104,7 @@ class _Commit:
             raise
 
     def commit_with_retries(self, change: Change) -> None:
-        """Run the attempts of ``commit_change``: an attempt that loses the race is followed by a retry."""
+        """Run the attempts of ``commit_change``: it retries when another commit has used the snapshot id."""
         context = self.assembly.context
         lost = 0
         winner: Snapshot | None = None
@@ -136,19 +140,23 @@ class _Commit:
         raise self.races_lost(change, lost, winner)
 
     def is_done(self, change: Change) -> bool:
-        """Whether this part is committed already; the compaction is always the last part of a commit."""
+        """Whether this change is committed already, or must not be, because the user has committed a higher identifier.
+
+        The compaction is always the last part of a commit, so a compaction that was found shows that the first part was
+        committed too.
+        """
         is_compaction, committed = change.kind is CommitKind.COMPACT, self.committed
         is_superseded = self.own.higher is not None
         return is_superseded or is_compaction in committed or (not is_compaction and True in committed)
 
     def find_own_snapshots(self, base: Base) -> None:
-        """Find the snapshots of this (user, identifier) up to the base that the last search has not read."""
+        """Search the snapshots up to the base, except the ones already searched, for this (user, identifier)."""
         author = self.assembly.author
         if author.counts:
             self.own = find_own(base.context, author.user, author.identifier, base.snapshot, self.own)
 
     def races_lost(self, change: Change, lost: int, winner: Snapshot | None) -> CommitConflict:
-        """Return the error after the last attempt; it names the snapshot that won, if that is known."""
+        """Return the error after the last attempt; it names the snapshot that used the id, if known."""
         table, author = self.assembly.context.name, self.assembly.author
         won_by = f" (latest winner seen: {describe(winner)})" if winner is not None else ""
         facts = {} if winner is None else {"other_user": winner.commit_user, "other_snapshot": winner.id}

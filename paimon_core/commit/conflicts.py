@@ -1,8 +1,9 @@
 """Conflicts: check that the changes of a commit are still valid on its base (format 14.3).
 
-A conflict is final, without retry: a concurrent commit deleted a file, added it or filled the level, so the changes
-were planned on a state that no longer exists. The error names that commit and what to do. An append can conflict only
-in the number of buckets and by files that were added before, so the check reads few manifests.
+A commit is not retried after a conflict: a concurrent commit has deleted or added the same file, or has added files
+with the same keys to the level, so the changes were planned for a state that no longer exists. The error names the
+concurrent commit and what to do. An append conflicts only if the number of buckets differs or a file was added before,
+so its check reads few manifests.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ _PLAN_AGAIN = "; plan the compaction again"
 def check_append(base: Base, entries: Sequence[ManifestEntry], *, fresh: bool = False) -> None:
     """Check ADD entries of level 0, for which the existing files need not be read.
 
-    Their number of buckets must be the partition's number, and no file may have been added before. ``fresh``: the call
-    that commits the files also wrote them, so the second check is skipped. Raises CommitConflict.
+    The entries must have the number of buckets of their partition, and no file may have been added before. ``fresh``:
+    the call that commits the files also wrote them, so the check for files added before is skipped. Raises
+    CommitConflict.
     """
     _check_consistent(base, entries)
     _check_buckets(base, [*_newest_of_each_partition(base, entries), *entries])
@@ -71,7 +73,7 @@ def check_changes(base: Base, kind: CommitKind, entries: Sequence[ManifestEntry]
 def _check_consistent(base: Base, entries: Sequence[ManifestEntry]) -> None:
     """Check that no entry occurs twice, and that no file is deleted and then added.
 
-    Manifests of one commit may be merged with each other, where a deleted file must not be added again.
+    The manifests of one commit may be merged, and the merge requires that a deleted file is not added again.
     """
     seen: set[Any] = set()
     for entry in entries:
@@ -124,7 +126,10 @@ def _check_levels(base: Base, live: Iterable[ManifestEntry], touched: set[tuple[
 
 
 def _newest_of_each_partition(base: Base, entries: Sequence[ManifestEntry]) -> Iterator[ManifestEntry]:
-    """Yield one live entry of each partition of the entries; reads the newest manifests first and stops early."""
+    """Yield one live entry for each partition of ``entries``, if it has one.
+
+    The newest manifests are read first, and no more manifests than necessary.
+    """
     wanted = {e.partition for e in entries if e.total_buckets > 0}
     deleted = set()
     for manifest in reversed(base.manifests):

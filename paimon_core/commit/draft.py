@@ -1,4 +1,4 @@
-"""Draft: the manifests, lists and index manifest that an attempt of a commit writes; deleted when it fails."""
+"""Draft: writes the manifests, lists and index manifest of one attempt of a commit; deletes them when it fails."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from paimon_core.metadata.manifests.index_manifest import IndexEntry
 
 @dataclass(frozen=True)
 class Draft:
-    """Records the files that it wrote; no other process knows them before the snapshot that names them is published."""
+    """Writes metadata files and records their names.
+
+    No other process knows these files before the snapshot is published.
+    """
 
     context: TableContext
     names: list[str] = field(default_factory=list)
 
     def manifests(self, entries: Sequence[ManifestEntry]) -> list[ManifestFile]:
-        """Write entries to manifests of the table's target size."""
+        """Write entries to manifests of the table's target size and return these manifests."""
         written = self.context.manifests.write_manifests(entries, self.context.options["manifest.target-file-size"])
         self.names.extend(m.file_name for m in written)
         return written
@@ -37,9 +40,9 @@ class Draft:
         return name
 
     def discard(self) -> None:
-        """Delete the written files; storage errors are suppressed, files that cannot be deleted stay.
+        """Delete the written files; storage errors are suppressed, and a file that cannot be deleted is kept.
 
-        Only for an attempt that has certainly failed.
+        Call it only for an attempt that has certainly failed.
         """
         with contextlib.suppress(OSError):
             self.context.storage.delete(self.context.paths.manifest(name) for name in self.names)

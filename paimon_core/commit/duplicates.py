@@ -1,9 +1,10 @@
 """Duplicates: find files that were added to the table before.
 
-Commit messages are sometimes committed twice. A file cannot have been added before its creation time, so when few
-snapshots were created since then, their deltas are enough. Otherwise the manifests that may contain the file are
-searched as bytes for its name, which is much cheaper than to decode their entries. A file that was rewritten with
-higher sequence numbers (``numbering``) counts as its original: its name starts with the original's name.
+Commit messages are sometimes committed twice. A file cannot have been added before its creation time, so if few
+snapshots were created after this time, it is sufficient to read their deltas. Otherwise the bytes of the manifests that
+may contain the file are searched for its name, which is much cheaper than decoding their entries. A file that was
+rewritten with higher sequence numbers (``numbering``) counts as the same file: its name starts with the name of the
+original file.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from paimon_core.storage.paths import stem_of
 DELTAS_READ = 20
 """The number of newest snapshots whose deltas are read instead of the manifests."""
 CLOCKS_DIFFER_MILLIS = 26 * 3_600_000
-"""The most by which a file's creation time may be off: it is local time in an unrecorded time zone."""
+"""The largest error of a file's creation time, which is stored as local time without its time zone."""
 
 
 _RENUMBERED = re.compile(r"(.+-\d+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-\d+\.")
@@ -30,7 +31,7 @@ _RENUMBERED = re.compile(r"(.+-\d+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-
 
 
 def added_before(base: Base, entries: Sequence[ManifestEntry]) -> Iterator[tuple[ManifestEntry, Snapshot | None]]:
-    """Yield the entries whose file the table has or had, each with the snapshot that added it, if that is known."""
+    """Yield the entries whose file was added to the table before, each with the snapshot that added it, or None."""
     if base.snapshot is None or not entries:
         return
     if not _deltas_suffice(base, entries):
@@ -42,7 +43,7 @@ def added_before(base: Base, entries: Sequence[ManifestEntry]) -> Iterator[tuple
 
 
 def among(entries: Iterable[ManifestEntry], there: Iterable[ManifestEntry]) -> list[ManifestEntry]:
-    """Return the ``entries`` whose file is in ``there``, itself or as a renumbered file."""
+    """Return the ``entries`` whose file is in ``there``, unchanged or rewritten with other sequence numbers."""
     found = list(there)
     names = {e.identity for e in found}
     again = {(e.partition, e.bucket, m[1]) for e in found if (m := _RENUMBERED.match(e.file.file_name))}
@@ -50,7 +51,7 @@ def among(entries: Iterable[ManifestEntry], there: Iterable[ManifestEntry]) -> l
 
 
 def _deltas_suffice(base: Base, entries: Sequence[ManifestEntry]) -> bool:
-    """Whether the newest snapshots go back to a time before any of the files was created."""
+    """Whether the oldest of the newest ``DELTAS_READ`` snapshots was committed before any of the files was created."""
     try:
         first = base.context.snapshots.read(max(1, base.id - DELTAS_READ + 1))
     except SnapshotNotFound:

@@ -1,12 +1,13 @@
-"""Exactly once: which snapshots a (user, identifier) has committed (format 14.5).
+"""Exactly once: finds the snapshots that a (user, identifier) has committed (format 14.5).
 
-The identifiers of a user ascend. So a search from the newest snapshot down ends at the first part of the commit, or at
-a snapshot of the user with a lower identifier; for a new user it reads all snapshots. The result says up to which
-snapshot the history was searched: the next search reads only the snapshots that were added since. A request searches
-before it writes files, and its commit before each attempt to publish, so no snapshot is searched twice, unless the
-last one that was searched has expired or was rolled back in between.
+The identifiers of a user ascend. So a search from the newest snapshot down ends at the APPEND or OVERWRITE snapshot of
+the commit, or at a snapshot of the user with a lower identifier; for a new user it reads all snapshots. The result
+states up to which snapshot the history was searched, and the next search reads only the snapshots that were added
+since. A request searches before it writes files, and its commit searches before each attempt to publish. No snapshot is
+searched twice, unless the last snapshot of the previous search has expired or was rolled back.
 
-An orphaned snapshot (``snapshot_chain``) and all below it do not count. Expired snapshots are not found.
+The search ends at an orphaned snapshot (``snapshot_chain``): this snapshot and all below it are ignored. Expired
+snapshots are not found.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
 
 @dataclass(frozen=True)
 class OwnSnapshots:
-    """What the history up to a snapshot contains of one (user, identifier)."""
+    """The snapshots of one (user, identifier) that a search of the history has found."""
 
     searched: Snapshot | None = None
-    """The latest snapshot of the search; None: nothing was searched, or there was no snapshot."""
+    """The latest snapshot that was searched; None: nothing was searched, or there was no snapshot."""
     found: tuple[Snapshot, ...] = ()
     """The snapshots of this (user, identifier), newest first: one, or two when the commit contains a compaction."""
     higher: Snapshot | None = None
@@ -34,7 +35,7 @@ class OwnSnapshots:
 
     @property
     def by_part(self) -> dict[bool, Snapshot]:
-        """The snapshots that were found; the key is whether a snapshot is the compaction of the commit."""
+        """The snapshots that were found; the key is True for the COMPACT snapshot, otherwise False."""
         return {snapshot.commit_kind is CommitKind.COMPACT: snapshot for snapshot in self.found}
 
 
@@ -48,9 +49,9 @@ def find_own(
     latest: Snapshot | None,
     before: OwnSnapshots = NOTHING_SEARCHED,
 ) -> OwnSnapshots:
-    """Search the snapshots up to ``latest`` that ``before`` has not searched; return both results.
+    """Search the snapshots up to ``latest`` that the search ``before`` has not read.
 
-    ``before`` does not count when the snapshot that it ends with was rolled back or has expired.
+    Return the results of both searches. ``before`` is ignored when its latest snapshot was rolled back or has expired.
     """
     if latest is None:
         return NOTHING_SEARCHED
@@ -65,7 +66,7 @@ def find_own(
         if snapshot.commit_identifier == identifier:
             found.append(snapshot)
             if snapshot.commit_kind is CommitKind.COMPACT:
-                continue  # the first part may be below
+                continue  # the APPEND or OVERWRITE snapshot of the commit may be below
         break
     return OwnSnapshots(latest, (*found, *before.found), higher or before.higher)
 
@@ -86,7 +87,7 @@ def newest_of(context: TableContext, user: str) -> Snapshot | None:
 
 
 def check_ascending(context: TableContext, user: str, identifier: int, own: OwnSnapshots) -> None:
-    """Raise InvalidRequest when the user has committed a higher identifier."""
+    """Raise InvalidRequest when ``own`` shows that the user has committed a higher identifier."""
     if own.higher is not None:
         raise InvalidRequest(
             f"user {user!r} has committed identifier {own.higher.commit_identifier} to {context.name}: "

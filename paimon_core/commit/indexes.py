@@ -6,9 +6,9 @@ that the other commit deleted would become visible again (format 4.4, 12.2, 14.3
 
 A commit to dynamic buckets states the hash index files of each partition from which it assigned keys to buckets. When a
 concurrent commit has changed the hash indexes of the partition since, the commit conflicts: otherwise one key could be
-in two buckets (format 11.1).
-With cross-partition upsert it states the snapshot of which all keys were read. When a later commit, other than a
-compaction, changed rows, the commit conflicts: otherwise one key could be in two partitions (format 11.2).
+in two buckets (format 11.1). With cross-partition upsert, a commit states the snapshot from which the writer read all
+keys. When a later commit, other than a compaction, has changed rows, the commit conflicts: otherwise one key could be
+in two partitions (format 11.2).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class IndexChange:
 
 @dataclass(frozen=True, slots=True)
 class AssignedKeys:
-    """New rows of one bucket, and how their keys were assigned to it."""
+    """States that a commit adds rows to a bucket, and the assignment by which their keys got this bucket."""
 
     partition: bytes
     bucket: int
@@ -53,13 +53,13 @@ class AssignedKeys:
 
 
 IndexStep = IndexChange | AssignedKeys
-"""A change of the indexes, or a condition on their state after the steps before it."""
+"""A change of the indexes, or a condition that the indexes must fulfil after all earlier steps are applied."""
 
 
 def index_changes(
     message: CommitMessage, deleted: Iterable[IndexFile], added: Iterable[IndexFile]
 ) -> Iterator[IndexChange]:
-    """Yield the changes of the index files of a message's bucket."""
+    """Yield a DELETE step for each of the ``deleted`` index files and an ADD step for each of the ``added`` ones."""
     for kind, files in ((FileKind.DELETE, deleted), (FileKind.ADD, added)):
         for file in files:
             yield IndexChange(kind, IndexEntry(message.partition, message.bucket, file))
@@ -73,9 +73,9 @@ def next_indexes(
 ) -> list[IndexEntry] | None:
     """Return the index files of the next snapshot, or None when they are the same as in ``base``.
 
-    ``replaced``: the partitions whose indexes an overwrite drops. Raises CommitConflict when a deletion vector of the
-    base would be lost or would belong to no file, or when keys were assigned to dynamic buckets from other hash indexes
-    than the base has; UnsupportedFeature for a table whose indexes would become stale.
+    ``replaced``: a test of the partitions whose indexes an overwrite removes. Raises CommitConflict when a deletion
+    vector of the base would be lost or would belong to no file, or when keys were assigned to dynamic buckets from
+    other hash indexes than the base has; UnsupportedFeature for a table whose indexes would become stale.
     """
     there = base.indexes if changes or _makes_stale(base, entries) else []
     _check_assigned(base, changes, entries)
@@ -116,7 +116,7 @@ class _Assignments:
     last: dict[bytes, Assignment] = field(default_factory=dict)
 
     def add(self, entries: Iterable[IndexEntry]) -> None:
-        """Add the hash index files among the entries; raises CommitConflict for a second one of a bucket."""
+        """Add the hash index files among the entries; raises CommitConflict when a bucket would have two."""
         for entry in entries:
             if entry.file.index_type != HASH:
                 continue
@@ -127,14 +127,14 @@ class _Assignments:
                 )
 
     def remove(self, entry: IndexEntry) -> None:
-        """Remove a file of the table."""
+        """Remove an index file, if it is a hash index file."""
         if entry.file.index_type == HASH:
             del self.files[entry.partition][entry.bucket]
 
     def check(self, keys: AssignedKeys) -> None:
         """Check that keys were assigned from the hash indexes that the partition has.
 
-        Messages of one flush state the same indexes, so that only the first of them is compared.
+        All messages of one flush state the same indexes, so only the first message of a partition is compared.
         """
         assignment, table = keys.assignment, self.base.context.name
         if self.base.context.is_cross_partition:
@@ -163,7 +163,7 @@ class _Assignments:
         self.last[keys.partition] = assignment
 
     def _check_all_keys(self, assignment: Assignment) -> None:
-        """Check that all partitions still have the keys from which the buckets of the rows were chosen."""
+        """Check that no commit has changed rows since the writer read all keys to choose partitions and buckets."""
         table = self.base.context.name
         last = self.last.setdefault(b"", assignment)
         if last.assigner != assignment.assigner:
@@ -186,7 +186,7 @@ class _Assignments:
                 )
 
     def _check_unchanged(self, position: Position) -> None:
-        """Raise CommitConflict when rows were changed after a position, or when this cannot be determined."""
+        """Raise CommitConflict when rows were changed after the snapshot of ``position``, or this is not known."""
         base = self.base
         if base.snapshot is not None and position == position_of(base.snapshot):
             return
@@ -205,7 +205,7 @@ def _place(base: Base, item: IndexEntry | AssignedKeys | ManifestEntry) -> str:
 
 
 def _check_assigned(base: Base, steps: Sequence[IndexStep], entries: Sequence[ManifestEntry]) -> None:
-    """Check that new rows in dynamic buckets state how their keys were assigned; rows of level 0 are new rows."""
+    """Raise InvalidRequest if level-0 files are added to dynamic buckets without an assignment of their keys."""
     if not base.context.has_dynamic_buckets:
         return
     assigned = {step.partition for step in steps if isinstance(step, AssignedKeys)}
@@ -219,7 +219,7 @@ def _check_assigned(base: Base, steps: Sequence[IndexStep], entries: Sequence[Ma
 
 
 def _makes_stale(base: Base, entries: Sequence[ManifestEntry]) -> bool:
-    """Whether the entries may make indexes of the base stale, which new files of append tables never do."""
+    """Whether the entries may make indexes of the base stale. New files of append tables never make indexes stale."""
     if base.snapshot is None or base.snapshot.index_manifest is None:
         return False
     no_vectors = base.context.is_keyed and not base.context.options["deletion-vectors.enabled"]
@@ -227,7 +227,7 @@ def _makes_stale(base: Base, entries: Sequence[ManifestEntry]) -> bool:
 
 
 def _refuse_unsupported(base: Base, there: Sequence[IndexEntry], entries: Sequence[ManifestEntry]) -> None:
-    # New files make no vector stale: a handle from before vectors were enabled may add them.
+    # New files make no deletion vector stale, so a handle that was opened before vectors were enabled may add files.
     enabled = base.context.options["deletion-vectors.enabled"] or all(e.kind is FileKind.ADD for e in entries)
     for entry in there:
         known = (entry.file.vectors is not None and (enabled or not entry.file.vectors)) or (
@@ -243,7 +243,11 @@ def _refuse_unsupported(base: Base, there: Sequence[IndexEntry], entries: Sequen
 
 
 def _check_vectors(base: Base, left: Iterable[IndexEntry], removed: set[str]) -> None:
-    """Check that no vector is of a removed file, no file has two, and a fixed bucket has one index file."""
+    """Check the deletion vectors after the commit.
+
+    No vector may belong to a removed file, no file may have two vectors, and a fixed bucket may have only one index
+    file of deletion vectors.
+    """
     holders: dict[tuple[bytes, int], str] = {}
     seen: dict[tuple[bytes, int, str], str] = {}
     bucketed = base.context.has_buckets
@@ -261,9 +265,10 @@ def _check_vectors(base: Base, left: Iterable[IndexEntry], removed: set[str]) ->
 
 
 def _check_live(base: Base, new: Sequence[IndexEntry], there: Sequence[IndexEntry]) -> None:
-    """Check that each new vector belongs to a file of the base, or is one of the base that deletes no more rows.
+    """Check that each new vector belongs to a live file of the base.
 
-    Java leaves vectors of files that its full compactions rewrote; they have no effect.
+    A vector of a file that is not live is allowed if the base has a vector of this file with the same number of rows:
+    Java keeps the vectors of files that its full compactions have rewritten, and they have no effect.
     """
     if not new:
         return

@@ -1,7 +1,7 @@
 """Manifest compaction: a new snapshot with the same content as the latest one, in fewer manifests (format 16.7).
 
-It is a COMPACT snapshot without changes: its delta is empty, and the manifests of its base list contain no DELETE
-entry. It takes the files, counts, watermark, properties, statistics and indexes from the snapshot before.
+The new snapshot is a COMPACT snapshot without changes: its delta is empty, and the manifests of its base list contain
+no DELETE entry. It has the same files, counts, watermark, properties, statistics and indexes as the snapshot before it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
 def compact_manifests(
     context: TableContext, *, user: str | None = None, now_millis: int | None = None
 ) -> Snapshot | None:
-    """Rewrite the manifests of the latest snapshot; return None when that changes nothing or there is no snapshot.
+    """Rewrite the manifests of the latest snapshot and return the new snapshot.
+
+    Return None when there is no snapshot or the manifests need no rewriting.
 
     Raises CommitConflict when all attempts lost the race for the next snapshot id, CommitStateUnknown,
     UnsupportedFeature for a table that this library does not write, CorruptTable, StorageError.

@@ -3,14 +3,15 @@
 Only the grouping of entries changes, never the set of live files. Like the input, the result lists manifests in an
 order in which they can be applied. Manifests that need no change are reused under their names.
 
-Rewritten entries are ordered by partition and bucket, so that each manifest covers few partitions, and a reader of one
-partition opens few manifests and unpacks few blocks of them. The order may change: after a merge no file occurs twice
-among the rewritten entries, so that no ADD is followed by its DELETE, and the manifests before and after keep their
-places (format 4.6, 4.7). Within a bucket, entries stay in the order of the commits.
+Rewritten entries are ordered by partition and bucket. Each manifest then covers few partitions, so a reader of one
+partition opens few manifests and decompresses few of their blocks. It is safe to change the order of the entries: after
+a merge, no file occurs twice among the rewritten entries, so no ADD entry must precede a DELETE entry of the same file.
+The position of the other manifests in the list does not change (format 4.6, 4.7). Within a bucket, entries stay in the
+order of the commits.
 
-The tail of small manifests is merged by size, as the runs of an LSM tree: a manifest that is larger than all later ones
-together is not rewritten. So an entry is rewritten a logarithmic number of times, and not by every ``min_count``
-commits until its manifest has the target size.
+The small manifests at the end of the list are merged by size, like the runs of an LSM tree: a manifest that is larger
+than all later manifests together is not rewritten. So the number of times that an entry is rewritten is logarithmic.
+Without this rule, an entry would be rewritten after every ``min_count`` commits until its manifest has the target size.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ from paimon_core.types import DataType
 
 @dataclass(frozen=True)
 class ManifestMerge:
-    """The functions that read and write manifests, and the sizes (bytes) and count that trigger a merge."""
+    """Merges manifests.
+
+    The fields are the functions to read and write them, and the sizes and count that start a merge.
+    """
 
     read: Callable[[ManifestFile], Sequence[ManifestEntry]]
     write: Callable[[Sequence[ManifestEntry]], Sequence[ManifestFile]]
@@ -36,10 +40,10 @@ class ManifestMerge:
     min_count: int
     full_bytes: int
     partition_types: Sequence[DataType] | None = None
-    """The types of the partition columns, by which rewritten entries are ordered; None: they keep their order."""
+    """The types of the partition columns, to order rewritten entries; None: the entries keep their order."""
 
     def merge(self, manifests: Sequence[ManifestFile]) -> list[ManifestFile]:
-        """Return manifests with the same live files: after a full merge if it is worthwhile, else after a minor one."""
+        """Return manifests with the same live files, after a full merge if it is worthwhile, else after a minor one."""
         rewritten = self._full(manifests)
         return self._minor(manifests) if rewritten is None else rewritten
 
@@ -47,7 +51,10 @@ class ManifestMerge:
         return manifest.num_deleted_files > 0 or manifest.file_size < self.target_bytes
 
     def _full(self, manifests: Sequence[ManifestFile]) -> list[ManifestFile] | None:
-        """Remove all DELETE entries; None when under two manifests or ``full_bytes`` would be rewritten."""
+        """Return manifests without DELETE entries.
+
+        Return None when fewer than two manifests, or less than ``full_bytes``, would be rewritten.
+        """
         if sum(m.file_size for m in manifests if self._must_change(m)) < self.full_bytes:
             return None
         deleted = [e for m in manifests if m.num_deleted_files > 0 for e in self.read(m) if e.kind is FileKind.DELETE]
@@ -71,7 +78,10 @@ class ManifestMerge:
         return [*kept, *self._written(entries)]
 
     def _minor(self, manifests: Sequence[ManifestFile]) -> list[ManifestFile]:
-        """Merge neighbours that together reach the target size; the rest only from ``min_count`` manifests on."""
+        """Merge consecutive manifests that together reach the target size.
+
+        The manifests that are left at the end are merged only if they are at least ``min_count``.
+        """
         out: list[ManifestFile] = []
         group: list[ManifestFile] = []
         size = 0
@@ -84,7 +94,10 @@ class ManifestMerge:
         return [*out, *(self._tail(group) if len(group) >= self.min_count else group)]
 
     def _tail(self, group: list[ManifestFile]) -> Sequence[ManifestFile]:
-        """Merge the manifests from the first on that is not larger than all later ones together, at least two."""
+        """Merge the manifests from the first one on that is not larger than all later manifests together.
+
+        At least the last two manifests are merged.
+        """
         left = sum(m.file_size for m in group)
         for number, manifest in enumerate(group[:-2]):
             left -= manifest.file_size

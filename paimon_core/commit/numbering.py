@@ -1,9 +1,10 @@
 """Numbering: give the rows of a commit higher sequence numbers than all rows committed before (format 7.4).
 
-A writer numbers its rows above the rows that exist when it starts. A concurrent writer may commit to the same bucket
-first, and then equal or lower numbers would let an older row win. In that case the commit rewrites its level-0 files of
-the bucket with higher numbers before it publishes. All implementations order rows by these numbers, so the later of two
-commits wins for every reader. Files of append tables store no numbers in their rows: only the manifest entries change.
+A writer gives its rows higher numbers than the rows that exist when it starts. A concurrent writer may commit rows with
+equal or higher numbers to the same bucket first; a merge would then keep its row, although the row was committed
+earlier. In this case the commit rewrites its level-0 files of the bucket with higher numbers before it publishes. All
+implementations of Paimon order rows by these numbers, so every reader keeps the row of the later commit. Files of
+append tables store no numbers in their rows: only their manifest entries are changed.
 """
 
 from __future__ import annotations
@@ -33,25 +34,30 @@ Place = tuple[bytes, int]
 """A serialized partition and a bucket."""
 
 GAP = 1 << 20
-"""Numbers left free below rewritten files, so that a commit that loses another race need not rewrite them again."""
+"""The quantity of numbers that stay unused below the numbers of rewritten files, so that a retry after another
+concurrent commit need not rewrite the files again.
+"""
 DELTAS_READ = 50
 """The largest number of snapshots whose deltas are read instead of all live files of the buckets."""
 
 
 @dataclass(frozen=True)
 class Flush:
-    """The new files that one writer wrote for one bucket; renumbering keeps their relative order."""
+    """The new files that one writer wrote for one bucket; renumbering does not change the order of their rows."""
 
     partition: bytes
     bucket: int
     total_buckets: int
     names: tuple[str, ...]
     after: Position | None
-    """The snapshot above whose sequence numbers the files are numbered; None: not known."""
+    """The snapshot on which the writer based its numbers: they are higher than all its sequence numbers.
+
+    None: not known.
+    """
 
     @property
     def place(self) -> Place:
-        """Its partition and bucket."""
+        """The partition and the bucket of the files."""
         return self.partition, self.bucket
 
 
@@ -68,9 +74,10 @@ class Numbering:
     def number(
         self, entries: Sequence[ManifestEntry], flushes: Sequence[Flush], base: Base, *, replaces: bool
     ) -> list[ManifestEntry]:
-        """Return the entries with files numbered above the files of ``base`` and earlier ``flushes`` in their bucket.
+        """Return the entries with files whose sequence numbers are above the numbers of older rows in their bucket.
 
-        ``replaces``: the commit removes all other files from the buckets. Rewrites files where the numbers are too low.
+        Older rows are the rows of ``base`` and of earlier ``flushes``. ``replaces``: the commit removes all other files
+        from the buckets, so the numbers of ``base`` are ignored. Files with numbers that are too low are rewritten.
         Raises CorruptTable when such a file is missing or cannot be read.
         """
         if not self.context.has_buckets:
@@ -80,7 +87,7 @@ class Numbering:
         too_low: list[tuple[Flush, list[DataFile], int]] = []
         for flush in flushes:
             files = [f for name in flush.names if name in added for f in self._files.get(name, (added[name],))]
-            if not files or flush.bucket == POSTPONE_BUCKET:  # rows there are not numbered yet
+            if not files or flush.bucket == POSTPONE_BUCKET:  # rows in the postpone bucket have no final numbers yet
                 continue
             previous = highest.get(flush.place, -1)
             last = max(f.max_sequence_number for f in files)
@@ -109,15 +116,15 @@ class Numbering:
 
     @property
     def written(self) -> tuple[CommitMessage, ...]:
-        """The rewritten files."""
+        """Commit messages with the rewritten files."""
         return tuple(self._written)
 
     @property
     def replaced(self) -> tuple[CommitMessage, ...]:
-        """The original files that were rewritten, to be deleted after the publish.
+        """Commit messages with the original files that were rewritten, to be deleted after the publish.
 
-        Empty with option ``commit.discard-duplicate-files``: the same messages may be committed again and are then
-        ignored.
+        Empty with option ``commit.discard-duplicate-files``: the original files are kept, because a later commit of the
+        same messages is allowed and is ignored.
         """
         return () if self.context.options["commit.discard-duplicate-files"] else tuple(self._replaced)
 
@@ -189,7 +196,7 @@ def renumber(context: TableContext, flush: Flush, file: DataFile, shift: int) ->
 
 
 def _highest(base: Base, flushes: Sequence[Flush]) -> dict[Place, int]:
-    """Return the highest sequence number of each bucket of ``flushes`` that may have gained rows since it was read."""
+    """Return the highest sequence number of each bucket to which rows may have been added since its writer read it."""
     current = position_of(base.snapshot)
     stale = [f for f in flushes if f.after != current]
     highest: dict[Place, int] = {}

@@ -1,4 +1,4 @@
-"""Overwrite: the partitions whose files a commit deletes before it adds its own (format 14.2)."""
+"""Overwrite: the partitions whose files a commit deletes before it adds its new files (format 14.2)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ Matches = Callable[[bytes], bool]
 
 @dataclass(frozen=True, slots=True)
 class Overwrite:
-    """The partitions that a commit replaces, with all files that they contain when it is committed.
+    """The partitions that a commit replaces; all files that they contain at the time of the commit are deleted.
 
-    With ``matches`` (static): every partition for which it is true. Without (dynamic): the partitions of the new files;
-    without new files, nothing is replaced. Raises InvalidRequest for a ``matches`` that cannot be called.
+    A static overwrite has ``matches`` and replaces every partition for which ``matches`` is true. A dynamic overwrite
+    has no ``matches`` and replaces the partitions of its new files; without new files, it replaces nothing. Raises
+    InvalidRequest for a ``matches`` that cannot be called.
     """
 
     matches: Matches | None = None
@@ -52,10 +53,11 @@ class Overwrite:
 
 
 def upgraded(context: TableContext, entries: Sequence[ManifestEntry]) -> Sequence[ManifestEntry]:
-    """Return the entries of an overwrite with its new files at the last level, as option ``overwrite-upgrade`` says.
+    """Return the entries of an overwrite with its new files at the last level, if option ``overwrite-upgrade`` is true.
 
-    Files of a bucket whose keys overlap stay at level 0, and so do files with deletes, which the last level cannot
-    hold. Nothing changes when the overwrite adds a file of another level, or one without a bucket.
+    The files of a bucket stay at level 0 if their keys overlap, or if one of them has deletes, which the last level
+    must not contain. The entries are unchanged when the overwrite adds a file above level 0, or a file without a
+    bucket.
     """
     new = [e for e in entries if e.kind is FileKind.ADD]
     if not context.is_keyed or not context.options["overwrite-upgrade"]:

@@ -1,14 +1,16 @@
-"""publish: create the file of a snapshot. Three outcomes: published, id used by another commit, or unknown.
+"""publish: create the file of a snapshot; the snapshot is published, its id was used before, or the outcome is unknown.
 
-A store may create the file and lose the response, repeat a request by itself and find its own file, or answer "exists"
-and "not found" for one name. So after every response but "created" the file is read back, and while the id may be free
-the *same* snapshot is offered again: the request that arrives first creates it, and the later ones find its uuid.
+A store may create the file and lose the response. It may repeat a request by itself and then report that the file
+exists, although this commit has created it. It may report for the same file that it exists and that it is not found.
+Therefore the file is read back after every response except "created". While the id may be unused, the *same* snapshot
+is created again: the first request that arrives creates the file, and later requests find its uuid in the file.
 
 A writer may also be paused for days between reading the base snapshot and publishing. In the meantime another commit
-may have used the id, and its snapshot may have expired: then the create succeeds, but the result is an orphaned
-snapshot, not part of the snapshot chain. So the base is read again after the create, and an orphaned snapshot is
-withdrawn before the hint LATEST names it. Its files must not be published again: an expiry, or the deletion of a tag,
-that has read the snapshot may still delete the files that it references.
+may have used the id, and the snapshot of that commit may have expired. Then the file can be created, but the result is
+an orphaned snapshot, which is not part of the snapshot chain. Therefore the base is read again after the file is
+created, and an orphaned snapshot is withdrawn before the hint LATEST names it. Its files must not be published again:
+an expiry, or the deletion of a tag, may have read the orphaned snapshot and may still delete the files that it
+references.
 """
 
 from __future__ import annotations
@@ -36,11 +38,11 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 
 PUBLISH_TRIES = 5
-"""The number of attempts of an undecided publish before its outcome is reported as unknown."""
+"""The number of attempts to publish, after which an undecided outcome is reported as unknown."""
 
 
 def publish(base: Base, snapshot: Snapshot) -> bool:
-    """Return True when the snapshot was published on its base, False when another commit has used its id for good.
+    """Return True when the snapshot was published on its base, False when another commit has used its id.
 
     Raises CommitConflict when the snapshot was orphaned and was withdrawn: nothing is committed, and its files must not
     be published again. Raises CommitStateUnknown when the outcome cannot be determined, also when another process
@@ -51,7 +53,7 @@ def publish(base: Base, snapshot: Snapshot) -> bool:
         return False
     if not _follows(base, snapshot):
         _withdraw(base.context, snapshot)
-        if doubt is not None:  # an earlier request may have put it into the chain, and it may have expired
+        if doubt is not None:  # an earlier request may have created it in the chain, and it may have expired
             raise _unknown(base.context, snapshot, doubt)
         raise _withdrawn(base.context, snapshot)
     with contextlib.suppress(OSError):  # the commit succeeded, and a stale hint does no harm
@@ -69,16 +71,16 @@ def publish_draft(base: Base, snapshot: Snapshot, draft: Draft) -> bool:
 
 
 def _create(base: Base, snapshot: Snapshot) -> tuple[bool, PaimonError | None]:
-    """Return whether the id belongs to this commit, and the error that left an earlier request undecided.
+    """Return whether this commit created the snapshot, and the error of an earlier request with unknown outcome.
 
     Each attempt sends one request to create the file. Unless the store confirms the creation, the file is read back:
 
     - It contains this snapshot, or another one: the outcome is certain.
     - It is missing, the store refused the request and no earlier request is undecided: nothing was created.
-    - It is missing although it was reported to exist, no earlier request is undecided, the catalog owns the history
-      and the base has changed: the catalog refused the snapshot for good.
-    - In all other cases the outcome is undecided, and the next attempt offers the same snapshot, unless the base has
-      changed. Raises CommitStateUnknown after the last attempt.
+    - It is missing although it was reported to exist, no earlier request is undecided, the catalog owns the history and
+      the base has changed: the catalog has refused the snapshot and will not create it later.
+    - In all other cases the outcome is undecided, and the next attempt tries to create the same snapshot, unless the
+      base has changed. Raises CommitStateUnknown after the last attempt.
     """
     context = base.context
     undecided: PaimonError | None = None
@@ -157,9 +159,10 @@ def _follows(base: Base, snapshot: Snapshot) -> bool:
 
 
 def _is_built_on(base: Base, snapshot: Snapshot) -> bool:
-    """Whether the base expired after this snapshot had continued it; called when the base no longer exists.
+    """Whether this snapshot was part of the snapshot chain before its base expired.
 
-    False when the snapshot is orphaned. Raises CorruptTable when that cannot be determined.
+    Call it when the base does not exist. Return False when the snapshot is orphaned. Raises CorruptTable when this
+    cannot be determined.
     """
     snapshots = base.context.snapshots
     ids = snapshots.ids()
@@ -175,30 +178,32 @@ def _is_built_on(base: Base, snapshot: Snapshot) -> bool:
     if not below:
         return not above
     if _has_ancestor(base.context, snapshot, below) or _chain_ends_below(snapshots, snapshot, below):
-        return False  # a rollback removed or re-created the base: an expiry deletes older ones first
+        return False  # a rollback removed or re-created the base: an expiry deletes older snapshots first
     raise CorruptTable(f"snapshot {below[0]} is outside the snapshot chain, or was created after a rollback")
 
 
 def _has_ancestor(context: TableContext, snapshot: Snapshot, ids: Sequence[int]) -> bool:
-    """Whether the snapshot descends from one of ``ids``; snapshots of delayed writers are not its ancestors.
+    """Whether the snapshot descends from one of ``ids``; it does not descend from orphaned snapshots.
 
-    Checks the newest ids, whose files are the least compacted, and the oldest one.
+    Only some ids are checked: the newest ones, because the fewest of their files were compacted since, and the oldest
+    one.
     """
     for snapshot_id in dict.fromkeys((*ids[: -SNAPSHOT_TRIES - 1 : -1], ids[0])):
         try:
             if descends_from(context, snapshot, context.snapshots.read(snapshot_id)):
                 return True
-        except CorruptTable as error:  # this snapshot added no file by which it can be recognized
+        except CorruptTable as error:  # the snapshot of this id added no file by which descendants are recognized
             if is_missing(error):
                 raise
     return False
 
 
 def _chain_ends_below(snapshots: SnapshotStore, snapshot: Snapshot, below: Sequence[int]) -> bool:
-    """Whether the newest snapshot below this one ends the chain, as after a rollback, and is no delayed writer's.
+    """Whether the newest snapshot below this one is the end of the chain, as after a rollback, and is not orphaned.
 
-    That holds when it is built on the snapshot directly below it. It also holds when it was assembled after this
-    snapshot; because clocks differ, the hint EARLIEST must agree: an expiry of the base would have moved it higher.
+    This is true when that newest snapshot is built on the snapshot directly below it. It is also true when it has a
+    later time than this snapshot. Because clocks differ, the hint EARLIEST must then confirm it: an expiry of the base
+    would have set the hint to a higher id.
     """
     newest = snapshots.read(below[-1])
     if below[-1] - 1 in below and newest.is_built_on(snapshots.read(below[-1] - 1)):
@@ -211,9 +216,9 @@ def _withdraw(context: TableContext, snapshot: Snapshot) -> None:
     """Withdraw this commit's orphaned snapshot: delete its file.
 
     Raises CommitStateUnknown when another commit was built on it or a tag references it, because then its manifests
-    must be kept. A process that creates a tag checks afterwards that the snapshot still exists, so one of the two
-    detects the other. Also raises it when another process deleted the snapshot: it is unknown what that process named
-    or deleted.
+    must be kept. A process that creates a tag checks afterwards that the snapshot still exists, so either this process
+    or the process of the tag detects the problem. CommitStateUnknown is also raised when another process deleted the
+    snapshot: that process may have referenced or deleted its files.
     """
     if context.snapshots.publisher is not None:
         raise _unknown(context, snapshot, StorageError("the catalog created it outside the snapshot chain"))
@@ -231,7 +236,8 @@ def _withdraw(context: TableContext, snapshot: Snapshot) -> None:
 def _delete_own(context: TableContext, snapshot: Snapshot) -> None:
     """Delete this commit's snapshot file.
 
-    Raises SnapshotNotFound when it does not exist any more, CorruptTable when a tag or another snapshot relies on it.
+    Raises SnapshotNotFound when the file does not exist any more, CorruptTable when a tag references the snapshot or
+    another snapshot was built on it.
     """
     snapshots = context.snapshots
     if not _is_own(snapshots, snapshot) or not snapshots.delete([snapshot.id]):

@@ -1,7 +1,7 @@
 """Reads: the rows from which a commit was computed. The commit fails when a concurrent commit has changed them.
 
-A delete by predicate reads the rows that match and then commits their removal. It has not seen rows that another commit
-changed or added in between. So the commit raises ReadOutdated, and the caller reads again.
+A delete by predicate reads the rows that match and then commits their removal. If another commit changes or adds rows
+after the read, the delete has not read these rows. So its commit raises ReadOutdated, and the caller must read again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ class Reads:
             raise self._outdated(base, f"a later snapshot has expired or was rolled back: {error}") from error
 
     def _is_change(self, base: Base, snapshot: Snapshot) -> bool:
-        """Whether the snapshot may change rows; a compaction does when it drops expired or spreads postponed rows."""
+        """Whether the snapshot may change rows.
+
+        A compaction changes rows when it removes expired rows or moves rows out of the postpone bucket.
+        """
         if snapshot.commit_kind is not CommitKind.COMPACT:
             return True
         return base.context.is_postponed or base.context.options["record-level.expire-time"] is not None

@@ -1,4 +1,4 @@
-"""Retries of a commit: how many, and how long to wait before each (format 14.1)."""
+"""Retries of a commit: the number of retries, and the time to wait before each retry (format 14.1)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from paimon_core.options import TableOptions
 
 
 def pauses(options: TableOptions, count: int) -> Iterator[float]:
-    """Yield the seconds to wait before each retry: doubling, up to a maximum, plus up to a fifth at random."""
+    """Yield the seconds to wait before each retry.
+
+    The time doubles with each retry, up to a maximum; up to a fifth of it is added at random.
+    """
     for retry in range(count):
         millis = min(options["commit.min-retry-wait"] * 2 ** min(retry, 40), options["commit.max-retry-wait"])
         yield millis * (1 + random.random() / 5) / 1000

@@ -1,7 +1,7 @@
 """Row ids: the ids and sequence numbers that a commit gives to the rows of its files (format 17).
 
-They depend on the snapshot that the commit follows, so each attempt computes them again. Two commits never give the
-same id, and the rows of the later commit have the higher numbers.
+The ids and numbers depend on the base of the commit, so each attempt computes them again. Two commits never assign the
+same id, and the rows of the later commit have the higher sequence numbers.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from paimon_core.schema import ROW_ID
 def with_row_ids(
     entries: Sequence[ManifestEntry], snapshot_id: int, next_row_id: int, *, by_partition: bool
 ) -> tuple[list[ManifestEntry], int]:
-    """Return the entries with the ids of their rows, from ``next_row_id`` on, and the next id after them.
+    """Return the entries with row ids from ``next_row_id`` on, and the first id that is not used.
 
     Files of new rows get the id of their first row; files that contain ids keep their ids. Sequence numbers of 0 become
-    ``snapshot_id``. ``by_partition``: the ids of a partition are numbered without gaps.
+    ``snapshot_id``. ``by_partition``: the ids of the new rows of each partition are consecutive.
     """
     if by_partition:
         places = {partition: at for at, partition in enumerate(dict.fromkeys(e.partition for e in entries))}

@@ -1,8 +1,8 @@
 """Snapshot chain: whether a snapshot is part of the table's history, or is orphaned.
 
-A writer may be paused while another commit uses its id and that snapshot expires. It then creates a snapshot below the
-chain. It withdraws that snapshot by itself (``publish``); when the process dies first, the snapshot stays until the
-next expiry. It must never be treated as a commit.
+A writer may be paused while another commit uses its snapshot id and the snapshot of that commit expires. When the
+writer continues, it creates a snapshot below the chain. The writer withdraws this snapshot by itself (``publish``); if
+the process ends before that, the snapshot exists until the next expiry. It must never be treated as a commit.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from paimon_core.metadata.snapshot import Snapshot
 
 
 def in_chain(context: TableContext, snapshot: Snapshot) -> bool:
-    """Whether the latest snapshot descends from this one; True when another snapshot exists directly below it.
+    """Whether this snapshot is part of the snapshot chain.
 
-    Also True when merged manifests do not allow an answer, because nearly every snapshot is part of the chain.
+    True when a snapshot exists directly below it, or when the next snapshot above descends from it. Also True when this
+    cannot be determined, because manifests were merged: nearly every snapshot is part of the chain.
     """
     if context.snapshots.exists(snapshot.id - 1):
         return True
@@ -37,9 +38,10 @@ def in_chain(context: TableContext, snapshot: Snapshot) -> bool:
 def chain_break(context: TableContext, snapshot: Snapshot, *, gaps: bool) -> str | None:
     """Return why a commit must not build on the latest snapshot, and what to do; None when it may.
 
-    A paused writer may create a snapshot on a base that was rolled back, and withdraws it as soon as it checks. A
-    commit that builds on it before would restore what was rolled back, and drop what was committed since. Such a
-    snapshot names another base than the snapshot below it, or lies above a gap in the ids, which counts with ``gaps``.
+    A paused writer may create a snapshot on a base that was rolled back; it checks this afterwards and withdraws the
+    snapshot. A commit that builds on the snapshot before it is withdrawn would restore the changes that were rolled
+    back, and lose the changes that were committed after the rollback. Such a snapshot names a base that is not the
+    snapshot directly below it, or there is a gap in the ids below it. ``gaps``: whether a gap is a reason.
     """
     snapshots = context.snapshots
     if snapshot.id == 1 or snapshots.catalog_owns_history:
@@ -68,7 +70,7 @@ def chain_break(context: TableContext, snapshot: Snapshot, *, gaps: bool) -> str
 
 
 def descends_from(context: TableContext, following: Snapshot, earlier: Snapshot) -> bool:
-    """Whether a later snapshot was built on ``earlier``, directly or not; raises CorruptTable if that is unknown."""
+    """Whether ``following`` was built on ``earlier``, directly or indirectly; raises CorruptTable if unknown."""
     if following.id == earlier.id + 1 and (linked := following.is_built_on(earlier)) is not None:
         return linked
     read = context.manifests.read_list

@@ -1,7 +1,7 @@
 """Snapshot history: the recently committed snapshots, and how errors describe them.
 
-The other commit of a conflict is searched for in the newest snapshots only: this bounds the cost of an error, and the
-advice is the same for all older ones.
+The commit that caused a conflict is searched only among the newest snapshots. This bounds the cost of an error; without
+the commit, the error still says what to do.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from paimon_core.metadata.snapshot import CommitKind, Snapshot
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 
 SNAPSHOTS_SEARCHED = 1000
-"""The number of newest snapshots in whose deltas the other commit of a conflict is searched for."""
+"""The largest number of newest snapshots whose deltas are searched for the commit that caused a conflict."""
 
 
 def newest_first(snapshots: SnapshotStore, start: int, above: int = 0) -> Iterator[Snapshot]:
@@ -32,7 +32,7 @@ def newest_first(snapshots: SnapshotStore, start: int, above: int = 0) -> Iterat
 
 
 def recent_changes(base: Base, most: int = SNAPSHOTS_SEARCHED) -> Iterator[tuple[Snapshot, list[ManifestEntry]]]:
-    """Yield the newest snapshots, at most ``most``, with the entries of their deltas; stops at one that has expired."""
+    """Yield the newest ``most`` snapshots with the entries of their deltas; stops at a snapshot that has expired."""
     if base.snapshot is None:
         return
     yield base.snapshot, delta_of(base, base.snapshot)
@@ -45,9 +45,9 @@ def recent_changes(base: Base, most: int = SNAPSHOTS_SEARCHED) -> Iterator[tuple
 
 
 def snapshots_since(base: Base, after: Position) -> Iterator[Snapshot]:
-    """Yield the snapshots after a position, up to the base, oldest first.
+    """Yield the snapshots after the snapshot of a position, up to the base, the oldest first.
 
-    Raises SnapshotNotFound when the base does not continue the position, or when one of the snapshots has expired.
+    Raises SnapshotNotFound when the snapshot of the position was rolled back, or when one of the snapshots has expired.
     """
     start, name = after
     snapshots = base.context.snapshots
@@ -65,7 +65,7 @@ def delta_of(base: Base, snapshot: Snapshot) -> list[ManifestEntry]:
 
 
 def changed_by(base: Base, wanted: ManifestEntry, kind: FileKind) -> Snapshot | None:
-    """Return the snapshot that added, or deleted, the file of an entry; None when no recent one did."""
+    """Return the snapshot that added or deleted (``kind``) the file of an entry; None when no recent snapshot did."""
     for snapshot, entries in recent_changes(base):
         if any(e.kind is kind and e.identity == wanted.identity for e in entries):
             return snapshot

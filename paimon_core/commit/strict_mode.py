@@ -15,10 +15,11 @@ _OPTION = "commit.strict-mode.last-safe-snapshot"
 
 
 def check_strict(base: Base, user: str, kind: CommitKind, partitions: Collection[bytes]) -> None:
-    """Check option commit.strict-mode.last-safe-snapshot (format 14.5); -1 and no value check nothing.
+    """Check option commit.strict-mode.last-safe-snapshot (format 14.5); with -1 or no value, nothing is checked.
 
-    Raises CommitConflict when a later snapshot of another user is a COMPACT or OVERWRITE of one of the partitions or,
-    if this commit is an OVERWRITE, an APPEND to them; also when a snapshot that must be checked has expired.
+    Raises CommitConflict when a snapshot of another user after the safe one is a COMPACT or OVERWRITE of one of the
+    partitions or, if this commit is an OVERWRITE, an APPEND to one of them. Also raises it when a snapshot that must be
+    checked has expired.
     """
     safe = base.context.options[_OPTION]
     if safe is None or safe < 0 or not partitions:
@@ -73,7 +74,7 @@ def _touches(base: Base, delta: list[ManifestFile], partitions: Collection[bytes
 
 
 def _changes_index(base: Base, snapshot: Snapshot, partitions: Collection[bytes]) -> bool:
-    """Whether a snapshot has another index manifest than the one before it, with an entry of the partitions."""
+    """Whether a snapshot has a new index manifest, and this manifest has an entry of one of the partitions."""
     name = snapshot.index_manifest
     if name is None:
         return False

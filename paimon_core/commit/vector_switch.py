@@ -1,10 +1,10 @@
 """Vector switch: when ``deletion-vectors.enabled`` may change in a table with snapshots (format 12.2).
 
-With deletion vectors, readers of a table with a primary key take the files above level 0 as they are: no key may be
-visible in two of them. The compactions of a handle without vectors would break that, and so would one that was planned
-before. So the switch is two steps: the new schema, then a snapshot without changes, whose base must fulfil the
-condition. A compaction of a handle with the other value either is part of that base, or reads the new schema after its
-own base, and conflicts.
+With deletion vectors, readers of a table with a primary key do not merge the files above level 0: no key may be visible
+in two of these files. A compaction of a handle that was opened without vectors, or a compaction that was planned before
+the change, would violate this condition. So the option is changed in two steps: first the new schema is written, then a
+snapshot without changes is published, whose base must fulfil the condition. A compaction of a handle with the old value
+is either part of that base, or it reads the new schema after reading its base, and then conflicts.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ def has_vectors(schema: TableSchema) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class VectorSwitch:
-    """A change of the option to ``enabled``."""
+    """A change of option ``deletion-vectors.enabled`` to the value ``enabled``."""
 
     enabled: bool
     merges_level_0: bool
-    """Whether reads merge level 0 after the change; otherwise they leave it out until it is compacted."""
+    """Whether reads merge level 0 after the change; otherwise reads leave out level 0 until it is compacted."""
 
     def problem(self, base: Base, *, later: bool = False) -> str | None:
-        """Return why the table cannot be switched in the state ``base``; None when it can.
+        """Return why the option cannot be changed in the state ``base``; None when it can.
 
-        ``later``: level 0 may have rows, because they were written after the new schema.
+        ``later``: level 0 may have rows, because they may have been written after the new schema.
         """
         if not self.enabled:
             held = [e for e in base.indexes if e.file.vectors]
@@ -56,7 +56,7 @@ class VectorSwitch:
         return None
 
     def check(self, base: Base) -> None:
-        """Raise CommitConflict when the table cannot be switched in the state that the second step builds on."""
+        """Raise CommitConflict when the option cannot be changed in the state ``base`` of the second step."""
         if problem := self.problem(base, later=True):
             raise CommitConflict(
                 f"table {base.context.name}: option {OPTION} was not changed: after another commit {problem}: "
@@ -69,7 +69,7 @@ class VectorSwitch:
 def check_mode(context: TableContext, latest: TableSchema, kind: CommitKind, indexes: Sequence[IndexStep]) -> None:
     """Raise CommitConflict for a change that was computed with another value of the option than the table has now.
 
-    Only compactions of tables with a primary key, and changes that add deletion vectors, depend on it.
+    Only compactions of tables with a primary key, and changes that add deletion vectors, depend on the option.
     """
     if latest is context.schema or has_vectors(latest) == has_vectors(context.schema):
         return
@@ -83,7 +83,7 @@ def check_mode(context: TableContext, latest: TableSchema, kind: CommitKind, ind
 
 
 def check_rollback(context: TableContext, to: Snapshot) -> None:
-    """Raise InvalidRequest when the option changed after the snapshot ``to`` and could not change in that state."""
+    """Raise InvalidRequest when the option has changed after snapshot ``to``, but cannot change in that state."""
     latest = context.schemas.latest()
     if latest is None or has_vectors(latest) == has_vectors(context.schemas.read(to.schema_id)):
         return

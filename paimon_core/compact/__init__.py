@@ -1,17 +1,17 @@
-"""Compaction (format 8): picks what to compact in each bucket, rewrites the files, commits and reports what was done.
+"""Compaction (format 8): picks the files to compact in each bucket, rewrites and commits them, and returns a report.
 
-`compaction.compact` does all of it and returns a `CompactReport`. `planning.plan` returns the `CompactionTask`s to do,
-values that can be sent to another process; `compactor.run_tasks` runs them. `pick` asks `lsm.compaction` whether a
-compaction of a table with a primary key is due, and `append` for other tables.
+ `compaction.compact` does all these steps and returns a `CompactReport`. `planning.plan` returns `CompactionTask`s,
+ which can be sent to another process; `compactor.run_tasks` runs them. For a table with a primary key, `pick` calls
+ `lsm.compaction` to decide whether a compaction is due; for an append table, it calls `append`.
 
 Core types and functions:
 
 - ``CompactionTask``: the files of one bucket to compact
-- ``CompactReport``: what was picked, rewritten and committed
+- ``CompactReport``: the tasks, the committed snapshots and the counts of a compaction
 - ``AppendUnit``: files of an append table that are rewritten together
 - ``SortOrder``: the order that a sort compaction or clustering writes
 - ``ChangelogProducer``: merges a section and returns the changes of its rows
 - ``compact``: picks, rewrites and commits
-- ``pick_tasks``: chooses what to compact
+- ``pick_tasks``: chooses the buckets and files to compact
 - ``run_tasks``: rewrites the files of tasks
 """

@@ -27,12 +27,14 @@ _NO_VECTORS: Vectors = {}
 def pick_append(
     files: Sequence[DataFile], options: TableOptions, *, full: bool, ordered: bool, vectors: Vectors = _NO_VECTORS
 ) -> AppendUnit | None:
-    """Return groups of at least two small files to pack; None if there are none.
+    """Return the groups of small files to pack into larger files; None if there are none.
 
-    A group has ``compaction.min.file-num`` files (two if ``full``) or reaches twice the target size. In an ``ordered``
-    bucket, only files that are adjacent in sequence number order are packed, to keep that order; otherwise they are
-    packed by size, and each counts ``source.split.open-file-cost`` more than its bytes, as in Java. A file of which
-    more than ``compaction.delete-ratio-threshold`` is deleted (``full``: any row) is rewritten, also alone.
+    A group has at least ``compaction.min.file-num`` files (two if ``full``), or at least two files that reach twice the
+    target size. In an ``ordered`` bucket, only files that are adjacent in the order of sequence numbers are packed, so
+    that the order of the rows is kept. In other buckets, files are packed by size; the size of a file is then its bytes
+    plus ``source.split.open-file-cost``, as in Java. A file in which more than the share
+    ``compaction.delete-ratio-threshold`` of the rows is deleted (``full``: any row) is always rewritten, if necessary
+    as a group of one file.
     """
     rules = _Rules.of(options, full=full, vectors=vectors)
     groups = _ordered(files, rules) if ordered else _by_size(list(filter(rules.takes, files)), rules, vectors)
@@ -40,24 +42,24 @@ def pick_append(
 
 
 def candidates(files: Sequence[DataFile], options: TableOptions, vectors: Vectors = _NO_VECTORS) -> list[DataFile]:
-    """Return the files that are smaller than ``compaction.small-file-ratio`` allows or have too many deleted rows."""
+    """Return the files below the size limit of ``compaction.small-file-ratio`` or with too many deleted rows."""
     return list(filter(_Rules.of(options, full=False, vectors=vectors).takes, files))
 
 
 @dataclass(frozen=True)
 class _Rules:
-    """What the options say about files and groups of files."""
+    """The rules of the options: which files are packed, and when a group is complete."""
 
     small_below: int
     """The size in bytes below which a file is packed."""
     twice: int
     """The size in bytes at which a group is complete: twice the target size of a file."""
     open_cost: int
-    """Bytes that a file counts for in addition to its own."""
+    """The number of bytes that is added to the size of each file when groups are formed."""
     enough: int
-    """The number of files that make a group without that size."""
+    """The number of files that is sufficient for a group that does not reach the size ``twice``."""
     must: Callable[[DataFile], bool]
-    """Whether a file is rewritten whatever its size."""
+    """Whether a file must be rewritten, whatever its size is."""
 
     @staticmethod
     def of(options: TableOptions, *, full: bool, vectors: Vectors) -> _Rules:
@@ -74,7 +76,7 @@ class _Rules:
         return file.file_size < self.small_below or self.must(file)
 
     def groups_leftover(self, group: Sequence[DataFile]) -> bool:
-        """Whether files that do not reach the size are a group."""
+        """Whether the remaining files, which do not reach the size ``twice``, are a group."""
         return len(group) >= self.enough or any(map(self.must, group))
 
 
@@ -101,7 +103,7 @@ def _ordered(files: Sequence[DataFile], rules: _Rules) -> list[tuple[DataFile, .
 
 
 def _by_size(few: Sequence[DataFile], rules: _Rules, vectors: Vectors) -> list[tuple[DataFile, ...]]:
-    """Return the files in groups, the smallest first; files whose vectors are in one index file stay together."""
+    """Return groups of files, the smallest files first; files whose vectors are in one index file are in one group."""
     by_index: dict[str, list[DataFile]] = {}
     plain: list[list[DataFile]] = []
     for file in sorted(few, key=lambda f: (f.file_size, f.min_sequence_number, f.file_name)):
@@ -128,7 +130,7 @@ def _packed(parts: Sequence[list[DataFile]], rules: _Rules) -> list[tuple[DataFi
 
 
 def _much_deleted(vectors: Vectors, ratio: float) -> Callable[[DataFile], bool]:
-    """Return the test whether more than ``ratio`` of a file's rows are deleted; an unknown number counts as more."""
+    """Return a test: whether more than the share ``ratio`` of a file's rows is deleted; True for an unknown number."""
 
     def much(file: DataFile) -> bool:
         if file.file_name not in vectors:
@@ -142,8 +144,9 @@ def _much_deleted(vectors: Vectors, ratio: float) -> Callable[[DataFile], bool]:
 def rewrite_append(
     context: TableContext, partition: bytes, bucket: int, unit: AppendUnit, vectors: Vectors = _NO_VECTORS
 ) -> tuple[list[DataFile], list[DataFile]]:
-    """Rewrite each group without deleted rows, sorted if the unit says so; return the files removed and the files
-    added.
+    """Rewrite each group without its deleted rows, sorted if the unit has a sort order.
+
+    Return the files to remove and the new files.
 
     The sequence numbers of the new files stay within the range of their inputs.
     """
@@ -165,8 +168,8 @@ def rewrite_files(
 ) -> list[DataFile]:
     """Write the live rows of some files of one bucket, in order or sorted by ``sort``, to new files of a level.
 
-    Their sequence numbers stay within the range of ``files``. With row tracking, each row keeps its id and its sequence
-    number. When this fails, the new files are deleted.
+    The sequence numbers of the new files are within the range of ``files``. With row tracking, each row keeps its id
+    and its sequence number. When this fails, the new files are deleted.
     """
     context = reader.context.with_kept_ids()
     if not files:

@@ -1,8 +1,9 @@
 """Changelog producers: compactions that write changelog files or use lookups in higher levels (format 10.5, 10.6).
 
-A lookup reads files that this compaction does not replace, but a concurrent compaction may. This is safe: a compaction
-without files of level 0 does not change the row of any key. A compaction with files of level 0 takes all of them, so
-two such compactions, or one and an overwrite, delete the same files, and the later commit conflicts (format 10.8).
+A lookup reads files that this compaction does not replace, but a concurrent compaction may replace them. This is safe
+for two reasons (format 10.8). A compaction without files of level 0 does not change the row of any key. A compaction
+with files of level 0 takes all files of level 0, so two such compactions, or such a compaction and an overwrite, delete
+the same files, and the later commit conflicts.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from paimon_core.schema import TableSchema
 
 
 class Move(Enum):
-    """What has to be done to move a file to the output level."""
+    """The work that is necessary to move a file to the output level."""
 
     PLAIN = "nothing"
     READ = "its rows are read for the changelog"
@@ -43,7 +44,7 @@ class Move(Enum):
 
 
 class ChangelogProducer(Protocol):
-    """Merges the rows of one compaction; steps that do not concern it are ordinary merges."""
+    """Merges the rows of the steps of a compaction that it ``concerns``; other steps are ordinary merges."""
 
     @property
     def writes_changelog(self) -> bool:
@@ -53,16 +54,17 @@ class ChangelogProducer(Protocol):
         """Whether a rewrite of the files must use ``merged``."""
 
     def move(self, file: DataFile) -> Move:
-        """Return how to upgrade this file; every answer but PLAIN uses ``merged``."""
+        """Return how to upgrade this file; for READ and REWRITE, ``merged`` must be called."""
 
     @property
     def marks(self) -> Marks:
         """The rows of higher levels that ``merged`` has replaced, to be deleted by deletion vectors."""
 
     def merged(self, section: Section, move: Move) -> Iterator[Merged]:
-        """Yield the rows of a section, of any kind, window by window in key order; call it for sections in key order.
+        """Yield the merged rows of a section in key order, one ``Merged`` for each key window; the rows have any kind.
 
-        ``move`` READ: the stored rows do not change, and the changelog shows the rows of the file.
+        Call it for sections in key order. With ``move`` READ, the stored rows do not change, and only the changelog
+        rows are used.
         """
 
 
@@ -71,7 +73,7 @@ def changelog_producer(
 ) -> ChangelogProducer | None:
     """Return the producer that the table's options define; None: every step is an ordinary merge.
 
-    ``higher``: the files above the output level.
+    ``higher``: the files of the bucket above the output level, in which lookups search.
     """
     context = reader.context
     if context.options["changelog-producer"] == "full-compaction":
@@ -83,7 +85,7 @@ def changelog_producer(
     if not context.options["deletion-vectors.enabled"]:
         return Lookup(reader, unit, LookupReader(reader, higher, context.schema.file_fields))
     marks: Marks = {}
-    # Where the newest row of a key always wins, only the places of older rows are needed.
+    # If a merge always keeps the newest row of a key, only the positions of older rows are needed.
     plain = _newest_is_last(context.options) and not context.options["ignore-delete"]
     values = context.options["changelog-producer"] == "lookup" or not plain
     fields = context.schema.file_fields if values else context.schema.file_key_fields
@@ -104,7 +106,7 @@ class FullCompaction:
 
     @property
     def marks(self) -> Marks:
-        """Always empty: with this producer there are no deletion vectors."""
+        """Always empty: this producer is not used with deletion vectors."""
         return {}
 
     def concerns(self, files: Sequence[DataFile]) -> bool:
@@ -112,11 +114,11 @@ class FullCompaction:
         return True
 
     def move(self, file: DataFile) -> Move:
-        """Always READ: rows that are moved to the last level are new there."""
+        """Always READ: the rows are new in the last level, so the changelog must contain them."""
         return Move.READ
 
     def merged(self, section: Section, move: Move) -> Iterator[Merged]:
-        """Merge the section; the rows before are the rows of the last level."""
+        """Merge the section; the changelog shows the differences from the rows of the last level."""
         comparison = _comparison(self.reader.context.schema, self.reader.context.options)
         for pieces in _windows(self.reader, section):
             yield comparison.by_last_level(*_arranged(self.reader, pieces), self.last_level)
@@ -124,20 +126,20 @@ class FullCompaction:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Producer lookup, or lookups without a changelog, for option force-lookup and for deletion vectors."""
+    """Producer lookup; also lookups that write no changelog, for option force-lookup and for deletion vectors."""
 
     reader: BucketReader
     unit: CompactionUnit
     higher: LookupReader
     marks: Marks = field(default_factory=dict)
     vectored: bool = False
-    """Whether the rows found in higher levels are deleted by deletion vectors (format 12.2)."""
+    """Whether deletion vectors are written for the rows found in higher levels (format 12.2)."""
     merges_found: bool = True
     """Whether the rows found in higher levels are merged; False when only their positions matter."""
 
     @property
     def writes_changelog(self) -> bool:
-        """True for producer lookup, false when lookups are only forced."""
+        """True for producer lookup, false for lookups without a changelog."""
         return bool(self.reader.context.options["changelog-producer"] == "lookup")
 
     def concerns(self, files: Sequence[DataFile]) -> bool:
@@ -147,8 +149,8 @@ class Lookup:
     def move(self, file: DataFile) -> Move:
         """Return REWRITE for a file of level 0 whose rows must be merged with the rows of higher levels.
 
-        Also when the file formats of the two levels differ, and with deletion vectors when the file has deletes, which
-        are dropped.
+        REWRITE is also returned when the file formats of level 0 and of the output level differ, and with deletion
+        vectors for a file that contains deletes, because the deletes must be removed.
         """
         options = self.reader.context.options
         if file.level != 0:
@@ -163,12 +165,14 @@ class Lookup:
         return Move.REWRITE
 
     def merged(self, section: Section, move: Move) -> Iterator[Merged]:
-        """Merge the section; the row before is the state of a key in the section, or else in the higher levels.
+        """Merge the section; the changelog shows the differences from the state of each key.
 
-        For rewrites, the single-record rule does not apply.
+        The state is searched in the section first, then in the higher levels. For REWRITE, a key with a single row is
+        merged too, instead of returning the row unchanged.
         """
         context, key = self.reader.context, _key(self.reader)
-        # A file that is upgraded keeps its expired rows: the older rows of their keys are marked too.
+        # A file that is upgraded still contains its expired rows, so the older rows of the keys of expired rows are
+        # marked too.
         reader = replace(self.reader, keep=None) if self.vectored and move is Move.READ else self.reader
         if move is Move.READ and not self.writes_changelog:
             for pieces in reader.windows(section.runs, context.schema.file_key_fields, key):
@@ -188,7 +192,7 @@ class FirstRowLookup(Lookup):
     """Merge engine first-row: rows of level 0 whose keys exist in higher levels are dropped."""
 
     def merged(self, section: Section, move: Move) -> Iterator[Merged]:
-        """Merge the section: existing rows, and the first row of each new key."""
+        """Merge the section to its rows of levels above 0, and the first row of each key that no higher level has."""
         comparison = _comparison(self.reader.context.schema, self.reader.context.options)
         for pieces in _windows(self.reader, section):
             rows, groups = _arranged(self.reader, pieces)
@@ -200,7 +204,7 @@ class FirstRowLookup(Lookup):
 
 
 def _newest_is_last(options: TableOptions) -> bool:
-    """Whether the newest row of a key comes last in a merge and is its result, unless it is a delete."""
+    """Whether a merge keeps the row with the highest sequence number of each key, unless this row is a delete."""
     return bool(options["merge-engine"] == "deduplicate" and not options["sequence.field"])
 
 
@@ -223,7 +227,7 @@ def _arranged(reader: BucketReader, pieces: Sequence[pa.Table]) -> tuple[pa.Tabl
 
 
 def _without_state(reader: BucketReader, rows: pa.Table, groups: Groups) -> tuple[pa.Table, Flags]:
-    """Return the keys without a row of a level above 0, and one boolean per group: whether its key is one of them."""
+    """Return the keys without a row of a level above 0, and for each group a boolean: whether its key is among them."""
     missing = states(rows, groups) < 0
     return keys_of(rows, groups, missing, _key(reader)), missing
 

@@ -1,8 +1,8 @@
 """Incremental clustering: append tables whose compaction sorts rows by ``clustering.columns`` (option clustering.*).
 
-Files get levels as in a primary-key table: a new file is a sorted run of level 0, all files of a higher level are one
-run. A compaction rewrites the runs that the universal rule picks as one sorted run. Levels only serve this choice:
-readers ignore them, and files of one level may have rows in common ranges.
+Files get levels as in a primary-key table: a new file is a sorted run of level 0, and all files of a higher level are
+one run. A compaction rewrites the runs that the universal rule picks as one sorted run. Levels are used only to choose
+these runs: readers ignore levels, and the ranges of the files of one level may overlap.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from paimon_core.table_indexes.live_vectors import Vectors
 
 
 def is_clustered(context: TableContext) -> bool:
-    """Whether compaction clusters the table: ``clustering.incremental`` and no order of rows that it would change."""
+    """Whether compaction clusters the table: it has ``clustering.incremental``, and its rows may be reordered."""
     options = context.options
     if context.is_keyed or not options["clustering.incremental"]:
         return False
@@ -39,9 +39,10 @@ def is_clustered(context: TableContext) -> bool:
 
 
 def clustering_order(context: TableContext) -> SortOrder:
-    """Return the order that the options of a clustered table name.
+    """Return the sort order that the options of a clustered table define.
 
-    Raises InvalidRequest, which names the option, also for columns that Java accepted when it created the table.
+    Raises InvalidRequest, which names the option, for columns by which rows cannot be sorted; Java may have created a
+    table with such columns.
     """
     check_clustering(context)
     columns, strategy = context.options["clustering.columns"], context.options["clustering.strategy"]
@@ -51,9 +52,10 @@ def clustering_order(context: TableContext) -> SortOrder:
 
 
 def clustering_levels(files: Iterable[DataFile], count: int) -> Levels:
-    """Arrange the files of a bucket in ``count`` levels as Java does: within a level as in the manifests.
+    """Return the files of a bucket as ``count`` levels, in the same order as in Java.
 
-    Java sorts them by smallest sequence number before; in a table without buckets all numbers are equal.
+    The files are sorted by their smallest sequence number. In a table without buckets all these numbers are equal, and
+    the files keep the order of the manifests.
     """
     by_level: dict[int, list[DataFile]] = {}
     for file in sorted(files, key=lambda f: f.min_sequence_number):
@@ -71,10 +73,11 @@ def pick_cluster(
     is_sorted: Callable[[DataFile], bool],
     vectors: Vectors,
 ) -> CompactionUnit | None:
-    """Return the runs of a bucket to sort; None when there are too few or none joins.
+    """Return the runs of a bucket to rewrite as one sorted run; None when the universal rule picks none.
 
-    ``full``: all runs, into the last level, unless the bucket is one run there of which ``is_sorted`` is true for each
-    file (it was clustered by the same columns) and no row is deleted. Java does not have the last condition.
+    ``full``: all runs are rewritten into the last level. Nothing is picked if the bucket is already one run in the last
+    level, ``is_sorted`` is true for each file (it was clustered by the same columns), and no row is deleted. Java does
+    not check for deleted rows.
     """
     if not full:
         return UniversalCompaction.of(options).pick(levels)
@@ -97,9 +100,9 @@ def cluster_tasks(
 ) -> list[CompactionTask]:
     """Return the compactions that cluster the live ``entries`` at an epoch time (None: now), largest first.
 
-    ``matches`` selects partitions; then up to ``clustering.history-partition.limit`` other partitions are clustered
-    fully, the oldest first: partitions that had no new file for ``clustering.history-partition.idle-to-full-sort``.
-    Raises UnsupportedFeature as ``pick_tasks`` does, and InvalidRequest for ``clustering.columns``.
+    ``matches`` selects partitions. With it, up to ``clustering.history-partition.limit`` other partitions are clustered
+    fully, the oldest first, if they had no new file for ``clustering.history-partition.idle-to-full-sort``. Raises
+    UnsupportedFeature as ``pick_tasks`` does, and InvalidRequest for ``clustering.columns``.
     """
     order, count = clustering_order(context), num_levels(context.options)
     places = rewritable(context, entries)
@@ -124,7 +127,7 @@ def cluster_tasks(
 
 
 def _groups(context: TableContext, files: tuple[DataFile, ...]) -> tuple[tuple[DataFile, ...], ...]:
-    """Return the files that are sorted together: all, or with mode local-sort as many as one split of a scan has."""
+    """Return groups of files to sort together: all files, or with mode local-sort groups of the size of a split."""
     options = context.options
     if options["clustering.incremental.mode"] == "global-sort":
         return (files,)
@@ -135,7 +138,9 @@ def _groups(context: TableContext, files: tuple[DataFile, ...]) -> tuple[tuple[D
 def _idle(
     context: TableContext, places: dict[tuple[bytes, int], list[ManifestEntry]], top: int, now: int
 ) -> set[tuple[bytes, int]]:
-    """Return the partitions below level ``top`` to which no file was added for the time of the option, at most N."""
+    """Return the partitions with files below level ``top`` that had no new file for the time of option
+    ``clustering.history-partition.idle-to-full-sort``.
+    """
     idle_millis = context.options["clustering.history-partition.idle-to-full-sort"]
     if idle_millis is None:
         return set()
@@ -150,7 +155,7 @@ def _idle(
 
 
 def _sorted_by(context: TableContext, order: SortOrder) -> Callable[[DataFile], bool]:
-    """Return a test whether a file above level 0 was written when ``clustering.columns`` was the same as ``order``."""
+    """Return a test whether a file was written when ``clustering.columns`` was the same as the columns of ``order``."""
 
     @cache
     def same(schema_id: int) -> bool:

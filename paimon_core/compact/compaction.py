@@ -1,4 +1,4 @@
-"""Compaction of a table: runs the compactions that ``planning`` picks, commits and reports them (format 8)."""
+"""Compaction of a table: runs and commits the compactions that ``planning`` picks, and returns a report (format 8)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from paimon_core.predicate import Where
 
 _LOG = logging.getLogger(__name__)
 Work = Callable[[TableContext, Sequence[CompactionTask]], list[CommitMessage]]
-"""Runs tasks, in this process or others, and returns their messages; if one task fails, none is committed."""
+"""Runs tasks, in this process or in other processes, and returns their commit messages; it raises if one task fails."""
 
 
 def compact(
@@ -40,11 +40,11 @@ def compact(
 ) -> CompactReport:
     """Plan, run and commit compactions, and report them; ``full``, ``where``, ``written``: see ``planning.plan``.
 
-    Buckets that keep ``num-sorted-run.stop-trigger`` runs or more are compacted again. Raises CommitConflict when
-    concurrent commits conflicted in every bucket. When ``deletion-vectors.enabled`` has changed since the handle was
-    opened, the compactions are planned again with the latest schema. Without ``written``, the rows of the postpone
-    bucket are first given their buckets, in a commit of their own. An error has the ids of the snapshots that were
-    committed before it as ``facts["committed"]``.
+    Buckets that still have ``num-sorted-run.stop-trigger`` runs or more afterwards are compacted again. When
+    ``deletion-vectors.enabled`` has changed since the handle was opened, the compactions are planned again with the
+    latest schema. Without ``written``, a separate commit first moves the rows of the postpone bucket to fixed buckets.
+    Raises CommitConflict when concurrent commits conflicted in every bucket. ``facts["committed"]`` of an error
+    contains the ids of the snapshots that were committed before the error.
     """
     done = CompactReport()
     if context.is_postponed and written is None:
@@ -73,9 +73,9 @@ def compact(
 def spread_postponed(context: TableContext, author: Author, where: Where | None) -> CompactReport:
     """Move the rows of the postpone bucket to fixed buckets in one COMPACT commit; do nothing when it is empty.
 
-    They count as later than all rows that other commits have written to fixed buckets until then. Rows that are added
-    to the postpone bucket meanwhile stay there. Raises CommitConflict, and moves nothing, when a concurrent commit has
-    removed one of the files or given a partition another number of buckets.
+    The moved rows count as newer than all rows that earlier commits have written to fixed buckets. Rows that a
+    concurrent commit adds to the postpone bucket stay in it. Raises CommitConflict, and moves nothing, when a
+    concurrent commit has removed one of the files or has changed the number of buckets of a partition.
     """
     messages = spread_messages(context, live_entries(context, where))
     return _commit_own(context, author, messages) if messages else CompactReport()
@@ -93,15 +93,18 @@ def run(
 
 
 def commit_buckets(context: TableContext, author: Author, messages: Sequence[CommitMessage]) -> CompactReport:
-    """Commit the messages together; after a conflict, each bucket separately. The files of the others are deleted."""
+    """Commit the messages together; after a conflict, commit each bucket separately.
+
+    The files of buckets that conflict again are deleted.
+    """
     try:
         return _commit(context, author, messages)
     except (InvalidRequest, TableNotFound):
         abort(messages, context)
         raise
     except CommitConflict as error:
-        # With these facts, the conflict is not about one bucket: all retries lost the race for the next snapshot id, or
-        # the snapshot was withdrawn and an expiry may delete its files.
+        # With these facts, the conflict does not concern a single bucket: either other commits have used the snapshot
+        # ids of all attempts, or the snapshot was withdrawn and an expiry may delete its files.
         if len(messages) < 2 or "attempts" in error.facts or "taken_back" in error.facts:
             abort(messages, context)
             raise
@@ -129,13 +132,13 @@ def _commit_separately(
 
 
 def _add_committed(error: PaimonError, done: CompactReport) -> None:
-    """Add the snapshots that were committed before the error to its facts."""
+    """Add the ids of the snapshots that were committed before the error to ``facts["committed"]`` of the error."""
     if done:
         error.facts["committed"] = [*(s.id for s in done.snapshots), *error.facts.get("committed", ())]
 
 
 def _commit_own(context: TableContext, author: Author, messages: Sequence[CommitMessage]) -> CompactReport:
-    """Commit the messages together; when that fails, their files are deleted."""
+    """Commit the messages together; when the commit certainly fails, delete their files."""
     try:
         return _commit(context, author, messages)
     except (CommitConflict, InvalidRequest, TableNotFound):

@@ -1,7 +1,8 @@
 """Compactor: runs one compaction of one bucket and returns a commit message (format 8.5).
 
-A task is a plain value that is created on the driver and can run in any process. Nothing is visible until its message
-is committed. Memory holds the bucket reader's batches and one row group of the writer, whatever the size of the bucket.
+A task is a plain value that is created on the driver and can run in any process. Its result is visible only after its
+message is committed. Memory: the batches of the bucket reader and one row group of the writer, whatever the size of the
+bucket is.
 """
 
 from __future__ import annotations
@@ -42,11 +43,11 @@ from paimon_core.table_indexes.vector_file import merged, read_vector
 
 
 def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:
-    """Run ``task`` and return its message; on an error, every file that it has written is deleted.
+    """Run ``task`` and return its commit message; on an error, every file that it has written is deleted.
 
-    When a file has a newer schema than ``context``, the output has the table's latest schema, so that no column is
-    lost. Raises CommitConflict when a concurrent commit has removed its input files since it was planned and expiry has
-    deleted them.
+    When an input file has a newer schema than ``context``, the new files have the table's latest schema, so that no
+    column is lost. Raises CommitConflict when, after the task was planned, a concurrent commit has removed input files
+    from the table and an expiry has deleted them.
     """
     changelog: list[DataFile] = []
     marks: Marks = {}
@@ -79,9 +80,9 @@ def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:
 
 
 def _with_indexes(context: TableContext, task: CompactionTask, message: CommitMessage, marks: Marks) -> CommitMessage:
-    """Return the message with the index files that replace the task's.
+    """Return the message with new index files of deletion vectors, which replace the index files of the task.
 
-    Files that were rewritten lose their vector, and the rows in ``marks`` are deleted.
+    The vectors of rewritten files are removed, and the rows in ``marks`` are added to the vectors of their files.
     """
     with aborted_on_error([message], context):
         known = vectors_in(task.indexes)
@@ -102,7 +103,10 @@ def _is_live(context: TableContext, task: CompactionTask) -> bool:
 
 
 def run_tasks(context: TableContext, tasks: Sequence[CompactionTask]) -> list[CommitMessage]:
-    """Run all tasks, as many in parallel as there are processors; if one fails, the files of all are deleted."""
+    """Run all tasks in parallel, at most one per processor, and return their messages.
+
+    If one task fails, the new files of all tasks are deleted.
+    """
     done: list[CommitMessage] = []
 
     def run(task: CompactionTask) -> CommitMessage:
@@ -116,7 +120,7 @@ def run_tasks(context: TableContext, tasks: Sequence[CompactionTask]) -> list[Co
 def _rewrite(
     context: TableContext, task: CompactionTask, unit: CompactionUnit
 ) -> tuple[list[DataFile], list[DataFile], list[DataFile], Marks]:
-    """Return the files removed, the files added, the changelog files and the rows of other files to delete."""
+    """Return the files to remove, the new files, the changelog files, and the rows to delete in higher levels."""
     before: list[DataFile] = []
     after: list[DataFile] = []
     changelog: list[DataFile] = []
@@ -179,7 +183,7 @@ def _merged(
     producer: ChangelogProducer | None,
     move: Move,
 ) -> Iterator[Merged]:
-    """Yield the merged rows of a step: rows to store and, for compactions with a producer, changelog rows."""
+    """Yield the merged rows of a step: rows to store and, with a changelog producer, also changelog rows."""
     if producer is None or (isinstance(step, Rewrite) and not producer.concerns(step.files)):
         yield from map(Merged, _ordinary(reader, unit, step))
         return

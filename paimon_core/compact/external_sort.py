@@ -1,7 +1,8 @@
-"""External sort: orders the rows of one bucket in bounded memory.
+"""External sort: sorts the rows of one bucket in bounded memory.
 
-Rows are collected up to ``write-buffer-size``, sorted and written to local disk as a sorted run; the runs are then
-merged. Memory: about that size and two batches while rows are collected, about 2 MiB per run while runs are merged.
+Rows are collected in a buffer up to ``write-buffer-size``, sorted and written to local disk as a sorted run. Then the
+runs are merged. Memory: while rows are collected, about ``write-buffer-size`` and two batches; while runs are merged,
+about 2 MiB per run.
 """
 
 from __future__ import annotations
@@ -23,9 +24,12 @@ _LARGEST_BUFFER = 1 << 30
 _BATCH_BYTES = 1 << 20
 _PIECE_BYTES = 8 << 20
 _WIDE_BYTES = 256
-"""The mean bytes of rows that are taken from many tables: making each column contiguous would copy more."""
+"""Rows with more bytes than this on average are taken from many tables.
+
+Making each column contiguous would copy more bytes.
+"""
 Sort = Callable[[Iterable[pa.Table]], Iterator[pa.Table]]
-"""Yields the rows of some tables in an order."""
+"""Yields all rows of the given tables in the sort order."""
 
 
 def external_sort(context: TableContext, order: SortOrder) -> Sort:
@@ -61,8 +65,8 @@ def external_sort(context: TableContext, order: SortOrder) -> Sort:
 def merged(runs: Sequence[Iterator[pa.RecordBatch]], names: Sequence[str]) -> Iterator[pa.Table]:
     """Yield the rows of sorted runs in the order of the key columns ``names``.
 
-    Of each run one or two batches are loaded. The rows up to the first of their last rows are complete, because a row
-    that is not loaded comes after the last loaded row of its run.
+    One or two batches of each run are loaded. The smallest of the last loaded rows of all runs is a bound: all rows up
+    to it are loaded, because a row that is not loaded comes after the last loaded row of its run.
     """
     held: list[pa.Table | None] = [None] * len(runs)
     is_open = [True] * len(runs)
@@ -94,7 +98,10 @@ def merged(runs: Sequence[Iterator[pa.RecordBatch]], names: Sequence[str]) -> It
 
 
 class _Buffer:
-    """Rows to sort. The sorted rows are built part by part, so that they do not take the memory of all rows again."""
+    """The rows to sort.
+
+    The sorted rows are built in parts, so that they do not need the memory of all rows a second time.
+    """
 
     def __init__(self) -> None:
         self.nbytes = 0
@@ -120,7 +127,7 @@ class _Buffer:
             return
         schema, columns = rows.schema, rows.columns
         del rows
-        for at, column in enumerate(columns):  # one after the other, as each has its memory twice
+        for at, column in enumerate(columns):  # one after the other, as each column is in memory twice
             columns[at] = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
             del column
         whole = pa.Table.from_arrays(columns, schema=schema)
@@ -129,7 +136,7 @@ class _Buffer:
 
 
 def _pieces(rows: pa.Table) -> Iterator[pa.Table]:
-    """Yield the rows as tables of one chunk; small ones are joined, so that a part is taken from few tables."""
+    """Yield the rows as tables of one chunk; small chunks are joined, so that rows are taken from few tables."""
     small: list[pa.RecordBatch] = []
     size = 0
     for batch in rows.to_batches():

@@ -1,4 +1,4 @@
-"""Picking: which buckets to compact now, and which files of each (format 8.2 to 8.4)."""
+"""Picking: chooses the buckets to compact now, and the files of each bucket (format 8.2 to 8.4)."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def pick_tasks(
 
     ``overdue``: the (partition, bucket)s whose level 0 has waited too long under gentle compaction (format 8.3).
     ``indexes``: the table's index files. In an append table without buckets, at most ``compaction.file-num-limit``
-    small files are considered, unless all are compacted. Raises UnsupportedFeature for a file with extra
-    files other than file indexes.
+    small files are considered, unless ``extent`` requires all files. Raises UnsupportedFeature for a data file with
+    extra files other than file indexes.
     """
     buckets = rewritable(context, entries)
     now = clock.now_millis(now_millis)
@@ -77,7 +77,7 @@ def sort_tasks(
 ) -> list[CompactionTask]:
     """Return the compactions that sort all rows of each partition of an append table without buckets, largest first.
 
-    Raises InvalidRequest for another table, UnsupportedFeature as ``pick_tasks`` does.
+    Raises InvalidRequest for any other kind of table, UnsupportedFeature as ``pick_tasks`` does.
     """
     if context.is_keyed or context.has_buckets:
         raise InvalidRequest(
@@ -95,7 +95,7 @@ def sort_tasks(
 
 
 def largest_first(tasks: Iterable[CompactionTask]) -> list[CompactionTask]:
-    """Return the tasks by their input bytes, descending, so that the last ones to run are short."""
+    """Return the tasks sorted by their input bytes, the largest first, so that the tasks that run last are short."""
     return sorted(tasks, key=lambda t: (-t.input_bytes, t.partition, t.bucket))
 
 
@@ -141,14 +141,15 @@ def _pick(
             return file.file_name in vectors or (expiry is not None and expiry.has_expired_rows(file, path(file)))
 
         unit = full_unit(levels, force_rewrite=rewritten, expires=is_due)
-    # With deletion vectors, the older rows of a deleted key are marked, so that its delete is not needed (format 8.5).
+    # With deletion vectors, the older rows of a deleted key are marked as deleted, so its delete row is not needed in
+    # the output (format 8.5).
     return replace(unit, drop_delete=True) if unit and options["deletion-vectors.enabled"] else unit
 
 
 def _higher(
     context: TableContext, of_bucket: Sequence[ManifestEntry], unit: CompactionUnit | AppendUnit
 ) -> tuple[DataFile, ...]:
-    """Return the files above the output level, for compactions that use lookups (format 10)."""
+    """Return the files above the output level for a compaction that uses lookups; () for any other (format 10)."""
     if isinstance(unit, AppendUnit) or not needs_lookup(context.options):
         return ()
     return tuple(e.file for e in of_bucket if e.file.level > unit.output_level)
@@ -157,8 +158,8 @@ def _higher(
 def last_full_millis(files: Sequence[DataFile], num_levels: int) -> int | None:
     """Return the time of a bucket's last full compaction in epoch milliseconds, or None if it is not known.
 
-    This is the creation time of the newest file in the last of ``num_levels`` levels, as in Java when it opens a bucket
-    (format 8.2, step 0).
+    The time is the creation time of the newest file in the last of ``num_levels`` levels, as in Java when it opens a
+    bucket (format 8.2, step 0).
     """
     created = [f.creation_time_millis for f in files if f.level == num_levels - 1]
     known = [t for t in map(epoch_millis, (c for c in created if c is not None)) if t is not None]

@@ -1,4 +1,4 @@
-"""Planning: the compactions that a table needs now, and the files that wait for one (format 8.2 to 8.4)."""
+"""Planning: the compactions that a table needs now, and the files in the postpone bucket (format 8.2 to 8.4)."""
 
 from __future__ import annotations
 
@@ -35,12 +35,14 @@ def plan(
     where: Where | None = None,
     written: Collection[_Place] | None = None,
 ) -> list[CompactionTask]:
-    """Return the compactions that the latest snapshot needs, largest first; ``full``: every bucket into one run.
+    """Return the compactions that the latest snapshot needs, the largest first.
 
-    When ``full-compaction.delta-commits`` makes a full compaction due, all buckets that are not one run at the last
-    level are compacted fully. Otherwise the strategy picks among all buckets, or among the buckets in ``written`` and
-    the buckets whose level 0 is overdue. ``where`` is on partition columns. Without ``written``, expired partitions are
-    left out where an option says so. Tables with ``clustering.incremental`` are clustered.
+    ``full``: every bucket is compacted into one run. When a full compaction is due by
+    ``full-compaction.delta-commits``, all buckets that are not one run at the last level are compacted fully. Otherwise
+    the strategy of the table picks files. ``written``: the buckets that a write has changed; only these buckets, and
+    the buckets whose level 0 is overdue, are considered. None: all buckets are considered, without expired partitions
+    if ``compaction.skip-expired-partitions`` is true. ``where`` is a filter on partition columns. Tables with
+    ``clustering.incremental`` are clustered.
     """
     latest, entries, indexes = read_latest(context.snapshots, partial(_state, context))
     entries = [e for e in entries if e.bucket != POSTPONE_BUCKET]
@@ -48,7 +50,7 @@ def plan(
         entries = _unexpired(context, entries)
     matches = None if where is None else matching_partitions(context, where)
     if is_clustered(context):
-        # As in Java, a write to a table without buckets starts no compaction.
+        # As in Java, a write to a clustered table without buckets starts no compaction.
         if written is not None and not context.has_buckets:
             return []
         full = full or full_is_due(context, latest)
@@ -69,7 +71,7 @@ def plan(
 
 
 def _unexpired(context: TableContext, entries: list[ManifestEntry]) -> list[ManifestEntry]:
-    """Return the files of partitions that are not expired, with option ``compaction.skip-expired-partitions``."""
+    """Return the entries, without expired partitions if ``compaction.skip-expired-partitions`` is true."""
     if not context.options["compaction.skip-expired-partitions"]:
         return entries
     now = clock.now_millis()
@@ -82,7 +84,7 @@ def _unexpired(context: TableContext, entries: list[ManifestEntry]) -> list[Mani
 def plan_sorted(context: TableContext, order: SortOrder, where: Where | None = None) -> list[CompactionTask]:
     """Return the compactions that sort the rows of each partition, largest first; ``where`` is on partition columns.
 
-    Raises InvalidRequest for a table with ``clustering.incremental``: its files would lose their levels.
+    Raises InvalidRequest for a table with ``clustering.incremental``, because its files would lose their levels.
     """
     if is_clustered(context):
         raise InvalidRequest(
@@ -109,14 +111,14 @@ def _state(
 
 
 def waiting_files(context: TableContext, where: Where | None = None) -> list[ManifestEntry]:
-    """Return the files of the postpone bucket in the latest snapshot, whose rows wait for a compaction."""
+    """Return the entries of the postpone bucket in the latest snapshot; their rows are visible after a compaction."""
     if not context.is_postponed:
         return []
     return [entry for entry in live_entries(context, where) if entry.bucket == POSTPONE_BUCKET]
 
 
 def live_entries(context: TableContext, where: Where | None) -> list[ManifestEntry]:
-    """Return the live files of the partitions that match."""
+    """Return the live entries of the latest snapshot in the partitions that match ``where``; None: in all."""
     _, entries, _ = read_latest(context.snapshots, partial(_state, context))
     if where is None:
         return entries

@@ -1,4 +1,4 @@
-"""Compaction of the postpone bucket: gives its rows their buckets (format 11.3)."""
+"""Compaction of the postpone bucket: moves its rows to fixed buckets (format 11.3)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from paimon_core.write.table_writer import TableWriter
 def spread_messages(context: TableContext, entries: Sequence[ManifestEntry]) -> list[CommitMessage]:
     """Write the postponed rows among the live ``entries`` to fixed buckets; return the messages of one COMPACT commit.
 
-    Files are read in the order of their creation, so rows of a later file count as later. Rows of a newer schema are
-    written with the table's latest schema. Raises CommitConflict when a concurrent commit has removed a file.
+    Files are read in the order of their creation, so the rows of a later file count as newer. If a file has a newer
+    schema than ``context``, the rows are written with the table's latest schema. Raises CommitConflict when a
+    concurrent commit has removed a file.
     """
     context.options.check_writable(context.name)
     postponed = [e for e in entries if e.bucket == POSTPONE_BUCKET]
@@ -53,7 +54,7 @@ def spread_messages(context: TableContext, entries: Sequence[ManifestEntry]) -> 
 
 
 def _as_compaction(message: CommitMessage) -> CommitMessage:
-    """Return the message with its new files as results of a compaction: the rows are not new to the table."""
+    """Return the message with its new files as results of a compaction, because the rows are not new in the table."""
     return replace(
         message,
         new_files=(),

@@ -1,6 +1,7 @@
 """Recent compactions: whether a full compaction is due and which buckets are overdue, computed from recent snapshots.
 
-Java's writers count in memory. Here no state is kept between commits, so snapshots are counted (format 8.3, 8.4).
+Java's writers count their commits in memory. This library has no state between commits, so it counts snapshots (format
+8.3, 8.4).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ FULL_MARK = ("paimon-core.compaction", "full")
 
 
 def marked(tasks: Sequence[CompactionTask], properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties to commit ``tasks`` with; the mark is added if they are a full compaction of the table."""
+    """Return the snapshot properties for a commit of ``tasks``, with ``FULL_MARK`` for a full compaction."""
     is_full = bool(tasks) and all(task.of_full_table for task in tasks)
     return {**properties, **dict([FULL_MARK])} if is_full else dict(properties)
 
@@ -28,8 +29,8 @@ def marked(tasks: Sequence[CompactionTask], properties: Mapping[str, str]) -> di
 def full_is_due(context: TableContext, latest: Snapshot | None) -> bool:
     """Whether at least ``full-compaction.delta-commits`` commits came after the last full compaction.
 
-    Only marked snapshots count as full compactions. If older snapshots have expired and no mark was found, one is due
-    as soon as there is a commit: at worst it runs early.
+    Only snapshots with ``FULL_MARK`` count as full compactions. If none is found and older snapshots have expired, a
+    full compaction is due as soon as there is a commit; it may then run earlier than necessary.
     """
     interval = _delta_commits(context.options)
     if interval is None or latest is None:
@@ -47,10 +48,10 @@ def full_is_due(context: TableContext, latest: Snapshot | None) -> bool:
 def overdue_buckets(
     context: TableContext, latest: Snapshot | None, entries: Sequence[ManifestEntry]
 ) -> frozenset[tuple[bytes, int]]:
-    """Return the (partition, bucket)s with a file of level 0 that is as many commits old as gentle compaction allows.
+    """Return each (partition, bucket) with a level-0 file that is older than gentle compaction allows.
 
-    If older snapshots have expired, the files of the earliest snapshot count as old enough. Empty for tables without
-    gentle compaction.
+    The age of a file is the number of commits since it was added. If older snapshots have expired, the files of the
+    earliest snapshot are always old enough. The result is empty for tables without gentle compaction.
     """
     options = context.options
     if latest is None or not needs_lookup(options) or options["lookup-compact"] != "gentle":

@@ -21,7 +21,7 @@ from paimon_core.schema import DataField
 from paimon_core.types import TIMESTAMP_ROOTS, DataType, TypeRoot
 
 _MILLIS_FROM = 10**12
-"""BIGINT times from this value on are milliseconds, smaller ones are seconds, as in Java."""
+"""BIGINT times from this value on are milliseconds, and smaller values are seconds, as in Java."""
 _LEAST = -(2**63)
 """The smallest 64-bit integer."""
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -29,7 +29,7 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 @dataclass(frozen=True, slots=True)
 class RecordExpiry:
-    """The rule of one table at one time: rows from before ``oldest`` (epoch seconds) have expired."""
+    """The expiry rule of a table at one point in time: rows from before ``oldest`` (epoch seconds) have expired."""
 
     context: TableContext
     field: DataField
@@ -48,7 +48,7 @@ class RecordExpiry:
         return RecordExpiry(context, field, now // 1000 - context.options["record-level.expire-time"] // 1000)
 
     def __call__(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows that have not expired; without the time field among the columns, all rows."""
+        """Return the rows that have not expired; all rows if ``rows`` does not have the time field."""
         if self.field.name not in rows.schema.names:
             return rows
         fresh = _fresh(rows[self.field.name], self.field.type, self.oldest)
@@ -97,7 +97,8 @@ def _fresh(column: pa.Array, dtype: DataType, oldest: int) -> pa.BooleanArray:
 def _threshold(value: int, dtype: DataType, oldest: int) -> int:
     """Return the smallest storage value that has not expired, in the unit of ``value``.
 
-    Java rounds seconds towards zero, so from second zero downwards a second includes the values before it.
+    Java rounds times to seconds towards zero. For times up to 1970-01-01, a second therefore includes values before its
+    start.
     """
     per_second = 1
     if dtype.root in TIMESTAMP_ROOTS:

@@ -1,4 +1,4 @@
-"""CompactReport: what one compaction picked, rewrote and committed."""
+"""CompactReport: the result of one compaction: its tasks, the committed snapshots, and counts of files and rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from paimon_core.storage.paths import POSTPONE_BUCKET
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CompactReport:
-    """The compactions that ran, and what they committed; it is false when they committed nothing.
+    """The compactions that ran and the snapshots that they committed. A report is false when nothing was committed.
 
     >>> report = table.compact()  # doctest: +SKIP
     >>> if report:  # doctest: +SKIP
@@ -20,9 +20,9 @@ class CompactReport:
     """
 
     tasks: tuple[CompactionTask, ...] = ()
-    """The compactions that were picked and run, one per bucket, also when the bucket conflicted at the commit."""
+    """The compactions that ran, one per bucket, also for buckets that were not committed because of a conflict."""
     messages: tuple[CommitMessage, ...] = ()
-    """The changes that were committed."""
+    """The commit messages that were committed."""
     snapshots: tuple[Snapshot, ...] = ()
     """The committed snapshots, ascending."""
     conflicts: int = 0
@@ -35,17 +35,17 @@ class CompactReport:
 
     @property
     def input_files(self) -> int:
-        """The number of files that the compactions read, without waiting files."""
+        """The number of files that the compactions read, without the files of the postpone bucket."""
         return sum(len(task.unit.files) for task in self.tasks)
 
     @property
     def input_bytes(self) -> int:
-        """The total size of the files that the compactions read, without waiting files."""
+        """The total bytes of the files that the compactions read, without the files of the postpone bucket."""
         return sum(task.input_bytes for task in self.tasks)
 
     @property
     def waiting_files(self) -> int:
-        """The number of files of the postpone bucket whose rows were given their buckets."""
+        """The number of files of the postpone bucket whose rows were moved to fixed buckets."""
         return sum(len(m.compact_before) for m in self.messages if m.bucket == POSTPONE_BUCKET)
 
     @property
@@ -71,7 +71,7 @@ class CompactReport:
         )
 
     def followed_by(self, later: CompactReport) -> CompactReport:
-        """Return the report of this compaction and a later one together."""
+        """Return one report of this compaction and a later compaction."""
         return CompactReport(
             self.tasks + later.tasks,
             self.messages + later.messages,

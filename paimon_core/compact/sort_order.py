@@ -22,14 +22,18 @@ _KEY_ROWS = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class SortOrder:
-    """``order`` compares the columns one after the other, nulls first; the others use one key for all columns."""
+    """The columns and the strategy of a sort.
+
+    ``order`` compares the columns one after the other, nulls first; ``zorder`` and ``hilbert`` compute one key from all
+    columns.
+    """
 
     columns: tuple[str, ...]
     strategy: str = "order"
 
     @staticmethod
     def of(context: TableContext, columns: Sequence[str], strategy: str) -> SortOrder:
-        """Check the arguments against the table; raises InvalidRequest and SchemaMismatch."""
+        """Return the order after checking its columns and strategy; raises InvalidRequest and SchemaMismatch."""
         if strategy not in STRATEGIES:
             raise InvalidRequest(
                 f"strategy {strategy!r:.40} of a sort compaction is not one of {', '.join(STRATEGIES)}"
@@ -53,9 +57,9 @@ class SortOrder:
         return SortOrder(names, strategy)
 
     def with_keys(self, context: TableContext, rows: pa.Table) -> tuple[pa.Table, list[str]]:
-        """Return the rows with columns that ascend in this order, and the names of the added columns.
+        """Return the rows with added key columns, and the names of the columns to sort the rows by.
 
-        Raises SchemaMismatch when the table has lost one of the columns.
+        Raises SchemaMismatch when the table has no longer one of the columns.
         """
         if self.strategy == "order":
             return _comparable(rows, self._checked(context))
@@ -76,9 +80,10 @@ class SortOrder:
 
 
 def _comparable(rows: pa.Table, columns: Sequence[str]) -> tuple[pa.Table, list[str]]:
-    """Return the rows with a column before each that may be null, and whole numbers instead of each float.
+    """Return the rows with key columns for strategy ``order``, and the names of the columns to sort by.
 
-    Arrow sorts nulls last, and has no place for NaN among other values.
+    For each nullable column a column is added that sorts its nulls first, because Arrow sorts them last. For each float
+    column a column of integers is added, because Arrow does not sort NaN like other values.
     """
     names: list[str] = []
 

@@ -1,8 +1,8 @@
-"""Space-filling curves: one key per row by which rows that are near in all of several columns are near in a file.
+"""Space-filling curves: one sort key per row; rows with similar values in several columns get similar keys.
 
-The keys are the same as from Java's ZIndexer and HilbertIndexer, with the same limits: a Hilbert key ignores the sign
-of a number. Only DECIMAL differs in a z-order, where Java's bytes are in no order: here it counts as a BIGINT or a
-DOUBLE.
+The keys are equal to the keys of Java's ZIndexer and HilbertIndexer, with the same limits: a Hilbert key ignores the
+sign of a number. Only the bytes of a DECIMAL in a z-order differ: Java's bytes do not have the order of the values, so
+here a DECIMAL is converted to a BIGINT or a DOUBLE.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _UNITS_PER_MILLI = {"ms": 1, "us": 1_000, "ns": 1_000_000}
 
 
 def z_order(columns: Sequence[pa.Array], types: Sequence[DataType], text_bytes: int) -> pa.Array:
-    """Return the z-order keys, which interleave the bits of the columns; of texts, the first ``text_bytes`` count."""
+    """Return the z-order keys: the interleaved bits of the columns, of texts only the first ``text_bytes`` bytes."""
     parts = [_z_bytes(column, kind, text_bytes) for column, kind in zip(columns, types, strict=True)]
     bits = [np.unpackbits(part, axis=1) for part in parts]
-    sections, start = [], 0  # a column whose value is shorter than others does not take part in the last bits
+    sections, start = [], 0  # a column with shorter values has no part in the last bits
     for end in sorted({part.shape[1] for part in bits}):
         taking = [part[:, start:end] for part in bits if part.shape[1] >= end]
         sections.append(np.stack(taking, axis=2).reshape(len(bits[0]), len(taking) * (end - start)))
@@ -42,7 +42,7 @@ def z_order(columns: Sequence[pa.Array], types: Sequence[DataType], text_bytes: 
 
 
 def hilbert(columns: Sequence[pa.Array], types: Sequence[DataType]) -> pa.Array:
-    """Return the positions on a Hilbert curve with a dimension for each of at least two columns, in 63 bits each."""
+    """Return the positions on a Hilbert curve; each of at least two columns is a dimension of 63 bits."""
     axes = [_hilbert_long(column, kind) for column, kind in zip(columns, types, strict=True)]
     # J. Skilling, "Programming the Hilbert curve", 2004: from coordinates to the transposed index.
     for bit in range(_HILBERT_BITS - 1, 0, -1):
@@ -65,13 +65,13 @@ def hilbert(columns: Sequence[pa.Array], types: Sequence[DataType]) -> pa.Array:
 
 
 def ordered_longs(values: npt.NDArray[np.float64]) -> _Longs:
-    """Return integers that have the order of the floats in Java: -0.0 before 0.0, NaN last."""
+    """Return integers that sort as Java sorts the floats: -0.0 before 0.0, NaN last."""
     bits = _double_bits(values)
     return np.where(bits < 0, bits ^ _NULL_ON_HILBERT, bits)
 
 
 def _z_bytes(column: pa.Array, kind: DataType, text_bytes: int) -> _Bytes:
-    """Return one row of bytes per value; nulls are zero."""
+    """Return one row of bytes per value; all bytes of a null are zero."""
     root = kind.root
     if root in _TEXTS:
         return _leading_bytes(column, text_bytes)
@@ -110,7 +110,7 @@ def _hilbert_long(column: pa.Array, kind: DataType) -> _Longs:
 
 
 def _short_texts(column: pa.Array) -> _Longs:
-    """Return the first eight bytes of texts as numbers; Java pads a shorter text on the left."""
+    """Return the first eight bytes of texts as numbers; shorter texts are padded on the left, as in Java."""
     unsigned = _leading_bytes(column, 8).view(">u8").ravel().astype(np.uint64)
     lengths = np.minimum(np.asarray(pc.fill_null(pc.binary_length(column), 8)), 8)
     shifts = np.minimum(8 * (8 - lengths), 63).astype(np.uint64)
@@ -119,7 +119,7 @@ def _short_texts(column: pa.Array) -> _Longs:
 
 
 def _whole_number(column: pa.Array, root: TypeRoot) -> _Longs:
-    """Return the number of a value that is no float: of a timestamp, its epoch milliseconds."""
+    """Return integer, date, time and timestamp values as 64-bit integers; a timestamp as epoch milliseconds."""
     longs: _Longs
     if root not in TIMESTAMP_ROOTS:
         longs = _filled(column.view(pa.int32()) if root in _DAYS else column, pa.int64())
@@ -139,7 +139,7 @@ def _low_words(column: pa.Array) -> _Longs:
 
 
 def _leading_bytes(column: pa.Array, length: int) -> _Bytes:
-    """Return the first bytes of texts, filled up with zeros."""
+    """Return the first ``length`` bytes of each text; shorter texts are padded with zeros."""
     texts = column.cast(pa.large_binary())
     _, offsets, data = texts.buffers()
     ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
@@ -162,7 +162,7 @@ def _filled(column: pa.Array, kind: pa.DataType) -> npt.NDArray[Any]:
 
 
 def _fixed(keys: _Bytes) -> pa.Array:
-    """Return rows of bytes as an Arrow column, which sorts them as unsigned bytes."""
+    """Return rows of bytes as an Arrow column; Arrow sorts its values as unsigned bytes."""
     width = keys.shape[1]
     data = pa.py_buffer(np.ascontiguousarray(keys))
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), len(keys), [None, data])

@@ -17,7 +17,7 @@ TASK_VERSION = 5
 
 @dataclass(frozen=True, slots=True)
 class AppendUnit:
-    """Groups of small files of an append bucket; each group is rewritten in order as one sequence of new files."""
+    """Groups of files of an append bucket; the rows of each group are written to one sequence of new files."""
 
     groups: tuple[tuple[DataFile, ...], ...]
     sort: SortOrder | None = None
@@ -40,9 +40,9 @@ class CompactionTask:
     total_buckets: int
     unit: CompactionUnit | AppendUnit
     of_full_table: bool = False
-    """Whether it is part of a full compaction of all buckets (format 8.4)."""
+    """Whether the task is part of a full compaction of all buckets (format 8.4)."""
     higher: tuple[DataFile, ...] = ()
-    """The bucket's files above the output level, for a compaction that uses lookups in them (format 10.6)."""
+    """The bucket's files above the output level, if the compaction searches keys in them (format 10.6)."""
     indexes: tuple[IndexFile, ...] = ()
     """The index files of the bucket with its deletion vectors (format 12)."""
 

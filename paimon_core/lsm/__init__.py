@@ -7,9 +7,9 @@ Core types and functions:
 - ``SortedRun``: files whose key ranges do not overlap
 - ``Section``: the files of one key interval
 - ``Levels``: the files of a bucket by level
-- ``Groups``: rows in the order of keys and merge order, with the boundaries of the groups of one key
-- ``MergeOrder``: how the rows of a key are ordered
+- ``Groups``: row positions sorted by key and in merge order; the rows of each key are one group
+- ``MergeOrder``: the order of the rows of one key
 - ``WriteBuffer``: sorts and merges rows in memory before they become a file
-- ``RowComparison``: merges rows and returns how they changed
+- ``RowComparison``: merges rows and computes the changelog rows
 - ``merge_runs``: merges runs by key windows
 """

@@ -1,4 +1,4 @@
-"""Changelog rows: how the row of each key changes, computed from the row before and the row after (format 10.7).
+"""Changelog rows: the change of each key, computed from its row before and its row after the change (format 10.7).
 
 A key that is new gives +I. A key that is deleted gives -D. A key that changes gives -U with the row before, then +U
 with the row after. Each changelog row is a full row: it has the key, sequence number and values of the row that it
@@ -33,10 +33,11 @@ class Merged:
 
 @dataclass(frozen=True, slots=True)
 class RowComparison:
-    """Merges rows with ``engine`` and compares them with the rows before; ``columns`` are the columns of the result.
+    """Merges rows with ``engine`` and compares the results with the rows before.
 
-    A row counts as changed when it differs in the columns ``compared``. ``compared`` None: every row that is written
-    counts as changed (option changelog-producer.row-deduplicate is not set).
+    ``columns``: the columns of the results. A row counts as changed when it differs in the columns ``compared``.
+    ``compared`` None: every row that is written counts as changed, because option changelog-producer.row-deduplicate is
+    not set.
     """
 
     engine: MergeEngine
@@ -44,10 +45,10 @@ class RowComparison:
     compared: tuple[str, ...] | None = None
 
     def by_last_level(self, rows: pa.Table, groups: Groups, last_level: int) -> Merged:
-        """Merge the rows of a full compaction; the row before is the row of ``last_level``, the row after is the merged
-        row.
+        """Merge the rows of a full compaction.
 
-        A key whose only row is in the last level has not changed.
+        The row before of a key is its row in ``last_level``, and the row after is the merged row. A key whose only row
+        is in the last level has not changed.
         """
         before = at_level(rows, groups, last_level)
         merged, after = self._merge(rows, groups)
@@ -55,7 +56,7 @@ class RowComparison:
         return Merged(merged, changes(rows, before[touched], merged, after[touched], self.compared))
 
     def by_state(self, rows: pa.Table, groups: Groups, *, changelog: bool) -> Merged:
-        """Merge the rows of a compaction with lookups; the state of a key is the row before.
+        """Merge the rows of a compaction with lookups; the row before of a key is its state.
 
         The row after is the state merged with the rows of level 0. ``rows`` contain the states found in higher levels.
         With ``changelog``, keys that have a row of level 0 get changelog rows.
@@ -68,10 +69,10 @@ class RowComparison:
         return Merged(merged, changes(rows, before[touched], merged, after[touched], self.compared))
 
     def by_first(self, rows: pa.Table, groups: Groups, known: Flags, *, changelog: bool) -> Merged:
-        """Merge the rows of a compaction with merge engine first-row: keep states, and the first rows of new keys.
+        """Merge the rows of a compaction with merge engine first-row: to the states, and the first rows of new keys.
 
-        ``known``: the groups whose keys exist in higher levels; their rows of level 0 are dropped. With ``changelog``,
-        the first rows of new keys are the changelog rows, unchanged.
+        ``known``: the groups whose keys exist in higher levels; their rows of level 0 are left out. With ``changelog``,
+        the first rows of new keys are also the changelog rows.
         """
         has_state = states(rows, groups) >= 0
         merged, _ = self._merge(rows, groups.keep(has_state | ~known))

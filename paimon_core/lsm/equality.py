@@ -1,8 +1,9 @@
-"""Row equality: how changelog-producer.row-deduplicate (format 10.7), and differences of versions, compare two rows.
+"""Row equality: compares rows for changelog-producer.row-deduplicate (format 10.7) and for differences of versions.
 
-Null equals null. -0.0 equals 0.0. The order of the entries of a map does not matter. For the option, null is unequal to
-null as an element of an array or a value of a map, and NaN equals nothing, not even itself, so rows with NaN always
-count as changed. For differences, NaN and such nulls equal themselves (``equal_values``).
+In both cases, null equals null, -0.0 equals 0.0, and the order of the entries of a map does not matter. For the option
+(``deduplicated_values``), a null that is an element of an array or a value of a map equals nothing, and NaN equals
+nothing, not even itself; so rows with NaN always count as changed. For differences (``equal_values``), NaN equals NaN,
+and such nulls equal each other.
 """
 
 from __future__ import annotations

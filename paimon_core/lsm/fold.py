@@ -1,4 +1,4 @@
-"""Fold: combines the rows of each group into one row, each column by its rule."""
+"""Fold: combines the rows of each group into one row; each column has a rule."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paimon_core.lsm.key_groups import Groups
 FEW_ROWS = 4096
 """Up to this number of rows, the last rows of groups are taken as full rows instead of column by column.
 
-Rows above BATCH_BYTES are not, because that copies all of them.
+This is not done for rows of more than BATCH_BYTES together, because it copies all rows.
 """
 Rule = Callable[[pa.ChunkedArray, Groups], pa.ChunkedArray]
 """Maps a column and the groups of its rows to one value per group."""

@@ -1,8 +1,8 @@
 """Gather: makes columns contiguous and takes their values at given positions.
 
-Taking from one contiguous array is several times faster than taking from chunks, so columns are made contiguous first,
-except long texts, whose copy would take the memory of a window once more. Text of more than 1 GiB is converted to
-Arrow's large types, because one plain array holds at most 2 GiB.
+Taking from one contiguous array is several times faster than taking from chunks, so columns are made contiguous first.
+Columns of long texts are an exception, because a copy would need the memory of a window a second time. Text of more
+than 1 GiB is converted to Arrow's large types, because an array of a plain type contains at most 2 GiB.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ Flags = npt.NDArray[np.bool_]
 _LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 _PIECE_BYTES = 1 << 30
 _LONG_BYTES = 1 << 10
-"""The mean bytes of texts of which a copy costs more than the search for their chunks."""
+"""If texts have more bytes than this on average, copying them takes longer than taking them from their chunks."""
 
 
 def scratch(rows: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
     """Return an uninitialized array of ``rows`` values in the memory of Arrow's pool.
 
-    The pool keeps freed memory for a while. numpy returns memory of this size to the system at once, so each window of
-    a merge would have to allocate new pages.
+    The pool keeps freed memory for a while, so that the next window of a merge reuses it. numpy returns memory of this
+    size to the system at once, and each window would have to allocate new pages.
     """
     dtype = np.dtype(kind)
     return np.frombuffer(pa.allocate_buffer(rows * dtype.itemsize), dtype)
 
 
 def offsets_of(lengths: Positions | Flags) -> Positions:
-    """Return the start of each run when runs of ``lengths`` follow each other, and the end of the last; a flag is 1."""
+    """Return the starts of consecutive runs with these ``lengths``, and the end of the last; a true flag is 1."""
     return np.append(np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64))
 
 
@@ -71,7 +71,7 @@ def take(column: pa.ChunkedArray, positions: Rows) -> pa.ChunkedArray:
 
 
 def is_long(column: pa.ChunkedArray) -> bool:
-    """Whether the column has long texts, of which a copy costs more than the search for their chunks."""
+    """Whether the column has long texts: copying them takes longer than taking them from their chunks."""
     return bool(column.type in _LARGE and column.nbytes > _LONG_BYTES * len(column))
 
 
@@ -83,7 +83,7 @@ def _take_long(column: pa.ChunkedArray, positions: Rows) -> pa.ChunkedArray:
 
 
 def take_in_pieces(pieces: Sequence[pa.Table], positions: Rows) -> pa.Table:
-    """Return the rows at some positions of the pieces, placed end to end; only the result takes memory, twice.
+    """Return the rows at the given positions of the concatenated pieces. Memory: twice the result.
 
     Each piece has one chunk per column.
     """
@@ -128,7 +128,10 @@ def _decoded(schema: pa.Schema) -> pa.Schema:
 
 
 def _take_decoded(column: pa.ChunkedArray, positions: Rows) -> pa.ChunkedArray:
-    """Take from a dictionary column. The dictionaries of the chunks are concatenated, which compares no values."""
+    """Return the decoded values of a dictionary column.
+
+    The dictionaries of the chunks are only concatenated, not unified.
+    """
     kind = column.type.value_type
     numbers, dictionaries, before = [], [], 0
     for chunk in column.chunks:
@@ -145,9 +148,9 @@ def _take_decoded(column: pa.ChunkedArray, positions: Rows) -> pa.ChunkedArray:
 
 
 def with_contiguous(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Return the rows with each of ``columns`` in one chunk, unless it is too large for one array of its type.
+    """Return the rows with each of ``columns`` in one chunk, unless a column is too large for one array of its type.
 
-    Used for columns that are read more than once.
+    Use it for columns that are read more than once.
     """
     for name in columns:
         whole = contiguous(rows[name])

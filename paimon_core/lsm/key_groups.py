@@ -1,8 +1,8 @@
 """Key groups: the rows of a table arranged by key, and in merge order within each key, without copying rows.
 
-``group`` sorts once by key, with a stable sort. This is cheap for presorted runs in arrival order: the sort then merges
-the runs, and only keys whose rows are not in merge order are sorted again. ``last_rows`` returns only the last row of
-each key, and needs no sort when the keys are dense.
+``group`` sorts the rows once by key, with a stable sort. This is fast for sorted runs in arrival order, because the
+sort only merges the runs. Only keys whose rows are not in merge order are sorted again. ``last_rows`` returns only the
+last row of each key, and needs no sort when the keys are dense integers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from paimon_core.lsm.gather import Flags, Positions, Rows, offsets_of, scratch
 from paimon_core.lsm.order_codes import Codes, order_codes
 
 _BLOCK_ROWS = 1 << 13
-"""Rows per block, few enough that the temporary arrays stay in the processor's cache and are reused by malloc."""
+"""The number of rows per block: small enough that temporary arrays fit into the processor's cache."""
 _SLOTS_PER_ROW = 4
 """Keys count as dense when their range is smaller than this many times their number."""
 
@@ -51,7 +51,7 @@ class Groups:
 
     @cached_property
     def numbers(self) -> Positions:
-        """The group number of each place in ``order``; the groups must be ``compact``."""
+        """The group number of each position in ``order``; the groups must be ``compact``."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
     def keep(self, groups: Flags) -> Groups:
@@ -59,7 +59,7 @@ class Groups:
         return Groups(self.order, self.starts[groups], self.ends[groups])
 
     def compact(self) -> Groups:
-        """Return the same groups over an ``order`` that contains only their rows, as reductions need it."""
+        """Return the same groups with an ``order`` that contains only their rows, which numpy reductions require."""
         ends: Positions = np.cumsum(self.lengths)
         if len(ends) == 0 or (ends[-1] == len(self.order) and ends[0] == self.ends[0]):
             return self if len(ends) else Groups(self.order[:0], self.starts, self.ends)
@@ -68,7 +68,7 @@ class Groups:
         return Groups(self.order[places], starts, ends)
 
     def where(self, rows: Flags) -> Groups:
-        """Return the groups without the rows whose boolean in ``rows``, one per table row, is false.
+        """Return the groups with only the rows for which ``rows``, one boolean per row of the table, is true.
 
         Groups may become empty.
         """
@@ -84,7 +84,7 @@ def key_codes(rows: pa.Table, key: Sequence[str]) -> Codes:
 
 
 def group(keys: Codes, ranks: Codes | None) -> Groups:
-    """Arrange rows by key code and, within a key, by ``ranks``; None: the rows are already in merge order.
+    """Return the groups of rows with equal key codes, each sorted by ``ranks``; None: the rows are in merge order.
 
     Rows of equal key and rank keep their order.
     """
@@ -100,8 +100,8 @@ def group(keys: Codes, ranks: Codes | None) -> Groups:
 def last_rows(keys: Codes, lengths: Sequence[int]) -> Rows:
     """Return the last row of each key, in key order.
 
-    The rows are consecutive runs, none of them empty, each in ascending key order; ``lengths`` has their rows. The
-    result is the same as ``group(keys, None).last``.
+    The rows are consecutive runs, none of them empty, each in ascending key order; ``lengths`` are their numbers of
+    rows. The result is the same as ``group(keys, None).last``.
     """
     boundaries = offsets_of(np.array(lengths, np.int64))
     if keys.dtype.kind in "iu":
@@ -113,7 +113,7 @@ def last_rows(keys: Codes, lengths: Sequence[int]) -> Rows:
 
 
 def _last_by_slot(keys: Codes, low: int, slots: int) -> Rows:
-    """Find the last rows with one slot per possible key: each row overwrites the earlier rows of its key."""
+    """Return the last row of each key; one slot per possible key contains the position of its last row."""
     found = scratch(slots, np.uint32)
     found.fill(0)
     # Keys of 8 bytes keep their type: the range is small, so subtracting the smallest key cannot overflow.
@@ -126,7 +126,7 @@ def _last_by_slot(keys: Codes, low: int, slots: int) -> Rows:
     taken = np.not_equal(found, 0, out=scratch(slots, np.bool_))
     slots_taken = np.flatnonzero(taken)
     last = scratch(len(slots_taken), np.uint32)
-    np.take(found, slots_taken, out=last, mode="clip")  # in other modes numpy copies through a buffer
+    np.take(found, slots_taken, out=last, mode="clip")  # with other modes, numpy makes an additional copy
     last -= np.uint32(1)
     return last
 

@@ -1,6 +1,7 @@
-"""Key order: serialized keys and single values as Python tuples that compare as Paimon orders keys (format 7.3).
+"""Key order: converts keys to Python tuples that compare as Paimon orders keys (format 7.3).
 
-Used for the few keys of manifests and window cuts; ``order_codes`` does the same for whole columns.
+It is used for single keys, such as the keys in manifests and the cuts of key windows; ``order_codes`` converts whole
+columns.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def key_order(types: Sequence[DataType]) -> KeyOrder:
 
 
 def sort_key(values: Iterable[Any]) -> SortKey:
-    """Return the storage values of one key as a tuple that compares as the key does; text compares by UTF-8 bytes."""
+    """Return a sort key for the storage values of one key; texts compare in the order of their UTF-8 bytes."""
     return tuple((0, None) if value is None else (1, _comparable(value)) for value in values)
 
 

@@ -1,9 +1,9 @@
 """Key windows: sorted runs are read batch by batch and cut at a common key, so that a merge needs bounded memory.
 
-``windows`` loads a part of each run and cuts all parts at the smallest last key loaded, because no run can have unread
-rows at or below that key. Rows above the cut stay for the next window. The loaded parts of all runs together take
-``WINDOW_BYTES`` of decoded rows and one batch per run. So memory does not depend on the length of the runs, and grows
-with their number only by one batch each.
+``windows`` loads a part of each run. The cut is the smallest of the last loaded keys of all runs, because no run can
+have unread rows at or below this key. Rows above the cut are part of a later window. The loaded parts of all runs
+together take ``WINDOW_BYTES`` of decoded rows and one batch per run. So the memory does not depend on the length of
+the runs, and each additional run needs only one batch more.
 """
 
 from __future__ import annotations
@@ -21,23 +21,25 @@ from paimon_core.lsm.gather import joined
 from paimon_core.lsm.key_order import SortKey, sort_key
 
 WINDOW_ROWS = 1 << 17
-"""Rows per run in one merge step: enough for efficient column operations, few enough to reuse memory."""
+"""The number of rows per run in one merge step: enough for efficient column operations, and few enough that the memory
+of one step can be reused by the next step.
+"""
 WINDOW_BYTES = 64 << 20
-"""Bytes of all runs together at which a window is full, whatever its number of rows.
+"""The number of bytes of all runs together at which a window is full, whatever its number of rows is.
 
-Wide tables need this much for batches of an efficient size.
+Tables with many columns need this much memory for batches of an efficient size.
 """
 
 
 def windows(
     runs: Sequence[Iterator[pa.RecordBatch]], key: Sequence[str], window_rows: int, *, repeats: bool = False
 ) -> Iterator[list[pa.Table]]:
-    """Yield the windows in key order: for each, the rows of every run that has rows in it, in the order of the runs.
+    """Yield the windows in key order, each as a list of tables: one for each run with rows in the window.
 
-    Each run is sorted by the ``key`` columns, ascending, and contains a key once, or any number of times with
-    ``repeats``; then all rows of a key are loaded together. A run's part of a window is full at ``window_rows`` rows or
-    its share of WINDOW_BYTES. The windows together contain every row, no key is in two windows, and no window is empty.
-    Raises CorruptTable when the keys of a run do not ascend.
+    Each run is sorted by the ``key`` columns, ascending, and contains each key once. With ``repeats`` a run may contain
+    a key several times, and all rows of a key are in one window. The part of a run in a window is full at
+    ``window_rows`` rows or at the run's share of WINDOW_BYTES. The windows together contain every row, no key is in two
+    windows, and no window is empty. Raises CorruptTable when the keys of a run do not ascend.
     """
     sources = [_Source(run, tuple(key), repeats) for run in runs]
     while True:
@@ -48,7 +50,7 @@ def windows(
             return
         cuts = [source.last_key() for source in sources if not source.ended]
         cut = min(cuts) if cuts else None
-        # No variable refers to the rows, so that a consumer that drops them frees their memory before the next step.
+        # No variable refers to the rows, so their memory is freed as soon as the consumer releases them.
         yield [piece for piece in [source.take(cut) for source in sources] if piece is not None]
 
 
@@ -82,7 +84,7 @@ class _Source:
         return _key_at(self.loaded[-1], self._key, -1)
 
     def take(self, cut: SortKey | None) -> pa.Table | None:
-        """Remove and return the loaded rows up to the key ``cut``, including it unless keys repeat (None: all rows)."""
+        """Remove and return the loaded rows up to the key ``cut``, without this key if keys repeat; None: all rows."""
         taken = []
         self._last_cut = cut
         while self.loaded:
@@ -96,13 +98,16 @@ class _Source:
         return joined([pa.Table.from_batches([batch]) for batch in taken]) if taken else None
 
     def _can_cut(self) -> bool:
-        """Whether a cut at the last key leaves rows before it; if keys repeat, more rows of the last key may follow."""
+        """Whether a cut at the last loaded key gives at least one row.
+
+        If keys repeat, unread rows may have the last loaded key, so rows with this key are not part of the window.
+        """
         if not self._repeats or not self.loaded:
             return bool(self.loaded)
         return _key_at(self.loaded[0], self._key, 0) != self.last_key()
 
     def _rows_to(self, batch: pa.RecordBatch, cut: SortKey) -> int:
-        """Return how many rows of a sorted batch are before the cut."""
+        """Return the number of rows of a sorted batch that belong to the window which ends at ``cut``."""
         last = _key_at(batch, self._key, -1)
         if last < cut or (last == cut and not self._repeats):
             return int(batch.num_rows)
@@ -136,7 +141,7 @@ def _key_at(batch: pa.RecordBatch, key: Sequence[str], row: int) -> SortKey:
 
 
 def _storage_value(scalar: pa.Scalar) -> Any:
-    """Return the scalar as a storage value; times become their integer, so that nanoseconds are kept."""
+    """Return the scalar as a storage value; dates and times as integers, so that nanoseconds are not lost."""
     if isinstance(scalar, pa.TimestampScalar | pa.Time32Scalar | pa.Date32Scalar):
         return scalar.value
     return scalar.as_py()

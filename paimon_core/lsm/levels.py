@@ -12,17 +12,20 @@ from paimon_core.options import TableOptions
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """``runs``, newest to oldest: each file of level 0 is a run, then each higher level that has files is one run."""
+    """The sorted runs of a bucket, the newest first.
+
+    Each file of level 0 is a run of its own, and each higher level that has files is one run.
+    """
 
     runs: tuple[SortedRun, ...]
     num_levels: int
 
     @staticmethod
     def of(files: Iterable[DataFile], num_levels: int) -> Levels:
-        """Arrange the live files of a bucket; a file at or above level ``num_levels`` raises the number of levels.
+        """Return the levels of the live files of a bucket; a file at or above level ``num_levels`` adds levels.
 
-        Level 0 is sorted by largest sequence number, descending; ties by smallest sequence number, creation time and
-        name, ascending. Within a higher level the files keep the given order.
+        The files of level 0 are sorted by largest sequence number, descending, then by smallest sequence number,
+        creation time and name, ascending. The files of a higher level keep the given order.
         """
         by_level: dict[int, list[DataFile]] = {}
         for file in files:
@@ -42,7 +45,7 @@ class Levels:
 
     @property
     def max_level(self) -> int:
-        """The last level; no level has older rows."""
+        """The number of the last level, which has the oldest rows."""
         return self.num_levels - 1
 
     @property

@@ -1,9 +1,9 @@
-"""Lookup: the row that a key had before the rows of level 0 were written (format 10.6).
+"""Lookup: finds the state of a key, the row that the key had before the rows of level 0 were written (format 10.6).
 
-In a table whose compactions use lookups, a row of a level above 0 is a *state*: it already includes the rows of its key
-in all higher-numbered levels. So only the rows of level 0 and the state of the lowest level above 0 count for a key.
-The other states are older versions of it and must not be merged again. The column ``LEVEL`` contains the level of each
-row; it exists only while files are read together, never in a file.
+In a table whose compactions use lookups, a row of a level above 0 is a *state*: it already includes the rows of its
+key in all higher-numbered levels. So the row of a key is merged from its rows of level 0 and its state in the lowest
+level above 0. The states in other levels are older versions and must not be merged again. The column ``LEVEL``
+contains the level of each row; it is added when several files are read together, and no file contains it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ABOVE_ALL = np.int8(127)
 def holds_states(options: TableOptions) -> bool:
     """Whether merges of a table must leave out the older states of a key.
 
-    With deduplicate and first-row this is not needed: the order of the rows leads to the same result.
+    With deduplicate and first-row this is not necessary, because these merge engines never choose an older state.
     """
     return options["merge-engine"] in COMBINING_ENGINES and needs_lookup(options)
 
@@ -38,7 +38,7 @@ def with_level(batch: pa.RecordBatch, level: int) -> pa.RecordBatch:
 
 
 def states(rows: pa.Table, groups: Groups) -> Positions:
-    """Return for each group the row of the lowest level above 0, -1 if all rows are of level 0.
+    """Return for each group the position of its row in the lowest level above 0; -1 if all its rows are of level 0.
 
     No group may be empty.
     """
@@ -55,7 +55,7 @@ def states(rows: pa.Table, groups: Groups) -> Positions:
 
 
 def at_level(rows: pa.Table, groups: Groups, level: int) -> Positions:
-    """Return for each group the row of this level; -1 if there is none."""
+    """Return for each group the position of its row in this level; -1 if there is none."""
     groups = groups.compact()
     found = np.full(len(groups), -1, np.int64)
     chosen = _levels(rows)[groups.order] == level
@@ -64,7 +64,10 @@ def at_level(rows: pa.Table, groups: Groups, level: int) -> Positions:
 
 
 def without_older_states(rows: pa.Table, groups: Groups, kept: Positions | None = None) -> Groups:
-    """Return the groups without the states that are not ``kept`` (None: the states that ``states`` finds)."""
+    """Return the groups without older states: of the rows of levels above 0, only the positions ``kept`` are left.
+
+    ``kept`` None: the positions that ``states`` returns.
+    """
     kept = states(rows, groups) if kept is None else kept
     counts = _levels(rows) <= 0
     counts[kept[kept >= 0]] = True

@@ -1,4 +1,4 @@
-"""Merge: combines sorted runs into one, with one row per key (format 8.6, 9.1).
+"""Merge: combines several sorted runs into one sorted run with one row per key (format 8.6, 9.1).
 
 The merge works on whole columns: the keys of a window are sorted once, the rows of each key are put into merge order,
 and the merge engine selects or combines them. The expensive steps run in numpy and Arrow without Python's global
@@ -33,11 +33,14 @@ class RowFilter:
     where: BoundPredicate
 
     def kept(self, rows: pa.Table) -> pa.Table:
-        """Return the merged rows that are kept, in order."""
+        """Return the merged rows for which ``where`` is true, in order."""
         return rows.filter(self.where.mask(rows))
 
     def positions(self, rows: pa.Table, positions: Rows) -> Rows:
-        """Return the ``positions`` whose rows are kept, in order; only the tested columns are gathered."""
+        """Return the ``positions`` of rows for which ``where`` is true, in order.
+
+        Only the columns of ``where`` are copied.
+        """
         columns = sorted(self.where.columns)
         if not columns:
             return positions if self.where.may_match({}, len(rows)) else positions[:0]
@@ -59,24 +62,24 @@ def merge_runs(
 
     Every batch has the ``key`` columns, ``_SEQUENCE_NUMBER``, ``_VALUE_KIND``, the sequence fields and the engine's
     inputs, in one schema. ``columns`` are the columns of the result (all by default). ``engine`` merges the rows of a
-    key in ``order``; on full ties the later run comes last. Then ``drop_deletes`` drops results of kind -U and -D, and
-    ``late``, which may use only result columns, drops the rows that it does not select. A single run is passed on
-    without a merge.
+    key in ``order``; of equal rows, the row of the later run comes last. Then ``drop_deletes`` removes results of kind
+    -U and -D, and ``late``, which may use only result columns, removes the rows that it does not select. A single run
+    is not merged.
 
-    ``order`` None: the runs are ``in_sequence``, the later run wins, and sequence numbers are not needed; kinds are
-    needed only if there are rows of kind -U or -D. When batches have the column ``LEVEL``, as their last, only the
-    newest state of a key is merged (``lsm.lookup``); ``columns`` must then be given.
+    ``order`` None: the runs are ``in_sequence``, so the row of the later run is the newest one. Batches then need no
+    sequence numbers, and need kinds only if there are rows of kind -U or -D. When batches have ``LEVEL`` as their last
+    column, only the newest state of a key is merged (``lsm.lookup``); ``columns`` must then be given.
 
-    If the engine keeps the last row, columns that the merge does not compare may be dictionaries, in all batches or
-    some; they are decoded in the result. Memory is bounded as in ``windows``. Raises CorruptTable when the keys of a
-    run do not ascend.
+    If the engine keeps the last row, columns that the merge does not compare may be dictionary-encoded in all batches
+    or in some of them; the result contains plain values. Memory is bounded as in ``windows``. Raises CorruptTable when
+    the keys of a run do not ascend.
     """
     pieces: Iterator[list[pa.Table]] = (
         ([pa.Table.from_batches([batch])] for batch in runs[0]) if len(runs) == 1 else windows(runs, key, window_rows)
     )
     for window in pieces:
         merged = _merged(window, key, order, engine, columns=columns, late=late, drop_deletes=drop_deletes)
-        del window  # the caller may hold rows of its own
+        del window  # free the memory of the input before the caller works on the result
         if merged is not None and len(merged):
             yield merged
 
@@ -112,14 +115,17 @@ def _merged(
 def _last(
     pieces: Sequence[pa.Table], key: Sequence[str], order: MergeOrder | None, *, drop_deletes: bool
 ) -> tuple[pa.Table, Rows]:
-    """Return the rows of one window as one table, and the position of the last row of each key, in key order."""
+    """Return the rows of one window as one table, and the position of the last row of each key in merge order.
+
+    The positions are in key order. With ``drop_deletes``, keys whose last row is a retract are left out.
+    """
     rows, pieces, codes, ranks = _joined_pieces(pieces, key, order)
     last = last_rows(codes, [len(piece) for piece in pieces]) if ranks is None else group(codes, ranks).last
     return rows, last[is_add(rows)[last]] if drop_deletes and VALUE_KIND in rows.column_names else last
 
 
 def sorted_groups(rows: pa.Table, key: Sequence[str], order: MergeOrder, buckets: Positions | None = None) -> Groups:
-    """Group rows, given in arrival order, by ``key`` in merge order.
+    """Return groups of the rows of each key, in merge order; ``rows`` are given in arrival order.
 
     ``buckets``: the bucket numbers of the rows, ascending; rows are then grouped by bucket first.
     """
@@ -135,7 +141,10 @@ def sorted_groups(rows: pa.Table, key: Sequence[str], order: MergeOrder, buckets
 
 
 def arrange(pieces: Sequence[pa.Table], key: Sequence[str], order: MergeOrder | None) -> tuple[pa.Table, Groups]:
-    """Return the rows of one window as one table, and their groups; ``pieces`` are the runs' parts, oldest first."""
+    """Return the rows of one window as one table, and their groups by key.
+
+    ``pieces``: the rows of each run, oldest first.
+    """
     rows, _, codes, ranks = _joined_pieces(pieces, key, order)
     return rows, group(codes, ranks)
 
@@ -145,8 +154,8 @@ def _joined_pieces(
 ) -> tuple[pa.Table, Sequence[pa.Table], Codes, Codes | None]:
     """Return the pieces as one table, the pieces in the order in which they were joined, the key codes and the ranks.
 
-    The ranks are None when the rows of each key are in merge order. Raises CorruptTable unless the keys of each piece
-    ascend.
+    The ranks are None when the rows of each key are already in merge order. Raises CorruptTable unless the keys of each
+    piece ascend.
     """
     in_sequence = None if order is None or order.sequence_fields else _by_sequence(pieces)
     pieces = in_sequence or pieces
@@ -158,7 +167,10 @@ def _joined_pieces(
 
 
 def _by_sequence(pieces: Sequence[pa.Table]) -> list[pa.Table] | None:
-    """Return the pieces in order of sequence number if their ranges do not overlap, so that no rows need comparing."""
+    """Return the pieces sorted by sequence number if their ranges do not overlap, so that no rows must be compared.
+
+    Return None if the ranges overlap.
+    """
     numbers = [sequence_numbers(piece) for piece in pieces]
     ranges = sorted((int(n.min()), int(n.max()), position) for position, n in enumerate(numbers))
     if any(later[0] <= earlier[1] for earlier, later in pairwise(ranges)):
@@ -182,6 +194,6 @@ def _ascending(values: Codes) -> bool:
 
 
 def adds(rows: pa.Table) -> pa.Table:
-    """Return the rows of kind +I and +U; without a copy when all rows are."""
+    """Return the rows of kind +I and +U; no copy is made when all rows have these kinds."""
     kept = is_add(rows)
     return rows if kept.all() else rows.filter(pa.array(kept))

@@ -1,7 +1,7 @@
-"""Merge order: which of several rows of one key comes last and so wins (format 8.6).
+"""Merge order: the order of the rows of one key; the last row is the newest (format 8.6).
 
 Rows of a key are ordered by the ``sequence.field`` columns, then by ``_SEQUENCE_NUMBER``, then retracts before adds.
-Remaining ties keep the order in which the rows were given.
+Rows that are equal in all of them keep the order in which they were given.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class MergeOrder:
         return MergeOrder(tuple(fields), options["sequence.field.sort-order"] == "descending")
 
     def ranks(self, rows: pa.Table) -> Codes:
-        """Return one comparable value per row: among the rows of a key, the larger value comes later."""
+        """Return one comparable value per row: among the rows of a key, the row with the larger value comes later."""
         columns = [p for name in self.sequence_fields for p in parts(rows[name], descending=self.descending)]
         return pack([*columns, sequence_numbers(rows), is_add(rows).view(np.uint8)], len(rows))
 

@@ -1,11 +1,11 @@
 """Order codes: key columns as one numpy array that sorts and compares as Paimon orders keys (format 7.3).
 
 ``order_codes`` guarantees for rows i and j of the given columns: ``codes[i] < codes[j]`` exactly when row i comes
-first, and ``codes[i] == codes[j]`` exactly when the columns are equal. Codes are comparable only within one call:
-ranges are reduced to the values present, so that most keys fit into one 64-bit word.
+before row j, and ``codes[i] == codes[j]`` exactly when the columns are equal. Codes of two calls cannot be compared: a
+code has only as many bits as the values of the call need, so that most keys fit into one 64-bit word.
 
-Order: null first, false before true, numbers and times by value, text and binary by unsigned bytes, floats with -0.0
-before 0.0 and NaN last (all NaNs are equal, whatever their bits).
+The order is: null first, false before true, numbers and times by value, text and binary by unsigned bytes, floats with
+-0.0 before 0.0 and NaN last (all NaNs are equal, whatever their bits are).
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Codes = npt.NDArray[Any]
 """One comparable value per row: integers, or fixed-width bytes (dtype S)."""
 
 WIDEST_TEXT = 64
-"""Text up to this many bytes is compared as padded words; longer text is ranked by a sort."""
+"""A column of texts of at most this many bytes is converted to padded words; a column with longer texts is sorted."""
 _LARGEST_BUFFER = 2**31 - 1
 _CANONICAL_NAN = 0x7FF8000000000000
 _WORD = 8
 _FEW_ROWS = 4096
 _Part = tuple[Ints, int, int]
-"""One integer per row, the smallest of them, and the number of bits of their range."""
+"""An array with one integer per row, the smallest of these integers, and the number of bits of their range."""
 
 
 def order_codes(columns: Sequence[pa.Array | pa.ChunkedArray]) -> Codes:
@@ -41,9 +41,9 @@ def order_codes(columns: Sequence[pa.Array | pa.ChunkedArray]) -> Codes:
 
 
 def parts(column: pa.Array | pa.ChunkedArray, *, descending: bool = False) -> list[Ints]:
-    """Return a column as integer arrays that sort lexicographically as the column does.
+    """Return integer arrays whose lexicographic order is the order of the column.
 
-    ``descending`` reverses the order of all values except null.
+    The first array is the most significant. ``descending`` reverses the order of all values except null.
     """
     array = contiguous(column)
     flags: list[Ints] = []
@@ -58,10 +58,10 @@ def parts(column: pa.Array | pa.ChunkedArray, *, descending: bool = False) -> li
 def pack(columns: Sequence[Ints], rows: int) -> Codes:
     """Combine integer arrays, most significant first, into one code per row.
 
-    Constant parts are dropped, a single remaining part is returned unchanged, and parts of up to 64 bits together
-    become uint64. The leading parts alone become uint64 if rows that are equal in them are equal in all parts. Anything
-    longer becomes big-endian bytes of one width; numpy treats trailing zeros as padding, which does not matter at equal
-    width.
+    Constant arrays are left out, and a single remaining array is returned unchanged. Arrays that need at most 64 bits
+    together become one uint64 array. If they need more, the leading arrays alone become uint64, provided that rows
+    which are equal in them are equal in all arrays. Otherwise the result is big-endian bytes of a fixed width; numpy
+    treats trailing zero bytes as padding, which does not change a comparison of values of equal width.
     """
     varying: list[_Part] = []
     for part in columns:
@@ -86,7 +86,7 @@ def pack(columns: Sequence[Ints], rows: int) -> Codes:
 
 
 def _leading_word(varying: list[_Part]) -> tuple[Ints, list[Ints]]:
-    """Combine as many leading parts as fit into 64 bits; return one number per row and the remaining parts."""
+    """Combine as many leading parts as fit into 64 bits; return one number per row, and the arrays that are left."""
     (part, low, used), *others = varying
     code = _reduced(part, low)
     for number, (part, low, bits) in enumerate(others):
@@ -98,7 +98,10 @@ def _leading_word(varying: list[_Part]) -> tuple[Ints, list[Ints]]:
 
 
 def _decides(leading: Ints, rest: list[Ints]) -> bool:
-    """Whether rows that are equal in ``leading`` are equal in all parts; a few rows are checked before all rows are."""
+    """Whether rows that are equal in ``leading`` are equal in all other arrays.
+
+    A few rows are checked first, because they usually show a difference.
+    """
     for rows in (slice(_FEW_ROWS), slice(None)):
         some = leading[rows]
         order = np.argsort(some, kind="stable")
@@ -110,7 +113,7 @@ def _decides(leading: Ints, rest: list[Ints]) -> bool:
 
 
 def float_code(bits: Ints) -> Ints:
-    """Map the int64 bits of doubles to integers of the same order: -0.0 below 0.0, the canonical NaN largest."""
+    """Convert doubles, given as int64 bits, to integers of the same order: -0.0 below 0.0, the canonical NaN last."""
     code: Ints = bits ^ ((bits >> 63) & np.int64(2**63 - 1))
     return code
 
@@ -120,7 +123,7 @@ def _reduced(part: Ints, low: int) -> npt.NDArray[np.uint64]:
 
 
 def _values(array: pa.Array) -> list[Ints]:
-    """Return the parts of the values; a null gets an arbitrary value, since the validity flags decide."""
+    """Return the integer arrays of the values; a null gets any value, because the validity flags before it decide."""
     kind = array.type
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
         return _text(array.cast(pa.binary()))
@@ -148,7 +151,7 @@ def _numpy(array: pa.Array) -> Ints:
 
 
 def _decimal(array: pa.Array) -> list[Ints]:
-    """Return the unscaled value: one signed word up to 18 digits, else a signed high and an unsigned low word."""
+    """Return the unscaled values: one signed word for up to 18 digits, else a signed high and an unsigned low word."""
     words = np.frombuffer(array.buffers()[1], np.int64)[2 * array.offset :][: 2 * len(array)].reshape(-1, 2)
     if array.null_count:
         words = np.where(pc.is_valid(array).to_numpy(zero_copy_only=False)[:, None], words, 0)
@@ -159,7 +162,7 @@ def _decimal(array: pa.Array) -> list[Ints]:
 
 
 def _rank(array: pa.Array) -> Ints:
-    """Return the dense rank of each value, by a sort; the rank of a null is arbitrary."""
+    """Return the dense rank of each value, which needs a sort; a null gets any rank."""
     ranks = pc.rank(array.drop_null() if array.null_count else array, tiebreaker="dense").to_numpy()
     if not array.null_count:
         return np.asarray(ranks)
@@ -169,9 +172,9 @@ def _rank(array: pa.Array) -> Ints:
 
 
 def _text(array: pa.Array) -> list[Ints]:
-    """Return the bytes, zero-padded, as big-endian words, then the length, which distinguishes padding from zero bytes.
+    """Return the zero-padded bytes as big-endian words, and the lengths, which distinguish padding from zero bytes.
 
-    A common prefix costs nothing: ``pack`` drops constant words and constant leading bits.
+    A common prefix of all texts makes the codes no longer, because ``pack`` leaves out constant words and leading bits.
     """
     if array.null_count:
         array = pc.fill_null(array, b"")

@@ -1,4 +1,4 @@
-"""Sections: overlapping files are merged together, files with disjoint key ranges stay apart (format 8.5, step 2)."""
+"""Sections: groups of files to merge together; files of two sections have disjoint key ranges (format 8.5, step 2)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from paimon_core.metadata.data_file import DataFile
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Files of one key range as the fewest sorted runs, oldest first; no other section has a key in common with it."""
+    """The files of one key range as the fewest sorted runs, the oldest first.
+
+    No key of a section is in another section.
+    """
 
     runs: tuple[SortedRun, ...]
 
@@ -26,9 +29,9 @@ class Section:
 def intervals(files: Sequence[DataFile], key_order: KeyOrder) -> list[Section]:
     """Divide the files of a bucket, of any levels, into sections in key order.
 
-    A section ends where the next file starts above every key so far. Within it each file, in key order, joins the run
-    that ends first if that run ends below the file, or starts a new run. Raises CorruptTable for keys that do not
-    decode.
+    A section ends where the next file starts above all keys of the files before it. Within a section, the files are
+    added to runs in key order: a file is added to the run with the smallest last key if the file starts above this key;
+    otherwise the file starts a new run. Raises CorruptTable for keys that do not decode.
     """
     sections: list[Section] = []
     open_files: list[DataFile] = []

@@ -12,7 +12,7 @@ from paimon_core.metadata.data_file import DataFile
 
 @dataclass(frozen=True, slots=True)
 class SortedRun:
-    """Files with disjoint key ranges; in a section, a run may mix levels, and ``level`` is the highest of its files."""
+    """Files with disjoint key ranges. ``level``: the highest level of the files; a run of a section may mix levels."""
 
     level: int
     files: tuple[DataFile, ...]
@@ -24,9 +24,9 @@ class SortedRun:
 
 
 def in_sequence(runs: Sequence[SortedRun]) -> tuple[SortedRun, ...] | None:
-    """Return the runs oldest first if their sequence number ranges do not overlap; else None.
+    """Return the runs, the oldest first, if their ranges of sequence numbers do not overlap; otherwise None.
 
-    The row of the later run then wins for each key, and no sequence number has to be read.
+    If they do not overlap, the row of the later run is the newest one of each key, and no sequence number must be read.
     """
     ranges = sorted(
         (

@@ -1,7 +1,7 @@
 """Write buffer: collects rows of one bucket in arrival order until they become files of level 0 (format 7.3, 10).
 
-Rows that do not fit in memory are spilled to sorted runs. ``drain`` merges all rows as if they had stayed in memory:
-the runs are read in order of arrival, and each run keeps the rows of a key in merge order.
+Rows that do not fit in memory are written to sorted runs. ``drain`` merges all rows with the same result as if all were
+in memory: the runs are read in order of arrival, and each run contains the rows of a key in merge order.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from paimon_core.lsm.merge import sorted_groups
 from paimon_core.lsm.merge_order import MergeOrder
 
 FAN_IN = 64
-"""Number of runs that one merge reads; if there are more, adjacent runs are merged into one first."""
+"""The largest number of runs that one merge reads; if there are more runs, some adjacent runs are merged first."""
 BATCH_BYTES = 1 << 20
-"""Bytes per batch of a run; a merge keeps some batches of every run in memory."""
+"""The largest number of bytes in a batch of a run; a merge has some batches of every run in memory."""
 PART_BYTES = 8 << 20
-"""Bytes of long rows that are copied at once."""
+"""The number of bytes of long rows that are copied at once."""
 _LONG_BYTES = 1 << 10
-"""The mean bytes of long rows."""
+"""Rows with more bytes than this on average are called long."""
 
 
 _Result = TypeVar("_Result")
@@ -39,7 +39,7 @@ class StoredRun(Protocol):
     """A sorted run that is stored outside of memory."""
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Return the rows in the order in which they were put."""
+        """Return the rows in the order in which they were stored."""
 
     def delete(self) -> None:
         """Delete the run and free its storage."""
@@ -50,15 +50,15 @@ class RunStore(Protocol):
 
     @property
     def has_room(self) -> bool:
-        """Whether another run may be put."""
+        """Whether another run may be stored."""
 
     def put(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> StoredRun:
-        """Store a run."""
+        """Store the batches as a run and return the run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """The rows of some keys of a buffer."""
+    """All rows of some keys of a buffer, merged and, if requested, unmerged."""
 
     merged: pa.Table
     """One row per key, of any kind, sorted by key."""
@@ -67,10 +67,10 @@ class Drained:
 
 
 class WriteBuffer:
-    """Stores tables without copying them; ``spill`` and ``drain`` need the same memory again, less for long rows.
+    """Collects tables without copying them. ``spill`` and ``drain`` need as much memory again, or less for long rows.
 
-    ``keeps_raw``: ``drain`` also returns the raw rows. ``folds_early``: merging some rows of a key first and their
-    result with the rest gives the same as merging all at once, so a run stores only one row per key.
+    ``keeps_raw``: ``drain`` also returns the unmerged rows. ``folds_early``: some rows of a key may be merged before
+    its other rows without a change of the result, so a run stores only one row per key.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class WriteBuffer:
         return self._bytes
 
     def spill(self) -> bool:
-        """Move the rows in memory to the store as a run; return False, without any change, if the store has no room."""
+        """Move the rows in memory to the store as a run; return False and change nothing if the store has no room."""
         if self._store is None or not self._store.has_room:
             return False
         if self._tables:
@@ -113,12 +113,12 @@ class WriteBuffer:
         return True
 
     def spill_long(self) -> None:
-        """Spill long rows if ``drain`` has to merge runs, because the merge needs memory, too."""
+        """Move long rows in memory to the store if ``drain`` has to merge runs, because the merge also needs memory."""
         if self._runs and self._bytes > _LONG_BYTES * sum(map(len, self._tables)):
             self.spill()
 
     def drain(self) -> Iterator[Drained]:
-        """Yield all rows by ascending key; nothing if empty. The buffer is empty once the iterator is exhausted."""
+        """Yield all rows by ascending key; yield nothing if the buffer is empty. Afterwards the buffer is empty."""
         if not self._runs:
             if self._tables:
                 yield from starmap(self._drained, _parts(*self._grouped()))
@@ -168,7 +168,10 @@ class WriteBuffer:
     def _merged(
         self, runs: Sequence[Iterator[pa.RecordBatch]], result: Callable[[pa.Table, Groups], _Result]
     ) -> Iterator[_Result]:
-        """Yield the results for the rows of runs, which are given in order of arrival; no variable holds the rows."""
+        """Yield ``result`` of each part of the rows of ``runs``, which are given in order of arrival.
+
+        No variable refers to the rows, so that their memory can be freed.
+        """
 
         def of_window(pieces: list[pa.Table]) -> Iterator[_Result]:
             rows = pa.concat_tables(pieces)
@@ -179,15 +182,15 @@ class WriteBuffer:
     def _groups(self, rows: pa.Table) -> Groups:
         """Return the groups of rows of several runs.
 
-        Sequence numbers ascend from run to run, so only the sequence fields need comparing.
+        Sequence numbers ascend from run to run, so only the ``sequence.field`` columns must be compared.
         """
         return group(key_codes(rows, self._key), self._order.ranks(rows) if self._order.sequence_fields else None)
 
     def _join_runs(self) -> None:
         """Merge adjacent runs until one merge can read all runs; the last round merges only as many as needed.
 
-        With a FAN_IN of 64, of 70 runs the 7 oldest become one, which leaves 64. Of 200 runs each 64 become one, which
-        leaves 4.
+        With a FAN_IN of 64 and 70 runs, the 7 oldest runs are merged into one, so that 64 are left. With 200 runs, each
+        64 runs are merged into one, so that 4 are left.
         """
         while (excess := len(self._runs) - FAN_IN + 1) > 1:
             end = excess if excess <= FAN_IN else len(self._runs)
@@ -208,9 +211,9 @@ class WriteBuffer:
 
 
 def drain_together(buffers: Sequence[WriteBuffer]) -> list[pa.Table]:
-    """Empty several small buffers of one table and return the merged rows of each, as ``drain`` gives them.
+    """Empty several small buffers of one table and return the merged rows of each buffer, as ``drain`` would.
 
-    The rows of all buffers are sorted and copied once, because for few rows the calls cost more than the rows.
+    The rows of all buffers are sorted and copied together: with few rows, the time depends on the number of calls.
     """
     one = buffers[0]
     lengths = np.array([sum(map(len, buffer._tables)) for buffer in buffers])
@@ -230,9 +233,9 @@ def _arranged(rows: pa.Table, groups: Groups) -> pa.Table:
 
 
 def _parts(rows: pa.Table, groups: Groups) -> Iterator[tuple[pa.Table, Groups]]:
-    """Yield the groups of long rows in parts of about PART_BYTES, so that no copy of all rows exists.
+    """Yield the groups of long rows in parts of about PART_BYTES, so that all rows are never copied at once.
 
-    Groups of narrow rows stay together: their columns are copied one after the other, which is faster.
+    Groups of other rows are yielded as one part: their columns are copied one after the other, which is faster.
     """
     if rows.nbytes <= max(PART_BYTES, _LONG_BYTES * len(rows)):
         yield rows, groups

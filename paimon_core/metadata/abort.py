@@ -13,9 +13,9 @@ from paimon_core.metadata.data_file import DataFile
 def abort(messages: Sequence[CommitMessage], context: TableContext) -> None:
     """Delete the new files of ``messages``, including changelog files and index files.
 
-    Files that a compaction did not rewrite are kept, but not the extra files that the messages add to them. Must not
-    be called when the outcome of a commit is unknown. Storage errors are suppressed: a file that cannot be deleted
-    stays as an unreferenced file.
+    A file that a compaction only moves to another level is kept, but extra files that the messages add to it are
+    deleted. Must not be called when the outcome of a commit is unknown. Storage errors are suppressed: a file that
+    cannot be deleted becomes an orphan.
     """
     paths: list[str] = []
     for message in messages:
@@ -29,7 +29,7 @@ def abort(messages: Sequence[CommitMessage], context: TableContext) -> None:
 
 @contextlib.contextmanager
 def aborted_on_error(messages: Sequence[CommitMessage], context: TableContext) -> Iterator[None]:
-    """Delete the files of ``messages`` when the block fails; the block may add to a list that it was given."""
+    """Delete the files of ``messages`` when the block raises an error; the block may still add messages to the list."""
     try:
         yield
     except BaseException:

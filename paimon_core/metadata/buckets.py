@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 
 class InBucket(Protocol):
-    """What belongs to one bucket."""
+    """A value that belongs to one bucket."""
 
     @property
     def partition(self) -> bytes:
@@ -22,7 +22,7 @@ T = TypeVar("T", bound=InBucket)
 
 
 def by_bucket(values: Iterable[T]) -> dict[tuple[bytes, int], list[T]]:
-    """Return the values of each (partition, bucket), in order of first appearance."""
+    """Return a dict from (partition, bucket) to its values; keys and values keep the order of ``values``."""
     buckets: dict[tuple[bytes, int], list[T]] = {}
     for value in values:
         buckets.setdefault((value.partition, value.bucket), []).append(value)

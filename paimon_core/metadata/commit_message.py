@@ -1,4 +1,4 @@
-"""CommitMessage: the files that writers and compactors pass to the commit, per bucket (format 14.1)."""
+"""CommitMessage: the files of one bucket that a writer or a compaction passes to a commit (format 14.1)."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ class Assignment:
     """The state from which the keys of a message were assigned to dynamic buckets (format 11.1)."""
 
     assigner: str
-    """The unique name of the assigner; the messages of one commit for one partition must have the same."""
+    """The unique name of the assigner; all messages of one commit for one partition must have the same name."""
     base: tuple[str, ...] = ()
     """The names of the partition's hash index files that the assigner read, sorted."""
     keys_of: Position | None = None
-    """For cross-partition upsert: the snapshot of which the assigner read all keys; None: it read none."""
+    """For cross-partition upsert: the snapshot from which the assigner read all keys; None: it read no keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommitMessage:
-    """The files that one (partition, bucket) gains and loses; nothing is visible until it is committed."""
+    """The files that a commit adds to and deletes from one bucket; the changes are visible only after the commit."""
 
     partition: bytes
     """A serialized BinaryRow of the partition columns."""
@@ -56,20 +56,23 @@ class CommitMessage:
     new_indexes: tuple[IndexFile, ...] = ()
     """Index files that become part of the table together with ``new_files``."""
     deleted_indexes: tuple[IndexFile, ...] = ()
-    """The index files that ``new_indexes`` replace; the commit fails when the table does not have them any more."""
+    """The index files that ``new_indexes`` replace; the commit fails when one of them is no longer in the table."""
     compact_new_indexes: tuple[IndexFile, ...] = ()
     """Index files that the compaction wrote."""
     compact_deleted_indexes: tuple[IndexFile, ...] = ()
     """The index files that ``compact_new_indexes`` replace."""
     numbered_after: Position | None = None
-    """The snapshot whose sequence numbers ``new_files`` continue; None: unknown. It saves the commit some reads."""
+    """The snapshot above whose sequence numbers ``new_files`` are numbered; None: unknown.
+
+    With it, the commit needs fewer reads.
+    """
 
     assignment: Assignment | None = None
     """How the keys of ``new_files`` were assigned to dynamic buckets; None for other tables."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether committing it would change nothing."""
+        """Whether the message has no files, so that its commit would change nothing."""
         return not any(getattr(self, member) for member in (*_FILE_MEMBERS, *_INDEX_MEMBERS))
 
     def to_bytes(self) -> bytes:

@@ -34,7 +34,7 @@ _KNOWN_PATHS = 1 << 14
 
 @dataclass(frozen=True)
 class TableContext:
-    """Everything that is known of a table without reading a snapshot; can be pickled when its storage can."""
+    """The schema, options and stores of a table, without its snapshots; it can be pickled if its storage can."""
 
     name: str
     storage: Storage
@@ -49,7 +49,7 @@ class TableContext:
     consumers: ConsumerStore
     branches: BranchStore
     dynamic: Mapping[str, str | None] = field(default_factory=dict)
-    """Options of this handle alone, which replace the schema's options; None: the schema's option does not apply."""
+    """Options of this handle only, which replace the schema's options; None removes an option of the schema."""
 
     @staticmethod
     def of(
@@ -67,10 +67,10 @@ class TableContext:
     ) -> TableContext:
         """Return the context of the table ``name`` at ``root`` with its current schema.
 
-        ``cache`` is shared between tables. ``branch`` is the branch to read and write. ``publisher`` creates the
-        snapshots, see ``SnapshotStore``, and ``schema_publisher`` the later schemas. ``roots`` are the directories
-        outside of the table in which its files may be. Raises UnsupportedFeature for an option that could change what
-        a read returns.
+        ``cache`` may be shared between tables. ``branch`` is the branch to read and write. ``publisher`` creates the
+        snapshots, see ``SnapshotStore``, and ``schema_publisher`` creates schemas after the first one. ``roots`` are
+        the directories outside of the table in which its files may be. Raises UnsupportedFeature for an unsupported
+        option that could change what a read returns.
         """
         options = opened_options(schema, dynamic or {}, table=name)
         roots = roots or NO_ROOTS
@@ -97,23 +97,26 @@ class TableContext:
         )
 
     def with_schema(self, schema: TableSchema) -> TableContext:
-        """Return the same table with another of its schemas and the options of that, which name its columns."""
+        """Return the context with another schema of the table, and with the options of this schema."""
         if schema == self.schema:
             return self
         return replace(self, schema=schema, options=opened_options(schema, self.dynamic, table=self.name))
 
     def with_dynamic(self, dynamic: Mapping[str, str | None]) -> TableContext:
-        """Return the same table with these dynamic options in place of the present ones."""
+        """Return the context with these dynamic options instead of its dynamic options."""
         return replace(self, dynamic=dynamic).reopened(self.schema)
 
     def merging_level_0(self) -> TableContext:
-        """Return the same table, of which reads merge level 0 (option deletion-vectors.merge-on-read)."""
+        """Return the context with option deletion-vectors.merge-on-read = true, so that reads merge level 0.
+
+        The context is unchanged for a table without deletion vectors.
+        """
         if not self.options["deletion-vectors.enabled"]:
             return self
         return self.with_values({"deletion-vectors.merge-on-read": True})
 
     def with_values(self, values: Mapping[str, Any]) -> TableContext:
-        """Return the same table with these parsed values of some options in place of the table's."""
+        """Return the context with these option values, already parsed, instead of the table's values."""
         return replace(self, options=replace(self.options, values={**self.options.values, **values}))
 
     @property
@@ -122,7 +125,10 @@ class TableContext:
         return self.paths.branch
 
     def on_branch(self, branch: str) -> TableContext:
-        """Return the table on another branch, with the latest schema of that branch; raises BranchNotFound."""
+        """Return the context of another branch of the table, with the latest schema of that branch.
+
+        Raises BranchNotFound.
+        """
         if branch == self.branch:
             return self
         try:
@@ -138,7 +144,10 @@ class TableContext:
         return replace(self, name=name, paths=replace(self.paths, branch=branch)).reopened(schema)
 
     def beside(self, branch: str) -> TableContext:
-        """Return a branch, also an incomplete one, with this schema: to inspect its files, not to read rows."""
+        """Return the context of a branch with the schema of this context, to inspect its files, not to read rows.
+
+        The branch may be incomplete.
+        """
         if branch == self.branch:
             return self
         return replace(self, paths=replace(self.paths, branch=branch)).reopened(self.schema)
@@ -167,8 +176,8 @@ class TableContext:
     def file_path(self, partition: bytes, bucket: int, file: DataFile, name: str | None = None) -> str:
         """Return the path of a data file, or of the file ``name`` beside it (format 1.4).
 
-        Raises InvalidRequest for a file outside of the table that is not below the allowed roots, CorruptTable for a
-        name that is not a plain one.
+        Raises InvalidRequest for a file that is neither in the table nor below the allowed roots, CorruptTable for a
+        name that is not a plain file name.
         """
         name = file.file_name if name is None else name
         if file.external_path is not None:
@@ -208,7 +217,10 @@ class TableContext:
 
     @cached_property
     def derived(self) -> dict[object, Any]:
-        """A cache of values computed from schema and options alone, by keys of the callers; it is not pickled."""
+        """A cache of values that callers compute only from schema and options; callers choose the keys.
+
+        It is not pickled.
+        """
         return {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -221,12 +233,12 @@ class TableContext:
 
     @property
     def has_dynamic_buckets(self) -> bool:
-        """Whether new keys get a bucket that has room, rather than the one of their hash (format 11)."""
+        """Whether a new key gets any bucket that has room, and not the bucket of its hash (format 11)."""
         return self.is_keyed and self.options["bucket"] == -1
 
     @property
     def is_postponed(self) -> bool:
-        """Whether new rows may wait in the postpone bucket for a compaction that gives them a bucket (format 11.3)."""
+        """Whether new rows may be in the postpone bucket, until a compaction moves them to fixed buckets."""
         return self.is_keyed and self.options["bucket"] == -2
 
     @property
@@ -245,18 +257,19 @@ class TableContext:
         return bool(self.options["data-evolution.enabled"]) and not self.is_keyed
 
     def tracked(self) -> TableContext:
-        """Return the table with the ids and sequence numbers of its rows as columns, if its rows have them."""
+        """Return the context with row ids and sequence numbers as columns; unchanged without row tracking."""
         return replace(self, schema=self.schema.tracked()) if self.tracks_rows else self
 
     def with_kept_ids(self) -> TableContext:
-        """Return the table for writes of rows that have an id; its files contain ids and sequence numbers (format 17).
+        """Return the context to write rows with existing ids: its files contain ids and sequence numbers (format 17).
 
-        A sequence number that is null stands for the snapshot that the commit creates. Unchanged without row tracking.
+        A null as sequence number stands for the id of the snapshot that the commit creates. Unchanged without row
+        tracking.
         """
         return replace(self, schema=self.schema.tracked(sequence_nullable=True)) if self.tracks_rows else self
 
     def with_buckets(self, count: int) -> TableContext:
-        """Return the same table with ``count`` fixed buckets, as a partition of a postponed table has them."""
+        """Return the context with ``count`` fixed buckets, for a partition of a table with a postpone bucket."""
         return self.with_values({"bucket": count})
 
     @property

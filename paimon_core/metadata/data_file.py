@@ -21,7 +21,7 @@ def index_file_name(name: str) -> str:
 
 
 class FileSource(IntEnum):
-    """What wrote a file; DO NOT CHANGE, on disk."""
+    """Whether a write or a compaction wrote a file; DO NOT CHANGE, on disk."""
 
     APPEND = 0
     COMPACT = 1
@@ -46,7 +46,7 @@ class DataFile:
     creation_time_millis: int | None = None
     """The writer's local wall clock read as if it were UTC (format 4.1)."""
     delete_row_count: int | None = None
-    """Number of rows of kind -U and -D; None (unknown) in records of older writers."""
+    """The number of rows of kind -U and -D; None: not known, because an older writer did not record it."""
     embedded_index: bytes | None = None
     file_source: FileSource | None = None
     value_stats_cols: tuple[str, ...] | None = None
@@ -58,11 +58,14 @@ class DataFile:
 
     @property
     def index_files(self) -> tuple[str, ...]:
-        """The names of the files beside this one that contain its file indexes; at most one in a valid table."""
+        """The names of the files that contain the indexes of this file, in the same directory.
+
+        A valid table has at most one for each data file.
+        """
         return tuple(name for name in self.extra_files if name.endswith(INDEX_SUFFIX))
 
     def upgraded(self, level: int) -> DataFile:
-        """Return the same file at another level: an upgrade rewrites no bytes (format 8.5)."""
+        """Return the record of the same file at another level; the file itself is not rewritten (format 8.5)."""
         return replace(self, level=level)
 
 

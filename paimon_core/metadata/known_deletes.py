@@ -1,7 +1,8 @@
-"""Known deletes: when the number of deleted rows in a file's record may be believed (format 4.3).
+"""Known deletes: when the recorded number of deletes in a file is reliable (format 4.3).
 
-pypaimon 2.1 takes row kinds from the column ``rowkind.field``, and records 0 deletes for each file that it writes. So
-in a table with this option, 0 is believed only of the files that a compaction wrote: pypaimon does not compact.
+pypaimon 2.1 takes row kinds from the column that option ``rowkind.field`` names, but records 0 deletes for each file
+that it writes. So in a table with this option, a 0 is used only for files that a compaction wrote, because pypaimon
+does not compact.
 """
 
 from __future__ import annotations
@@ -16,5 +17,5 @@ def records_deletes(options: TableOptions) -> bool:
 
 
 def has_no_deletes(file: DataFile, options: TableOptions) -> bool:
-    """Whether the file is known to contain no row of kind -U or -D; an unknown number counts as some."""
+    """Whether the file is known to contain no row of kind -U or -D; False when the number is not known."""
     return file.delete_row_count == 0 and (records_deletes(options) or file.file_source is FileSource.COMPACT)

@@ -1,4 +1,4 @@
-"""Reads of the latest snapshot, which are retried with a newer snapshot when the latest expires during the read."""
+"""Reads of the latest snapshot; when it expires during the read, the read is repeated with a newer snapshot."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from paimon_core.metadata.manifests.entries import ManifestEntry
 
 SNAPSHOT_TRIES = 5
-"""Maximum number of snapshots that are tried, one after the other, before the error of the last one is raised."""
+"""The maximum number of snapshots that are read, one after the other, before the error of the last read is raised."""
 _T = TypeVar("_T")
 
 
 def read_latest(snapshots: SnapshotStore, read: Callable[[Snapshot | None], _T]) -> _T:
     """Return ``read(latest)``, where latest is None for a table without snapshots; ``read`` may be called repeatedly.
 
-    When a snapshot or a file is missing and a newer snapshot exists, ``read`` is called with that one. Raises all other
-    errors of ``read``, and the error of the last attempt.
+    When a snapshot or a file is missing and a newer snapshot exists, ``read`` is called with the newer snapshot. Raises
+    all other errors of ``read``, and the error of the last attempt.
     """
     latest = snapshots.latest()
 
@@ -35,7 +35,7 @@ def read_latest(snapshots: SnapshotStore, read: Callable[[Snapshot | None], _T])
 
 
 def latest_entries(context: TableContext, among: Collection[bytes] | None = None) -> list[ManifestEntry]:
-    """Return the live files of the latest snapshot, or only of the partitions ``among``; [] without a snapshot.
+    """Return the live entries of the latest snapshot, or only of the partitions ``among``; [] without a snapshot.
 
     Raises CorruptTable when the metadata cannot be read.
     """

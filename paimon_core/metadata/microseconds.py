@@ -1,7 +1,8 @@
-"""Microseconds: a table as a read sees it whose timestamps of 7 to 9 digits are cut to microseconds.
+"""Microseconds: reads a table with its timestamps of 7 to 9 digits truncated to microseconds.
 
-Arrow's nanoseconds cover the years 1677 to 2262, Paimon's timestamps more: 9999-12-31 is a frequent "forever". In
-microseconds they fit. Columns that order or identify rows keep their type, because a cut would change their order.
+Arrow's nanoseconds cover only the years 1677 to 2262, but Paimon's timestamps cover more years: 9999-12-31 often
+stands for "never ends". Arrow's microseconds cover all of them. Columns that order or identify rows keep their type,
+because truncated values could be equal or in another order.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ def in_microseconds(context: TableContext) -> TableContext:
 
 
 class MicrosecondSchemas(SchemaStore):
-    """The schemas of a table as ``coarse_schema`` returns them."""
+    """Reads the schemas of a table and converts each with ``coarse_schema``."""
 
     def read(self, schema_id: int) -> TableSchema:
-        """Read one schema; raises as ``SchemaStore.read``."""
+        """Return one schema, converted; raises as ``SchemaStore.read`` does."""
         return coarse_schema(super().read(schema_id))
 
     def holds(self, schema: TableSchema) -> bool:
-        """Whether the file still has the content of the schema with this id."""
+        """Whether the schema file still has the content that was read for the id of ``schema``."""
         return super().holds(super().read(schema.id))
 
 

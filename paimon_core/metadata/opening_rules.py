@@ -1,4 +1,4 @@
-"""Opening rules: which options a table is opened with, and which operations its keys and options allow."""
+"""Opening rules: the options of an opened table, and the options with which this library does not write it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _CROSS_PARTITION = "a primary key without the partition keys (cross-partition up
 def against_vectors(options: TableOptions) -> list[str]:
     """Return the options that tables with a primary key and deletion vectors cannot have; Java refuses them too.
 
-    First-row never deletes an older row. A full-compaction changelog compares the last level before and after, but rows
-    of the last level that are marked have been replaced by rows of lower levels already.
+    First-row never deletes an older row. A full-compaction changelog compares the last level before and after a
+    compaction; but rows of the last level that a deletion vector deletes were already replaced by rows of lower levels.
     """
     found = []
     if options["merge-engine"] == "first-row":
@@ -29,9 +29,10 @@ def against_vectors(options: TableOptions) -> list[str]:
 
 
 def against_cross_partition(options: TableOptions) -> list[str]:
-    """Return the options that tables whose primary key lacks partition keys cannot have, or not here.
+    """Return the options of a table that this library does not write with cross-partition upsert.
 
-    The key index would lose keys, or the delete in the partition that a key leaves would have no effect.
+    With ``index-ttl`` the key index would lose keys. With the other options, the delete of a key in its old partition
+    would have no effect.
     """
     found = [option for option in ("cross-partition-upsert.index-ttl", "sequence.field") if option in options.uses]
     if options["merge-engine"] == "deduplicate" and options["ignore-delete"]:
@@ -42,10 +43,10 @@ def against_cross_partition(options: TableOptions) -> list[str]:
 def opened_options(
     schema: TableSchema, dynamic: Mapping[str, str | None] = MappingProxyType({}), *, table: str
 ) -> TableOptions:
-    """Return the options of an existing table; ``unwritable`` also names what is not written with a primary key.
+    """Return the options of an existing table; their ``unwritable`` names all reasons not to write to the table.
 
-    ``dynamic`` is laid over the options of the schema; None removes one. Raises UnsupportedFeature for an option that
-    could change what a read returns.
+    ``dynamic`` options replace the options of the schema; None removes an option. Raises UnsupportedFeature for an
+    unsupported option that could change what a read returns.
     """
     merged: dict[str, str | None] = {**schema.options, **dynamic}
     options = TableOptions.parse({k: text for k, text in merged.items() if text is not None}, table=table)

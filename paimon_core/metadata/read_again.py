@@ -1,7 +1,7 @@
-"""read_again: repeat a read when a snapshot or a file of it was deleted meanwhile.
+"""read_again: repeat a read when a snapshot or one of its files was deleted during the read.
 
-A concurrent expiry or rollback may delete snapshots at any time. Java deletes the files of a snapshot first, this
-library deletes the snapshot file first. A missing file of such a snapshot therefore does not mean that the table is
+A concurrent expiry or rollback may delete snapshots at any time. Java deletes the files of a snapshot first, but this
+library deletes the snapshot file first. A missing file of a deleted snapshot therefore does not mean that the table is
 damaged.
 """
 
@@ -20,8 +20,8 @@ _T = TypeVar("_T")
 def read_again(read: Callable[[], _T], tries: int = TRIES, may_retry: Callable[[], bool] = lambda: True) -> _T:
     """Return ``read()``; call it again, at most ``tries`` times in all, when a snapshot or a file was missing.
 
-    ``may_retry`` is called before each repetition, to prepare it; when it returns False, the error is raised. Any other
-    error, and the error of the last call, is raised.
+    ``may_retry`` is called before each repetition and may prepare it; when it returns False, the error is raised. Any
+    other error, and the error of the last call, is raised too.
     """
     for _ in range(tries - 1):
         try:

@@ -13,7 +13,7 @@ from paimon_core.errors import CorruptTable, UnsupportedFeature
 from paimon_core.limits import metadata_text
 
 BATCH_IDENTIFIER = 2**63 - 1
-"""The commit identifier of batch commits, which are never recognised as committed before (format 3.2)."""
+"""The commit identifier of batch commits: such a commit is never recognized as a repetition (format 3.2)."""
 BASE = "paimon-core.base"
 """The property that contains ``Snapshot.base``."""
 
@@ -55,24 +55,25 @@ class Snapshot:
     writer_version: str | None = None
     operation: str | None = None
     base: str | None = None
-    """``link()`` of the snapshot that this one was built on; None for the first snapshot, and for other engines'
-    snapshots.
-
-    On disk it is the property ``paimon-core.base``, which other engines ignore.
+    """``link()`` of the snapshot on which this snapshot was built; None for the first snapshot, and for snapshots that
+    other engines wrote. On disk it is the property ``paimon-core.base``, which other engines ignore.
     """
 
     def link(self) -> str | None:
-        """Return the ``base`` of snapshots that are built on this one: id and uuid; None without a uuid."""
+        """Return the value of ``base`` for a snapshot that is built on this one: id and uuid; None without a uuid."""
         return None if self.uuid is None else f"{self.id} {self.uuid}"
 
     def is_built_on(self, below: Snapshot) -> bool | None:
-        """Whether this snapshot was built on ``below``, the one with the previous id; None when that is unknown."""
+        """Whether this snapshot was built on ``below``, a snapshot with the previous id; None when this is unknown."""
         if self.base is None or below.uuid is None or not self.base.startswith(f"{self.id - 1} "):
-            return None  # unknown also for a copy that another writer has created under another id
+            return None  # also unknown for a copy with another id, whose base is not the previous id
         return self.base == below.link()
 
     def is_same_commit(self, other: Snapshot) -> bool:
-        """Whether both come from one attempt of a commit, whose delta list is unique; a server may drop the uuid."""
+        """Whether one attempt of a commit created both: the delta manifest list of an attempt has a unique name.
+
+        The uuids must be equal too, unless this snapshot has none: a server may have removed it.
+        """
         return self.delta_manifest_list == other.delta_manifest_list and self.uuid in (other.uuid, None)
 
     def to_members(self) -> dict[str, Any]:
@@ -170,7 +171,7 @@ _INTEGERS = frozenset(
 _LONG = 2**63
 _RANGES = {
     "id": (1, _LONG),
-    # Up to the year 9999: later times are microseconds or garbage.
+    # Up to the year 9999: a larger number is not a time in milliseconds.
     "time_millis": (0, 253_370_764_800_000),
     **dict.fromkeys(
         (

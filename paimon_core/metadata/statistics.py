@@ -21,7 +21,7 @@ class ColumnStatistics:
     distinct_count: int | None = None
     """Number of distinct values, without nulls."""
     min: str | None = None
-    """The minimum as Java writes it as text: dates as day numbers, times as milliseconds of the day."""
+    """The minimum as text in Java's form: a date is a day number, a time is the milliseconds of the day."""
     max: str | None = None
     null_count: int | None = None
     avg_len: int | None = None
@@ -42,7 +42,7 @@ _MEMBERS = (
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """The statistics of one snapshot: number and size (bytes) of its merged rows, and its columns by name."""
+    """The statistics of one snapshot: number and total bytes of its merged rows, and statistics by column name."""
 
     snapshot_id: int
     schema_id: int

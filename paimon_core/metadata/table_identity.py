@@ -1,24 +1,26 @@
 """Table identity: checks whether the table of a handle is still the table at its path.
 
-A table is identified by the schema file that its handle was opened with: by the whole content, which includes the time
-of creation. Where the catalog gives tables an id, that id is compared too. Schemas that are added later change neither.
-A table that was dropped and re-created under the same name is therefore another table, even with the same columns.
+A table is identified by the whole content of the schema file that its handle was opened with, which includes the time
+of creation. If the catalog gives tables an id, this id is compared too. A schema that is added later changes neither
+the file nor the id. A table that was dropped and re-created under the same name therefore has another identity, even if
+it has the same columns.
 
-A check costs one small read. Data read before a successful check belongs to the table of the handle. The check and the
-write after it are two steps: the table may still be dropped and re-created between them (decision 0015). Such a write
+A check needs one small read. Data that was read before a successful check belongs to the table of the handle. The check
+and the write after it are two steps: the table may be dropped and re-created between them (decision 0015). Such a write
 can affect the new table as follows:
 
-- Data files and manifests have unique names: unused files are left, which the removal of orphans deletes.
+- Data files and manifests have unique names: the files that the write leaves are orphans, and are removed as such.
 - A commit checks after its data files are written, and its snapshot must follow its base. Only a first commit has no
   base: it may become the first snapshot of the new table, although its files may have been deleted with the old table.
-- A new tag is deleted again, because its snapshot is not part of the new table; so is a branch that is created from a
-  tag. A branch that is created without a tag remains, without rows.
-- A consumer's position remains, or replaces the new table's consumer of the same name: the new table keeps its
-  snapshots from there on.
-- Deleting a tag, branch or consumer deletes the one of the same name in the new table. No data file is deleted, but
-  files that only that tag or branch referenced become orphans.
-- An expiry or a rollback compares its first kept snapshot, or its target, and then works by id: it may delete snapshot
-  files of the new table that have these ids, or restore one of the old table, whose files are deleted.
+- A new tag is deleted again, because its snapshot is not part of the new table. A branch that is created from a tag is
+  deleted again too. A branch that is created without a tag remains, without rows.
+- A consumer's position remains, or replaces the position of the new table's consumer of the same name: the snapshots of
+  the new table from this position on do not expire.
+- Deleting a tag, branch or consumer deletes the tag, branch or consumer of the same name in the new table. No data file
+  is deleted, but files that only this tag or branch referenced become orphans.
+- An expiry or a rollback first checks its first kept snapshot or its target, and then uses only snapshot ids. It may
+  delete snapshot files of the new table that have these ids, or restore a snapshot of the old table, whose files are
+  deleted.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from paimon_core.storage.paths import MAIN
 
 
 def check_same_table(context: TableContext, otherwise: Callable[[], object] | None = None) -> None:
-    """Raise TableNotFound when the table was dropped or re-created; ``otherwise`` is called first."""
+    """Raise TableNotFound when the table was dropped or re-created; before that, call ``otherwise`` if it is given."""
     forget_directories(context.storage)
     if not context.schemas.holds(context.schema.untracked):
         if otherwise is not None:
@@ -43,7 +45,7 @@ def check_same_table(context: TableContext, otherwise: Callable[[], object] | No
 
 
 def same_table(context: TableContext) -> TableContext:
-    """Return ``context`` after ``check_same_table``; for reads."""
+    """Return ``context`` after ``check_same_table``; for reads of the table."""
     check_same_table(context)
     return context
 
@@ -59,7 +61,10 @@ def refreshed(context: TableContext) -> TableContext:
 
 @contextlib.contextmanager
 def within_same_table(context: TableContext) -> Iterator[None]:
-    """Wrap reads of the table: raise TableNotFound, also in place of their errors, when the table was dropped."""
+    """Return a context for reads of the table; if the table was dropped, the context raises TableNotFound.
+
+    Errors of the block about missing or damaged files are replaced by TableNotFound too.
+    """
     try:
         yield
     except (NotFound, CorruptTable):
@@ -69,7 +74,10 @@ def within_same_table(context: TableContext) -> Iterator[None]:
 
 
 def table_to_change(context: TableContext) -> TableContext:
-    """Return ``context`` as ``same_table`` does, for writes and deletions: also compares the id in the catalog."""
+    """Return ``context`` after ``check_same_table`` and a check of the table id in the catalog.
+
+    Call it before writes and deletions.
+    """
     check_same_table(context)
     publisher = context.snapshots.publisher
     if publisher is not None and not publisher.is_same_table():
@@ -80,7 +88,7 @@ def table_to_change(context: TableContext) -> TableContext:
 def check_not_another(context: TableContext) -> None:
     """Raise TableNotFound only when the table was certainly dropped or re-created; for checks of damaged tables.
 
-    That is certain when main has neither schemas nor snapshots, or when the schema has another time of creation.
+    This is certain when branch main has neither schemas nor snapshots, or when the schema has another time of creation.
     """
     main = context.beside(MAIN)
     if not main.schemas.ids() and not main.snapshots.ids():

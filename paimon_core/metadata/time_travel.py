@@ -19,7 +19,7 @@ from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 
 _NONE = -(2**63)
-"""The watermark that Java writes when there is none yet."""
+"""The value that Java writes for a snapshot without a watermark."""
 _WATERMARK = re.compile(r"watermark-(-?\d{1,19})")
 
 
@@ -47,10 +47,10 @@ def by_id(context: TableContext, snapshot_id: int, *, tagged: bool = False) -> S
 
 
 def by_version(context: TableContext, version: str | int) -> Snapshot:
-    """Return the snapshot of a tag name, else of ``watermark-<millis>``, else of an id (option ``scan.version``).
+    """Return the snapshot of a version text as in option ``scan.version``.
 
-    Raises InvalidRequest for a text that is none of them, TagNotFound when the tag is deleted during the read, and
-    SnapshotNotFound.
+    The text is a tag name, otherwise ``watermark-<millis>``, otherwise a snapshot id. Raises InvalidRequest for any
+    other text, TagNotFound when the tag is deleted during the read, and SnapshotNotFound.
     """
     text = str(version)
     if not isinstance(version, int) and text in context.tags.names():
@@ -68,7 +68,8 @@ def by_version(context: TableContext, version: str | int) -> Snapshot:
 def by_option(context: TableContext, option: str, value: Any) -> Snapshot:
     """Return the snapshot that an option ``scan.*`` with this value selects.
 
-    Raises as ``by_version``; the message names the option, as the caller did not choose the snapshot.
+    Raises as ``by_version`` does. The message of an error names the option, because the caller did not choose the
+    snapshot.
     """
     try:
         return _by_option(context, option, value)
@@ -96,10 +97,10 @@ def _by_option(context: TableContext, option: str, value: Any) -> Snapshot:
 
 
 def latest_compaction(context: TableContext) -> Snapshot:
-    """Return the latest snapshot of a compaction, else the latest one (``scan.mode`` = compacted-full).
+    """Return the latest COMPACT snapshot, or the latest snapshot if there is none (``scan.mode`` = compacted-full).
 
-    With full-compaction.delta-commits or producer full-compaction, only two kinds of full compactions count: Java's,
-    made every so many commit identifiers, and the compactions of batch jobs. Raises SnapshotNotFound without snapshots.
+    With option full-compaction.delta-commits = N, a COMPACT snapshot counts only if its commit identifier is a multiple
+    of N, as in the full compactions of Java, or if a batch job wrote it. Raises SnapshotNotFound without snapshots.
     """
     options = context.options
     every = options["full-compaction.delta-commits"] or 1
@@ -117,7 +118,10 @@ def latest_compaction(context: TableContext) -> Snapshot:
 
 
 def after_time(context: TableContext, millis: int) -> Snapshot | None:
-    """Return the first live snapshot from an epoch time on; None when no live one is older, or none is newer."""
+    """Return the first live snapshot at or after a time in epoch milliseconds.
+
+    Return None when no live snapshot is older than the time, or all are older.
+    """
 
     def first() -> Snapshot | None:
         ids = context.snapshots.ids()
@@ -128,7 +132,7 @@ def after_time(context: TableContext, millis: int) -> Snapshot | None:
 
 
 def from_time(context: TableContext, millis: int) -> Snapshot:
-    """Return the first snapshot, live or tagged, committed at or after an epoch time; raises SnapshotNotFound."""
+    """Return the first live or tagged snapshot committed at or after a time (epoch ms); raises SnapshotNotFound."""
 
     def first() -> Snapshot | None:
         ids = context.snapshots.ids()
@@ -143,7 +147,7 @@ def from_time(context: TableContext, millis: int) -> Snapshot:
 
 
 def from_watermark(context: TableContext, watermark: int) -> Snapshot:
-    """Return the first live snapshot whose watermark is at or after this one; raises SnapshotNotFound."""
+    """Return the first live snapshot whose watermark is at least ``watermark``; raises SnapshotNotFound."""
 
     def first() -> Snapshot | None:
         ids = context.snapshots.ids()
@@ -154,7 +158,7 @@ def from_watermark(context: TableContext, watermark: int) -> Snapshot:
 
 
 def until_watermark(context: TableContext, watermark: int) -> Snapshot:
-    """Return the last live snapshot that has a watermark, at or before this one; raises SnapshotNotFound."""
+    """Return the last live snapshot with a watermark of at most ``watermark``; raises SnapshotNotFound."""
 
     def last() -> Snapshot | None:
         ids = context.snapshots.ids()
@@ -166,7 +170,7 @@ def until_watermark(context: TableContext, watermark: int) -> Snapshot:
 
 
 def tag_source(context: TableContext, time_millis: int | None, watermark: int | None) -> Snapshot:
-    """Return the first snapshot, live or tagged, at or after a time or else a watermark, for a new tag."""
+    """Return the snapshot for a new tag: the first live or tagged one at or after a time, or else a watermark."""
     if time_millis is not None:
         return from_time(context, time_millis)
     assert watermark is not None

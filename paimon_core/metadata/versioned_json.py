@@ -17,10 +17,10 @@ def pack(version: int, members: Mapping[str, Any]) -> bytes:
 
 @contextlib.contextmanager
 def unpacked(data: bytes, what: str, version: int) -> Iterator[dict[str, Any]]:
-    """Yield the members that ``pack`` encoded, for the body to read; ``what`` names the object in errors.
+    """Yield the members that ``pack`` encoded, as a context manager; ``what`` names the object in errors.
 
-    Raises UnsupportedFeature for another version, InvalidRequest for other bytes, also when the body fails because a
-    member is missing or has a wrong type.
+    Raises UnsupportedFeature for another version, InvalidRequest for other bytes. It also raises InvalidRequest when
+    the block fails because a member is missing or has a wrong type.
     """
     try:
         value = json.loads(data)

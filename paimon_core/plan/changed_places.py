@@ -1,7 +1,8 @@
-"""ChangedPlace: a bucket or partition whose files differ between two versions; which files both have, which only one.
+"""ChangedPlace: a bucket or partition whose files differ between two versions, with its files in each version.
 
-Manifests that both versions list are not read to find the changed partitions: their entries add to both in the same
-way. The files of the changed partitions are then listed, because rows of a key may be in files that both have.
+To find the changed partitions, manifests that both versions list are not read: their entries are the same in both
+versions. Then all files of the changed partitions are listed, also the files that both versions have, because these may
+contain rows with the keys of changed rows.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ Place = tuple[bytes, int | None]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One file of a version, with the deletion vector that it has there."""
+    """One file of a version of the table, with its deletion vector in this version."""
 
     bucket: int
     total_buckets: int
@@ -49,13 +50,13 @@ class Part:
 
     @property
     def vectors(self) -> Vectors:
-        """The deletion vector by file name."""
+        """The deletion vector of the file by its name; empty when the file has none."""
         return {} if self.vector is None else {self.file.file_name: self.vector}
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedPlace:
-    """The files of one place of which the rows may have changed."""
+    """The files of one place in which rows may have changed between two versions, ``before`` and ``after``."""
 
     place: Place
     common: tuple[Part, ...]
@@ -65,7 +66,7 @@ class ChangedPlace:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """All files, each of which a comparison may read."""
+        """All files of the place: a comparison of the two versions may read each of them."""
         return (*self.common, *self.before, *self.after)
 
     def to_bytes(self) -> bytes:
@@ -106,9 +107,9 @@ def changed_places(
 ) -> Iterator[ChangedPlace]:
     """Yield the places in which files differ, in order of partition and bucket; ``keeps`` tests partitions.
 
-    Only files of level ``least_level`` or more count; None: the levels that a batch read of their version reads. A
-    place is a bucket, or a partition when its keys may have moved between buckets. Raises SnapshotNotFound,
-    CorruptTable, and UnsupportedFeature for files that this library cannot read.
+    Only files of level ``least_level`` or a higher level are compared; None: the levels that a batch read of the
+    version reads. A place is a bucket, or a partition when its keys may have moved between buckets. Raises
+    SnapshotNotFound, CorruptTable, and UnsupportedFeature for files that this library cannot read.
     """
     least = [int(_hides(context, s)) if least_level is None else least_level for s in (before, after)]
     both = before is not None and after is not None
@@ -119,9 +120,10 @@ def changed_places(
 
 
 def reading_context(context: TableContext, snapshot: Snapshot) -> TableContext:
-    """Return the table of which batch reads show the level 0 of a snapshot as its own schema decides, else unchanged.
+    """Return ``context`` with the options of deletion vectors from the schema of ``snapshot``.
 
-    Which files a read shows depends on the options at that time; its columns come from ``context``.
+    These options decide whether a batch read of the snapshot shows level 0. The columns and all other options are those
+    of ``context``.
     """
     if snapshot.schema_id == context.schema.id:
         return context
@@ -213,7 +215,7 @@ def _places(
 def _compared(
     context: TableContext, left: Sequence[Part], right: Sequence[Part]
 ) -> tuple[list[Part], list[Part], list[Part]]:
-    """Return the parts that both have, the parts of the left alone, and the parts of the right alone."""
+    """Return the parts that are in both versions, the parts only in ``left``, and the parts only in ``right``."""
     leveled = holds_states(context.options)
 
     def identity(part: Part) -> object:
@@ -233,7 +235,7 @@ def _compared(
 
 
 def _same_rows(context: TableContext, one: Part, other: Part) -> bool:
-    """Whether two parts of one file have the same deleted rows; vectors may move between index files."""
+    """Whether two parts of one file have the same deleted rows, also if their vectors are in different index files."""
     if one.vector == other.vector:
         return True
     if one.vector is None or other.vector is None:

@@ -1,8 +1,9 @@
 """Changes: the files that contain the changes of each snapshot, found without opening them (format 10.4).
 
-Without a changelog producer, the files of APPEND commits are the changes: the rows as they were written. With one, only
-its changelog files are the changes. Compactions change no row. The rows that an overwrite replaced are not recorded one
-by one: they are found by a comparison (``changed_places``).
+Without a changelog producer, the data files that an APPEND snapshot added are its changes: the rows as they were
+written. With a changelog producer, only the changelog files of a snapshot are its changes. Compactions change no row.
+No file lists the rows that an overwrite replaced: they are found by comparing two versions of the table
+(``changed_places``).
 """
 
 from __future__ import annotations
@@ -32,10 +33,11 @@ class ChangedFile:
 
 
 def changed_snapshots(context: TableContext, after: int | None, until: int | None, last: int | None) -> range:
-    """Return the ids from ``after`` (exclusive; None: before the first snapshot) to ``until`` (inclusive).
+    """Return the snapshot ids above ``after`` (None: from the first snapshot on) and up to and including ``until``.
 
-    ``last`` is the default and the maximum of ``until``; None: the latest id. Raises SnapshotNotFound naming the first
-    id that has expired or was never created, InvalidRequest for values that are not a range of ids.
+    ``last`` is the default and the maximum of ``until``, for a handle that is pinned to a snapshot; None: the latest
+    id. Raises SnapshotNotFound with the first id that has expired or was never created, InvalidRequest for values that
+    are not a range of ids.
     """
     for name, value in (("after", after), ("until", until)):
         if not _is_id(value):
@@ -71,7 +73,7 @@ def changed_snapshots(context: TableContext, after: int | None, until: int | Non
 
 
 def check_producer(context: TableContext) -> None:
-    """Raise UnsupportedFeature for a changelog-producer that is not known: it is unclear where the changes are."""
+    """Raise UnsupportedFeature for an unknown changelog-producer: the files with the changes cannot be determined."""
     if context.is_keyed and _PRODUCER in context.options.unwritable:
         raise UnsupportedFeature(
             f"the changes of table {context.name} cannot be read: option {_PRODUCER} = "
@@ -83,7 +85,10 @@ def check_producer(context: TableContext) -> None:
 
 
 def changed_snapshot(context: TableContext, snapshot_id: int) -> Snapshot:
-    """Return the snapshot, or the lasting changelog of it (format 16.2); raises SnapshotNotFound."""
+    """Return the snapshot, or its lasting changelog if it has expired (format 16.2).
+
+    Raises SnapshotNotFound without both.
+    """
     try:
         return context.snapshots.read(snapshot_id)
     except SnapshotNotFound:
@@ -99,8 +104,9 @@ def changed_files(
 ) -> Iterator[ChangedFile]:
     """Yield the files of the changed rows, by partition directory and bucket, then in the order of writing.
 
-    ``changelog``: whether they are its changelog files or the files that it added; None: as the table's options and
-    the kind of the snapshot decide; then ``overwrites``: the files that an overwrite added count as changes.
+    ``changelog``: True for the changelog files of the snapshot, False for the data files that it added; None: as the
+    table's options and the kind of the snapshot decide. ``overwrites``: with None, the files that an OVERWRITE snapshot
+    added also count as changes.
 
     In this order, the rows of one key come in the order of their changes. Raises UnsupportedFeature for files that this
     library cannot read, SnapshotNotFound when the snapshot expires during the call, CorruptTable.

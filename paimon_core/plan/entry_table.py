@@ -1,4 +1,7 @@
-"""EntryTable: the entries of manifests as columns, for planning; only the entries that are asked for become values."""
+"""EntryTable: manifest entries as columns, for planning.
+
+``ManifestEntry`` values are created only for requested entries.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from paimon_core.types import DataType
 Numbers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 ByteColumn = tuple[npt.NDArray[np.uint8], Numbers, Numbers]
-"""Texts within one buffer: the buffer, and the start and length of each."""
+"""Byte strings in one buffer: the buffer, and the start and the length of each byte string."""
 
 _FILE_NUMBERS = ("schema_id", "level", "file_size", "row_count", "min_sequence_number", "max_sequence_number")
 _MASKS = ("clean", "compacted", "unusual", "indexed")
@@ -29,14 +32,14 @@ _SPLIT_BYTES = 400
 
 @dataclass(frozen=True)
 class StatsBytes:
-    """One kind of statistics of some files, serialized: minima, maxima, and null counts by file."""
+    """The serialized statistics of keys or of values: minima, maxima and null counts of each file."""
 
     low: ByteColumn
     high: ByteColumn
     null_counts: Sequence[tuple[int | None, ...]]
 
     def present(self) -> Mask:
-        """Return which files have statistics: their row of minima has fields."""
+        """Return which files have statistics: in the others, the row of minima has no fields."""
         buffer, starts, lengths = self.low
         out = lengths >= 4
         out[out] = buffer[starts[out][:, None] + np.arange(4)].any(axis=1)
@@ -51,7 +54,11 @@ class StatsBytes:
 
 @dataclass(frozen=True)
 class EntryTable:
-    """Live entries; ``partition`` holds positions in ``partitions``, each a distinct serialized partition."""
+    """Live manifest entries, one array for each field.
+
+    ``partitions`` are the distinct serialized partitions; ``partition`` contains the position of each entry's
+    partition.
+    """
 
     partitions: Sequence[bytes]
     partition: Numbers
@@ -64,7 +71,7 @@ class EntryTable:
     min_sequence_number: Numbers
     max_sequence_number: Numbers
     clean: Mask
-    """Whether the record of the file says that it contains no row of kind delete (``metadata.known_deletes``)."""
+    """Whether the manifest entry states that the file contains no row of kind -U or -D (``metadata.known_deletes``)."""
     compacted: Mask
     """Whether a compaction wrote the file."""
     unusual: Mask
@@ -72,34 +79,37 @@ class EntryTable:
     indexed: Mask
     """Whether the entry contains a file index."""
     cover: Numbers
-    """The position in ``covers`` of what the value statistics cover."""
+    """For each entry, the position in ``covers`` of the columns that its value statistics cover."""
     covers: Sequence[tuple[int, tuple[str, ...] | None]]
-    """Schema ids, each with the columns that have statistics; None: all columns."""
+    """Pairs of a schema id and the columns that have statistics; None: all columns."""
     entries: Callable[[Numbers], list[ManifestEntry]]
-    """Returns the entries at some positions as values."""
+    """Returns the entries at the given positions as ``ManifestEntry`` values."""
     keys: Callable[[Numbers], tuple[list[bytes], list[bytes]]]
-    """Returns the smallest and the largest keys of the files at some positions."""
+    """Returns the smallest and the largest serialized keys of the files at the given positions."""
     created: Callable[[Numbers], Numbers]
-    """Returns the creation times of the files at some positions: local milliseconds; unknown ones are the least."""
+    """Returns the creation times of the files at the given positions, in milliseconds of local time.
+
+    For an unknown time it returns the smallest 64-bit integer.
+    """
     key_stats: Callable[[Numbers], StatsBytes]
     value_stats: Callable[[Numbers], StatsBytes]
-    """Return the statistics of the files at some positions."""
+    """``key_stats`` and ``value_stats`` return the statistics of the files at the given positions."""
     entry_bytes: int = 0
-    """The memory of the entries."""
+    """The bytes of memory of the entries."""
     packed: dict[Hashable, list[Any]] = field(default_factory=dict, compare=False, repr=False)
-    """The splits into which these entries were packed last, by the rule, for later plans of the same snapshot."""
+    """A cache for later plans of the same snapshot: the splits of these entries, by the rule of the last packing."""
 
     def __len__(self) -> int:
         return len(self.partition)
 
     @property
     def nbytes(self) -> int:
-        """The memory of the entries and of the splits."""
+        """The bytes of memory of the entries and of the cached splits."""
         return self.entry_bytes + _SPLIT_BYTES * sum(map(len, list(self.packed.values())))
 
     @staticmethod
     def of_columns(entries: EntryColumns) -> EntryTable:
-        """Return live entries."""
+        """Return the table of ``entries``, which must be live."""
         partition, partitions = entries.partition_codes()
         cover, covers = _covers(entries)
         numbers = entries.numbers
@@ -207,7 +217,7 @@ def _are_unusual(entries: EntryColumns) -> Mask:
 
 
 def _covers(entries: EntryColumns) -> tuple[Numbers, list[tuple[int, tuple[str, ...] | None]]]:
-    """Return the number of what the value statistics of each file cover, and what each number stands for."""
+    """Return the fields ``cover`` and ``covers`` of an ``EntryTable``."""
     code = entries.numbers["schema_id"]
     for name in ("value_stats_cols", "write_cols"):
         codes, distinct = entries.codes(name)

@@ -1,4 +1,4 @@
-"""ScanExplanation: what a scan leaves out and by which rule, what it reads, and what that costs (format 8.7, 8.8)."""
+"""ScanExplanation: the files that a scan reads or leaves out, by which rule, and the costs (format 8.7, 8.8)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMED_COLUMNS = 8
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """Splits and what is in their files."""
+    """The numbers of splits, and of files, rows and bytes in these splits."""
 
     splits: int = 0
     files: int = 0
@@ -45,15 +45,15 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What a read of the whole scan opened and decoded."""
+    """The measurements of a read of the whole scan: what it opened, left out and decoded."""
 
     seconds: float
     """Processor seconds."""
     files_opened: int
     files_skipped: int
-    """Files left out after they, or an index beside them, had been opened."""
+    """The files that were left out after the file or its index file had been opened."""
     sections_skipped: int
-    """Sections of files to merge of which no file contains a selected row."""
+    """The sections that were not merged, because none of their files contains a row that the filter selects."""
     row_groups: int
     row_groups_read: int
     rows_decoded: int
@@ -85,7 +85,7 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class ScanExplanation:
-    """A plan in numbers; ``str`` returns a few lines of text, ``to_dict`` plain values."""
+    """A scan plan in numbers; ``str`` returns a few lines of text, ``to_dict`` returns plain values."""
 
     snapshot: Snapshot | None
     """None: the table has no snapshot, and nothing is read."""
@@ -111,14 +111,14 @@ class ScanExplanation:
     columns: tuple[str, ...] = ()
     """The columns to decode: the requested columns, and the columns that the filter or a merge needs."""
     bytes_to_read: int = 0
-    """The bytes of the read columns in the files, estimated from the types of all columns."""
+    """The bytes of the columns to decode in the files, estimated from the file sizes and the types of all columns."""
     merge_bytes: int = 0
-    """The limit of memory of a merge, besides one batch of each sorted run; 0 without a merge."""
+    """The bytes of memory that a merge may use, besides one batch of each sorted run; 0 without a merge."""
     limit: int | None = None
     splits_for_limit: int = 0
     """The number of splits that a read with the limit may have to open."""
     files_to_count: int = 0
-    """The number of files that a count must read, because metadata does not have the answer."""
+    """The number of files that must be read to count the rows, because metadata does not state the count."""
     analysis: Analysis | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -186,7 +186,7 @@ class ScanExplanation:
 
 
 def explain_plan(plan: ScanPlan) -> ScanExplanation:
-    """Return what a plan leaves out and reads."""
+    """Return the explanation of a plan, without the estimated costs."""
     n = plan.counts
     merged = [x for x in plan.splits if not x.raw]
     rules = (

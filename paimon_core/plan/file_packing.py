@@ -1,7 +1,8 @@
 """pack_files: divides the files of many buckets into splits, on columns instead of values (format 8.7).
 
-Most buckets have files of one level, or one file: their files are read raw, and their splits are cut out of a running
-sum of sizes. Only buckets with several levels, or with rows of kind delete, are divided into sections.
+Most buckets have one file, or files of one level above 0. Such files are read raw, and a running sum of their sizes
+shows where to divide them into splits. Only buckets with several levels, or with rows of kind delete, are divided into
+sections.
 """
 
 from __future__ import annotations
@@ -21,12 +22,15 @@ from paimon_core.plan.split import Layout, Packing, layout_of
 Numbers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 Section = list[list[int]]
-"""The sorted runs of a section, oldest first; each as the positions of its files."""
+"""The sorted runs of a section, the oldest first; each run is a list of the positions of its files."""
 
 
 @dataclass(frozen=True)
 class FileColumns:
-    """The files of some buckets as columns; ``group`` numbers the buckets from 0, in any order of files."""
+    """The files of some buckets as columns.
+
+    ``group``: the number of each file's bucket, from 0; files may be in any order.
+    """
 
     group: Numbers
     groups: int
@@ -38,7 +42,10 @@ class FileColumns:
     clean: Mask
     """Whether the file is known to contain no row of kind delete."""
     key_ranks: Callable[[Numbers], tuple[Sequence[int], Sequence[int]]]
-    """Returns, for files at some positions, numbers that order their smallest and largest keys."""
+    """Returns two lists for the files at the given positions: numbers for their smallest and for their largest keys.
+
+    Comparing these numbers gives the order of the keys.
+    """
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -53,7 +60,7 @@ class FileColumns:
 
 @dataclass(frozen=True, slots=True)
 class PackedFiles:
-    """The files of one split, by position, and its layout: () when it is raw."""
+    """The positions of the files of one split, and the layout of the split: () for a raw split."""
 
     group: int
     files: Numbers
@@ -64,16 +71,16 @@ class PackedFiles:
 
 @dataclass(frozen=True, slots=True)
 class PackingRule:
-    """What decides how files are packed: see ``pack_keyed``."""
+    """The settings that decide how files are packed, with the same rules as ``split.pack_keyed``."""
 
     packing: Packing
     keyed: bool
     """Whether the table has a primary key."""
     unique: bool = False
-    """Whether each key exists in one file only."""
+    """Whether each key is visible in only one file, so that no merge is necessary."""
     combines: bool = False
     trusts_counts: bool = True
-    """Whether the recorded number of deletes of every file is used; False: only of files that a compaction wrote."""
+    """Whether the recorded number of deletes is used for all files; False: only for files that a compaction wrote."""
 
 
 def pack_files(columns: FileColumns, rule: PackingRule, matches: Mask | None = None) -> Iterator[PackedFiles]:
@@ -107,7 +114,7 @@ def pack_files(columns: FileColumns, rule: PackingRule, matches: Mask | None = N
 
 
 class _RawSplits:
-    """Cuts files, in order, into splits of the target size."""
+    """Divides files, in their order, into raw splits of the target size."""
 
     def __init__(self, found: FileColumns, packing: Packing, order: Numbers) -> None:
         self.order, self.target = order, packing.target_bytes
@@ -128,7 +135,10 @@ class _RawSplits:
 def _sectioned(
     found: FileColumns, rule: PackingRule, order: Numbers, apart: Mask, matches: Mask | None
 ) -> Callable[[int], Iterator[PackedFiles]]:
-    """Return the function that packs one bucket whose files may have to be merged; ``order``: files by bucket."""
+    """Return a function that packs the files of one bucket, which may have to be merged.
+
+    ``order``: the positions of the files, sorted by bucket.
+    """
     starts = np.searchsorted(found.group[order], np.arange(found.groups + 1))
     sections = _Sections(found, order[~apart[found.group[order]]])
     clean = found.clean
@@ -204,7 +214,7 @@ class _Sections:
         return sorted((run for _, _, run in sorted(runs, key=lambda r: r[1])), key=self._age)
 
     def _age(self, run: list[int]) -> tuple[int, int, int]:
-        """Return what orders runs, the oldest first: high levels are older, and then smaller sequence numbers."""
+        """Return a sort key that puts the oldest run first: higher levels are older, then smaller sequence numbers."""
         if len(run) == 1:
             return self.age[run[0]]
         ages = [self.age[at] for at in run]

@@ -1,4 +1,4 @@
-"""IndexFilter: the rows of a data file that a filter can match, as far as the file's indexes know (format 13).
+"""IndexFilter: finds the rows of a data file that a filter may match, by the indexes of the file (format 13).
 
 Columns are matched by field id. An index is used only if the column still has the type that it was built for.
 """
@@ -31,7 +31,7 @@ class IndexFilter:
     schema: TableSchema
     schemas: Callable[[int], TableSchema]
     columns: dict[int, _Columns] = field(default_factory=dict)
-    """By schema id, the names in the file and the types of the filter's columns."""
+    """By schema id: for each column of the filter, its name in files of this schema, and its type."""
 
     @staticmethod
     def of(
@@ -40,7 +40,7 @@ class IndexFilter:
         options: TableOptions,
         schemas: Callable[[int], TableSchema],
     ) -> IndexFilter | None:
-        """Return None without a filter, and under file-index.read.enabled = false."""
+        """Return the filter for ``where``; None without ``where``, or with option file-index.read.enabled = false."""
         if where is None or not options["file-index.read.enabled"]:
             return None
         bound = where if isinstance(where, BoundPredicate) else where.bind(schema.fields)
@@ -54,10 +54,10 @@ class IndexFilter:
         return rows is None or bool(rows.any())
 
     def rows(self, file: DataFile, storage: Storage, path: Callable[[DataFile, str], str]) -> Mask | None:
-        """Return which rows of the file may match, by any of its indexes; None: all of them, or not known.
+        """Return which rows of the file may match according to its indexes; None when the indexes exclude no row.
 
-        ``path`` returns the path of a file beside a data file. Raises CorruptTable naming the path of an index that is
-        missing or does not decode, StorageError when the store fails.
+        ``path`` returns the path of a file in the directory of a data file. Raises CorruptTable naming the path of an
+        index that is missing or does not decode, StorageError when the store fails.
         """
         if file.embedded_index is not None:
             return self._rows(self._embedded(file, file.embedded_index), file)

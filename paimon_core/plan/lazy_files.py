@@ -1,4 +1,7 @@
-"""LazyFiles: the files of one split of a large plan, which become values only when one of them is read."""
+"""LazyFiles: the files of one split of a large plan.
+
+The ``DataFile`` values are created when one of them is first used.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from paimon_core.metadata.data_file import DataFile
 
 
 class LazyFiles(Sequence[DataFile]):
-    """A sequence that is equal to the tuple of its files; it is pickled as that tuple."""
+    """A sequence of files that is equal to the tuple of the same files; it is pickled as this tuple."""
 
     __slots__ = ("_count", "_files", "_load", "row_count", "size_bytes")
 
@@ -26,7 +29,7 @@ class LazyFiles(Sequence[DataFile]):
         load = self._load
         if load is not None:
             self._files = load()
-            self._load = None  # after the files, for other threads
+            self._load = None  # set after _files, because other threads may run this method at the same time
         return self._files
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""live_files: the live files of a snapshot that partitions, buckets, keys and levels do not leave out (format 8.7)."""
+"""read_live_files: the live files of a snapshot that pass the tests of partition, bucket, key, level (format 8.7)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ScanCounts:
 
 @dataclass(frozen=True, slots=True)
 class LiveFiles:
-    """The files left before value statistics are tested."""
+    """The files that are left after all tests except the test of value statistics."""
 
     table: EntryTable
     counts: ScanCounts
@@ -60,8 +60,9 @@ def read_live_files(
 ) -> LiveFiles:
     """Read the entries of the files that are not pruned; without ``level_0``, files of level 0 are left out.
 
-    ``evolves``: a file may contain only some of the columns. ``created_from``: epoch milliseconds; files that were
-    created earlier, or do not say when, are left out.
+    ``buckets``: the only buckets to read; None: all buckets. ``evolves``: a file may contain only some of the columns.
+    ``created_from``: epoch milliseconds; files that were created earlier, or whose creation time is unknown, are left
+    out.
     """
     listed = manifests.manifests_of(snapshot)
     partition = pruners.partition
@@ -103,7 +104,7 @@ def read_live_files(
 
 
 def _in_buckets(live: EntryTable, pruners: Pruners, buckets: Collection[int] | None) -> Mask:
-    """Return which files are in buckets that are read."""
+    """Return a mask of the files that are in buckets to read."""
     # Rows in the postpone bucket are not read until a compaction moves them to other buckets (format 11.3).
     kept: Mask = live.bucket != POSTPONE_BUCKET
     if buckets is not None:
@@ -127,7 +128,7 @@ def _holds_bucket(manifest: ManifestFile, buckets: Collection[int]) -> bool:
 
 
 def _live(manifests: ManifestStore, opened: Sequence[ManifestFile], partition: PartitionPruner | None) -> EntryTable:
-    """Return the live files in the wanted partitions: added by a manifest and deleted by none; the oldest first.
+    """Return the files in the selected partitions that a manifest added and no manifest deleted; the oldest first.
 
     A file's ADD and DELETE entries have the same partition and bucket, so that either both are read or neither.
     """
@@ -145,7 +146,7 @@ def _live_of(read: Sequence[Entries]) -> EntryTable:
 
 
 def refuse_unread(entry: ManifestEntry, paths: TablePaths, *, evolves: bool = False) -> None:
-    """Raise UnsupportedFeature for a file that cannot be read, InvalidRequest for one outside of the allowed roots.
+    """Raise UnsupportedFeature for a file of an unsupported kind, InvalidRequest for one outside the allowed roots.
 
     ``evolves``: the caller reads each column from the file that contains it (``row_ranges``).
     """

@@ -1,4 +1,4 @@
-"""Partitions: the partitions that a predicate selects, for overwrites, deletes and compactions."""
+"""Partitions: tests whether a predicate selects a partition, for overwrites, deletes and compactions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def partitions_with_matches(context: TableContext, where: Predicate | None) -> C
 def matching_partitions(context: TableContext, where: Where) -> Callable[[bytes], bool]:
     """Return a test of serialized partitions: whether ``where`` is true for the partition's values.
 
-    Raises InvalidRequest when ``where`` uses other columns, SchemaMismatch for literals that do not fit.
+    Raises InvalidRequest when ``where`` is None or uses a column that is not a partition column, SchemaMismatch for
+    literals that do not fit the type of their column.
     """
     keys = context.schema.partition_keys
     predicate = parse_where(where, context.schema.fields)

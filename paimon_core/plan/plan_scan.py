@@ -1,7 +1,8 @@
 """plan_scan: snapshot → manifests → pruned files → splits, with counts of what was left out (format 8.7, 8.8).
 
 Planning reads metadata only. A plan is complete: its splits together contain every row of the snapshot that the filter
-selects, exactly once. They may contain other rows too, which the reader filters out.
+selects, exactly once. The splits may also contain rows that the filter does not select; the reader leaves these rows
+out.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ from paimon_core.types import DataType
 
 @dataclass(frozen=True)
 class ScanPlan:
-    """The splits of a scan, and the reasons why other files are left out."""
+    """The splits of a scan, and the numbers of the files that are left out, by reason."""
 
     snapshot: Snapshot | None
-    """None: the table has no snapshot, and the plan no splits."""
+    """None: the table has no snapshot, so the plan has no splits."""
     schema: TableSchema
     where: Predicate | None
     splits: tuple[Split, ...]
@@ -65,9 +66,10 @@ def plan_scan(
     buckets: Collection[int] | None = None,
     created_from: int | None = None,
 ) -> ScanPlan:
-    """Return the splits that contain the rows of ``snapshot`` that ``where`` selects; None ``buckets``: all of them.
+    """Return the plan of a read of the rows of ``snapshot`` that ``where`` selects.
 
-    ``created_from``: epoch milliseconds; only the files that were created then or later are read.
+    ``buckets``: the only buckets to read; None: all buckets. ``created_from``: epoch milliseconds; only the files that
+    were created at this time or later are read.
 
     ``where`` is bound to the columns of ``schema``; ``schemas`` returns the schema of a file by its id. Raises
     SchemaMismatch for a filter that does not fit, UnsupportedFeature for files with only some of the columns,
@@ -95,7 +97,7 @@ def plan_scan(
 
 
 _Place = tuple[bytes, int, int]
-"""A serialized partition, a bucket, and the number of buckets."""
+"""A serialized partition, a bucket, and the number of buckets of the partition."""
 _Packed = tuple[_Place, Sequence[DataFile], Layout]
 
 
@@ -119,7 +121,7 @@ def _split(
 
 
 def hides_level_0(schema: TableSchema, options: TableOptions) -> bool:
-    """Whether batch reads leave out level 0, because only above it each key is visible once (format 8.7).
+    """Whether batch reads leave out level 0, because each key is visible only once in the levels above 0 (format 8.7).
 
     With deletion vectors, a compaction of level 0 marks the older rows of its keys in higher levels as deleted.
     """
@@ -131,7 +133,7 @@ def hides_level_0(schema: TableSchema, options: TableOptions) -> bool:
 
 
 def _pack(table: EntryTable, schema: TableSchema, rule: PackingRule, pruners: Pruners) -> Iterator[_Packed]:
-    """Yield the splits, bucket by bucket; their files become values when they are read."""
+    """Yield the splits, bucket by bucket; their ``DataFile`` values are created when a split is read."""
     types = tuple(f.type for f in schema.key_fields)
     if pruners.value is None:
         packed = table.packed.get((rule, types), [])

@@ -1,7 +1,7 @@
 """Pruning: the partitions, buckets and files that a scan may leave out because of its filter (format 8.8).
 
-All tests are conservative: what is left out cannot contain a row that the filter selects, and without statistics it is
-kept. Statistics are decoded only for columns that the filter uses.
+All tests are conservative: a file is left out only if it cannot contain a row that the filter selects; a file without
+statistics is kept. Statistics are decoded only for columns that the filter uses.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from paimon_core.schema import ROW_ID, SEQUENCE_NUMBER, DataField, TableSchema
 from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, DataType, TypeRoot
 
 MAX_HASHED_KEYS = 10_000
-"""The largest number of combinations of bucket key values for which buckets are pruned."""
+"""The largest number of combinations of column values for which the hashes or the serialized rows are computed."""
 
 _WIDER = {
     TypeRoot.TINYINT: {TypeRoot.SMALLINT, TypeRoot.INT, TypeRoot.BIGINT},
@@ -36,7 +36,7 @@ _WIDER = {
     TypeRoot.INT: {TypeRoot.BIGINT},
     TypeRoot.FLOAT: {TypeRoot.DOUBLE},
 }
-"""The types to which a value is cast without a change."""
+"""For each type, the wider types to which a cast does not change the value."""
 
 Schemas = Callable[[int], TableSchema]
 Bounds = dict[str, tuple[Any, Any, int | None]]
@@ -44,7 +44,10 @@ Bounds = dict[str, tuple[Any, Any, int | None]]
 
 @dataclass(frozen=True, slots=True)
 class Pruners:
-    """One test for each thing that can be left out; None where the filter does not restrict it."""
+    """The tests by partition, bucket, key and value.
+
+    None where the filter does not restrict the partition, bucket and so on.
+    """
 
     partition: PartitionPruner | None = None
     bucket: BucketPruner | None = None
@@ -68,7 +71,7 @@ class Pruners:
 
 @dataclass(frozen=True, slots=True)
 class StatsRow:
-    """Decodes the columns of one kind of statistics row that a filter uses; prepared once for many rows."""
+    """Decodes the columns that a filter uses from serialized rows of statistics; created once for many rows."""
 
     arity: int
     names: tuple[tuple[int, str, DataType], ...]
@@ -82,7 +85,7 @@ class StatsRow:
         return StatsRow(len(fields), wanted, row_decoder(tuple(f.type for f in fields)))
 
     def bounds(self, stats: ColumnStats, file_name: str) -> Bounds:
-        """Return minimum, maximum and null count by column; empty if there are no statistics.
+        """Return a dict from column to minimum, maximum and null count; it is empty if there are no statistics.
 
         Raises CorruptTable naming the file.
         """
@@ -124,7 +127,7 @@ class PartitionPruner:
 
     @staticmethod
     def of(where: BoundPredicate, fields: Sequence[DataField]) -> PartitionPruner | None:
-        """Return None when no required part of the filter uses the partition ``fields`` alone."""
+        """Return the test of partitions, or None when no part of the conjunction uses only the partition ``fields``."""
         names = tuple(f.name for f in fields)
         part = where.only(names)
         return None if part is None else PartitionPruner(part, StatsRow.of(fields, part.columns), names)
@@ -135,10 +138,11 @@ class PartitionPruner:
         return self.where.may_match(self.row.bounds(manifest.partition_stats, manifest.file_name), entries)
 
     def texts(self, types: Sequence[DataType]) -> tuple[bytes, ...] | None:
-        """Return bytes of which every partition that the filter selects contains one; None when they are not known.
+        """Return byte strings: each serialized partition that the filter selects contains at least one of them.
 
-        ``types``: the types of all partition columns. A single text is searched for itself, because it may be stored in
-        a slot or behind it; other partitions as whole rows.
+        ``types``: the types of all partition columns. For a single text column the result is the texts, because a text
+        may be stored in a slot of the row or behind the slots; otherwise it is the whole rows. None: the filter does
+        not list the selected partitions, or lists too many.
         """
         columns = [self.where.equality_values(name) for name in self.columns]
         known = [values for values in columns if values is not None]
@@ -149,7 +153,10 @@ class PartitionPruner:
         return tuple(encode_row(values, types) for values in product(*known))
 
     def select(self, entries: Entries, manifest: str) -> Entries:
-        """Return the entries whose partitions may contain selected rows; ``manifest`` is their file, for errors."""
+        """Return the entries whose partitions may contain selected rows.
+
+        ``manifest``: the path of their file, for errors.
+        """
         if isinstance(entries, tuple):
             return tuple(e for e in entries if self.keeps(e.partition, manifest))
         return entries.of_partitions(lambda partition: self.keeps(partition, manifest))
@@ -163,7 +170,7 @@ class PartitionPruner:
 
 @dataclass(frozen=True)
 class BucketPruner:
-    """Tests buckets against the hashes of all bucket key values that a filter allows (format 6)."""
+    """Tests whether a bucket can contain one of the bucket keys that a filter allows, by their hashes (format 6)."""
 
     keys: tuple[DataField, ...]
     values: tuple[tuple[Any, ...], ...]
@@ -179,7 +186,7 @@ class BucketPruner:
     def of(
         where: BoundPredicate, keys: tuple[DataField, ...], schema: TableSchema, schemas: Schemas, function: str
     ) -> BucketPruner | None:
-        """Return None when the filter does not list the values of every bucket key column, or lists too many."""
+        """Return the test; None if the filter does not list the values of all bucket key columns, or lists too many."""
         values = [where.equality_values(f.name) for f in keys]
         known = tuple(v for v in values if v is not None)
         if not keys or len(known) < len(keys) or prod(map(len, known)) > MAX_HASHED_KEYS:
@@ -189,7 +196,7 @@ class BucketPruner:
         return BucketPruner(keys, known, schema, schemas, function)
 
     def keeps(self, bucket: int, total_buckets: int, schema_id: int) -> bool:
-        """Whether a file of a bucket may contain one of the keys; files may have different numbers of buckets."""
+        """Whether a file of a bucket may contain one of the keys; ``total_buckets`` may differ between files."""
         if total_buckets < 1 or not self._hashes_alike(schema_id):
             return True
         allowed = self.buckets.get(total_buckets)
@@ -226,18 +233,21 @@ class KeyPruner:
 
     @staticmethod
     def of(where: BoundPredicate, fields: Sequence[DataField]) -> KeyPruner | None:
-        """Return None when no required part of the filter uses the key ``fields`` alone."""
+        """Return the test of key ranges, or None when no part of the conjunction uses only the key ``fields``."""
         part = where.only([f.name for f in fields])
         return None if part is None else KeyPruner(part, StatsRow.of(fields, part.columns))
 
     def keeps(self, file: DataFile) -> bool:
-        """Whether the file may contain a selected key; all files with that key are kept, so their merge is complete."""
+        """Whether the file may contain a selected key.
+
+        All files that may contain the key are kept, so a merge has all rows.
+        """
         return self.where.may_match(self.row.bounds(file.key_stats, file.file_name), file.row_count)
 
 
 @dataclass(frozen=True)
 class ValuePruner:
-    """Tests files against the whole filter with all that their entries state, under the names of the current schema."""
+    """Tests files against the whole filter, with the statistics and indexes in their manifest entries."""
 
     where: BoundPredicate
     schema: TableSchema
@@ -246,7 +256,7 @@ class ValuePruner:
     key: StatsRow
     index: IndexFilter | None = None
     covers: dict[tuple[int, tuple[str, ...] | None], Cover] = field(default_factory=dict)
-    """By schema id, and the columns that have statistics."""
+    """A cache; the key is a schema id and the columns that have statistics (None: all columns)."""
 
     @staticmethod
     def of(
@@ -263,7 +273,7 @@ class ValuePruner:
         return self.index is None or self.index.may_match(file)
 
     def bounds(self, partition: bytes, file: DataFile) -> Bounds:
-        """Return what the manifest entry of a file states about the columns of the filter."""
+        """Return minimum, maximum and null count of the filter's columns, as far as the manifest entry states them."""
         bounds = self._value_bounds(file)
         if self.schema.is_tracked:
             bounds.update(tracked_bounds(file))
@@ -274,7 +284,7 @@ class ValuePruner:
     def keeps_range(self, partition: bytes, files: Sequence[DataFile]) -> bool:
         """Whether a row whose columns are in these files, the newest first, may match.
 
-        Only the newest file that contains a column states something about it.
+        For each column, only the statistics of the newest file that contains it are used.
         """
         if len(files) == 1:
             return self.keeps(partition, files[0])
@@ -291,7 +301,7 @@ class ValuePruner:
         return self.where.may_match(bounds, newest.row_count)
 
     def cover(self, schema_id: int, names: tuple[str, ...] | None) -> Cover:
-        """Return what the value statistics of files of a schema state; ``names``: the columns that have statistics."""
+        """Return how to decode the value statistics of a schema's files; ``names``: the columns with statistics."""
         cover = self.covers.get((schema_id, names))
         if cover is None:
             old = self.schema if schema_id == self.schema.id else self.schemas(schema_id)
@@ -311,9 +321,12 @@ class Cover:
     """Maps the value statistics of the files of one schema to the columns of a filter (format 2.4)."""
 
     row: StatsRow
-    """The columns with the same id, and a type whose cast keeps the bounds, under their current names."""
+    """Decodes the columns of the filter that have statistics, under their current names.
+
+    Columns whose bounds a cast to the current type could change are left out.
+    """
     absent: tuple[str, ...]
-    """The current names of columns that the schema did not have yet: all their values are null."""
+    """The current names of the columns that the schema does not have: all their values in its files are null."""
 
 
 def _cover(schema: TableSchema, old: TableSchema, names: tuple[str, ...] | None, columns: frozenset[str]) -> Cover:
@@ -336,9 +349,10 @@ def _cover(schema: TableSchema, old: TableSchema, names: tuple[str, ...] | None,
 
 
 def tracked_bounds(file: DataFile) -> Bounds:
-    """Return the bounds of the columns of row tracking, which are known for files without these columns.
+    """Return the bounds of the columns of row tracking that the file does not contain: its manifest entry states them.
 
-    For other files, Java 1.4 records sequence numbers that differ from the numbers of the rows.
+    For a file with the columns, nothing is returned: Java 1.4 records sequence numbers that differ from those of the
+    rows.
     """
     columns = file.write_cols or ()
     out: Bounds = {}
@@ -354,7 +368,7 @@ def _same_type(a: DataType, b: DataType) -> bool:
 
 
 def _keeps_bounds(old: DataType, new: DataType) -> bool:
-    """Whether the cast between the types changes no value, so that the bounds stay valid after the cast."""
+    """Whether a cast from ``old`` to ``new`` changes no value, so that the bounds stay valid after the cast."""
     if _same_type(old, new):
         return True
     if old.root in _WIDER:

@@ -1,6 +1,7 @@
-"""Repack: other sizes for the splits of a plan. The new splits contain the same rows in the same order.
+"""Repack: joins or divides the splits of a plan to reach another split size, with the same rows in the same order.
 
-The smallest unit is a file of a raw split, and otherwise a section: its runs must be merged together.
+A raw split can be divided between its files. Any other split can be divided only between its sections, because the
+sorted runs of a section must be merged together.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from paimon_core.metadata.data_file import DataFile
 from paimon_core.plan.split import Packing, Split, layout_of
 
 _Unit = tuple[tuple[DataFile, ...], tuple[int, ...]]
-"""The files of a unit, and the number of files of each of its runs; () in a raw split."""
+"""The files of a unit that cannot be divided, and the number of files of each of its sorted runs; () in a raw split."""
 
 
 def repacked(splits: Iterable[Split], packing: Packing) -> list[Split]:
@@ -35,16 +36,16 @@ def repacked(splits: Iterable[Split], packing: Packing) -> list[Split]:
 
 
 def evenly(splits: Sequence[Split], threads: int) -> list[Split]:
-    """Divide large splits, so that several threads have about equal work; a split is never joined with another one."""
+    """Divide large splits, so that several threads have about equal work; splits are never joined."""
     share = max(sum(s.size_bytes for s in splits) // (_PARTS * threads), _LEAST_BYTES)
     packing = Packing(share, 0)
     return [part for s in splits for part in (repacked([s], packing) if s.size_bytes > share else [s])]
 
 
 _PARTS = 4
-"""How many parts of the work each thread should get."""
+"""The number of splits of equal size that each thread should get."""
 _LEAST_BYTES = 4 << 20
-"""Smaller splits are not divided: each split has costs of its own."""
+"""Splits of at most this number of bytes are not divided, because reading one more split has a fixed cost."""
 
 
 def _units(split: Split) -> Iterator[_Unit]:

@@ -17,7 +17,7 @@ Group = tuple[DataFile, ...]
 
 
 def row_ranges(files: Collection[DataFile]) -> list[Group]:
-    """Return the files of a bucket by range, in the order of the row ids.
+    """Return the files of a bucket in groups: one group for each range of row ids, in the order of the row ids.
 
     Raises CorruptTable for a file without row ids, and for ranges that overlap but are not equal.
     """
@@ -48,7 +48,7 @@ def _first_row(file: DataFile) -> int:
 
 
 def anchor(group: Group) -> DataFile:
-    """Return the oldest file: its deletion vector applies to the rows."""
+    """Return the oldest file of a group: its deletion vector applies to the rows of the whole group."""
     return min(group, key=lambda f: (f.max_sequence_number, f.file_name))
 
 
@@ -60,9 +60,10 @@ def column_ids(file: DataFile, schema: TableSchema) -> frozenset[int]:
 def pack_ranges(
     files: Collection[DataFile], packing: Packing, may_match: Callable[[Group], bool] | None = None
 ) -> list[Packed]:
-    """Return the splits of a bucket, without the ranges that cannot match; a split is raw without column updates.
+    """Return the splits of a bucket, without the ranges that cannot match.
 
-    In the layout, each range is a section, and each of its files a run, the newest first. Raises CorruptTable.
+    A split is raw if each of its ranges has only one file. Otherwise each range is a section in its layout, and each
+    file of the range is a run, the newest first. Raises CorruptTable as ``row_ranges`` does.
     """
     groups = [group for group in row_ranges(files) if may_match is None or may_match(group)]
     packed = packing.pack(groups, lambda group: sum(f.file_size for f in group))

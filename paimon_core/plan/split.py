@@ -1,7 +1,8 @@
 """Split: the unit of reading, and the packing of one bucket's files into splits (format 8.7).
 
-A raw split is read file by file: no key occurs twice in the bucket and no row is a delete. Any other split consists of
-whole sections, each merged separately: no key of one section occurs in another section or in another split.
+A raw split is read file by file, because no key occurs twice in its files and none of its rows is a delete. Any other
+split consists of whole sections, each merged separately: no key of one section occurs in another section or in another
+split.
 """
 
 from __future__ import annotations
@@ -36,12 +37,14 @@ class Split:
     total_buckets: int
     snapshot_id: int
     files: Sequence[DataFile]
-    """A tuple, or files of a plan that become values when they are read; both are equal if their files are."""
+    """A tuple or ``LazyFiles``; the two are equal if their files are equal."""
     raw: bool
     layout: Layout = ()
-    """Sections of sorted runs of positions in ``files``; () for a raw split."""
+    """The sections: each is a tuple of sorted runs, each run a tuple of positions in ``files``. () for a raw split."""
     delta_manifest_list: str = ""
-    """That of the snapshot; after a rollback it distinguishes snapshots of one id. "" when it is not known."""
+    """The delta manifest list of the snapshot; "" when it is not known. After a rollback, another snapshot may have the
+    same id; it has another delta manifest list.
+    """
     vectors: Vectors = field(default_factory=dict, hash=False)
     """The deletion vectors of the files, by file name."""
 
@@ -56,21 +59,21 @@ class Split:
 
     @property
     def row_count(self) -> int:
-        """The rows in the files without rows that are known to be deleted: the upper limit of what a read returns.
+        """The number of rows in the files, without the rows in deletion vectors; a read returns at most this number.
 
-        A raw split returns exactly these rows unless ``is_counted`` is false.
+        If ``is_counted``, a read returns exactly this number.
         """
         rows = self.files.row_count if isinstance(self.files, LazyFiles) else sum(f.row_count for f in self.files)
         return rows - sum(v.cardinality or 0 for _, v in self.vectors.values())
 
     @property
     def is_counted(self) -> bool:
-        """Whether it is known from metadata how many rows a read returns."""
+        """Whether ``row_count`` is exactly the number of rows that a read returns."""
         return self.raw and all(v.cardinality is not None for _, v in self.vectors.values())
 
     @property
     def size_bytes(self) -> int:
-        """The size of the files."""
+        """The sum of the file sizes in bytes."""
         return self.files.size_bytes if isinstance(self.files, LazyFiles) else sum(f.file_size for f in self.files)
 
     def to_bytes(self) -> bytes:
@@ -114,13 +117,13 @@ def layout_of(sections: Iterable[Iterable[int]]) -> Layout:
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """The size of a split in bytes; a file counts for at least ``open_file_bytes``."""
+    """The target size of a split in bytes; a smaller file or section counts as ``open_file_bytes``."""
 
     target_bytes: int
     open_file_bytes: int
 
     def pack(self, items: Iterable[T], size: Callable[[T], int]) -> list[list[T]]:
-        """Group neighbours, in order, up to the target size; an item that exceeds the target is alone in its group."""
+        """Return groups of consecutive items, each up to the target size; a larger item is alone in its group."""
         bins: list[list[T]] = []
         weight = 0
         for item in items:
@@ -152,12 +155,13 @@ def pack_keyed(
     is_clean: Callable[[DataFile], bool],
     combines: bool = False,
 ) -> list[Packed]:
-    """Return the splits of a bucket of a primary-key table, without the sections of which no file ``may_match``.
+    """Return the splits of a bucket of a primary-key table, without the sections in which no file ``may_match``.
 
-    A filter on values must not drop a single file of a section, because an older row would become visible. It may drop
-    a whole section, because no key of it occurs elsewhere; but not when the merge engine ``combines`` values of several
-    rows, because then the result may match where no file does. Sections that need no merge are packed separately, so
-    that as many files as possible are read raw. ``is_clean``: whether a file is known to contain no delete.
+    A filter on values must not leave out a single file of a section, because an older row would become visible. It may
+    leave out a whole section, because the keys of a section occur in no other section. If the merge engine ``combines``
+    the values of several rows, a section of several runs is not left out: the combined row may match although no row in
+    the files matches. Sections that need no merge are packed separately, so that as many files as possible are read
+    raw. ``is_clean``: whether a file is known to contain no delete.
     """
     if may_match is not None:
         may_match = _cached(may_match)
@@ -190,7 +194,7 @@ def _cached(test: Callable[[DataFile], bool]) -> Callable[[DataFile], bool]:
 
 
 _Section = Sequence[Sequence[DataFile]]
-"""The sorted runs of a section, each as its files."""
+"""The sorted runs of a section; each run is a sequence of files."""
 
 
 def _sections(files: Sequence[DataFile], order: KeyOrder) -> list[_Section]:

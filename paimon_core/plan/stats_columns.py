@@ -1,7 +1,7 @@
 """Statistics of many files as columns: tests a filter without decoding the statistics of each file (format 4.5).
 
-Only the columns that the filter uses are decoded, each for all files at once. Statistics that need the row decoder,
-such as statistics of wide decimals or damaged ones, are left to it: their files are tested as in ``prune``.
+Only the columns that the filter uses are decoded, each for all files at once. Some statistics, for example of wide
+decimals, and damaged ones, cannot be decoded as columns: their files are tested one by one, as in ``prune``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _UNKNOWN: Triple = (None, None, None)
 
 
 def key_matches(key: KeyPruner, table: EntryTable, at: Numbers) -> Mask:
-    """Return which of the files at some positions may contain a selected key; raises as ``KeyPruner.keeps``."""
+    """Return which of the files at the given positions may contain a selected key; raises as ``KeyPruner.keeps``."""
     found = _columns(table.key_stats(at), key.row)
     if found is None:
         return np.fromiter((key.keeps(e.file) for e in table.entries(at)), bool, len(at))
@@ -32,7 +32,7 @@ def key_matches(key: KeyPruner, table: EntryTable, at: Numbers) -> Mask:
 
 
 def value_matches(value: ValuePruner, table: EntryTable) -> Mask:
-    """Return the files in which a row may match, by statistics and indexes; raises as ``ValuePruner.keeps``."""
+    """Return in which of the files a row may match, by statistics and indexes; raises as ``ValuePruner.keeps``."""
     out = np.zeros(len(table), bool)
     for number, (schema_id, names) in enumerate(table.covers):
         at = np.flatnonzero(table.cover == number)
@@ -58,7 +58,7 @@ def _of_cover(
         known = columns.get(name, [_UNKNOWN] * len(at))
         columns[name] = [k if k is not _UNKNOWN else v for k, v in zip(found, known, strict=True)]
     codes = table.partition[at].tolist()
-    file = table.entries(at[:1])[0].file.file_name  # one of them, for errors
+    file = table.entries(at[:1])[0].file.file_name  # any of the files, for error texts
     constant: dict[int, Bounds] = {
         code: value.partition.constant(table.partitions[code], 1, file) for code in set(codes)
     }
@@ -92,7 +92,10 @@ def _tested(
 
 
 def _columns(stats: StatsBytes, row: StatsRow) -> dict[str, list[Triple]] | None:
-    """Return the bounds of the columns that a filter uses; None when the row decoder must read them."""
+    """Return, for each column that a filter uses, the bounds of all files.
+
+    None when only the row decoder can decode them.
+    """
     if not row.names:
         return {}
     present = stats.present()

@@ -1,9 +1,10 @@
 """Stream plan: what a streaming read returns for one snapshot, without opening files (format 10, 15.4).
 
-The *full* phase reads the whole content of a snapshot. It leaves out the levels whose rows a later changelog repeats:
-level 0 with changelog producer lookup, all levels but the last with full-compaction. Afterwards each snapshot is read
-as its changes: the changelog with a producer, otherwise the files of APPEND snapshots. Compactions change no row. An
-overwrite that replaced rows does not say which, so its changes are the difference to the version before.
+The *full* phase reads the whole content of a snapshot. It leaves out the levels whose rows will be in a later
+changelog: level 0 with changelog producer lookup, all levels but the last with full-compaction. Afterwards the changes
+of each snapshot are read: its changelog if the table has a changelog producer, otherwise the files of APPEND snapshots.
+Compactions change no row. An overwrite does not record which rows it replaced, so its changes are the difference to the
+version before it.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ ON_OVERWRITE = (CHANGES, SKIP, FAIL, ADDED)
 
 @dataclass(frozen=True)
 class SnapshotPlan:
-    """The units of one snapshot, in a fixed order: the same plan made again has the same units."""
+    """The units of one snapshot, in a fixed order: planning the same snapshot again gives the same units."""
 
     snapshot: Snapshot
     kind: str
@@ -43,14 +44,15 @@ class SnapshotPlan:
 
 
 def reading_context(context: TableContext) -> TableContext:
-    """Return the context that reads the full phase: it merges level 0 unless a changelog will repeat its rows."""
+    """Return the context that reads the full phase; it reads level 0 unless a later changelog will contain its rows."""
     return context if _producer(context) in ("lookup", "full-compaction") else context.merging_level_0()
 
 
 def plan_full(context: TableContext, snapshot: Snapshot, where: Predicate | None) -> SnapshotPlan:
     """Plan the full phase at ``snapshot``.
 
-    Raises UnsupportedFeature for rows of a first-row table that no changelog will repeat and no merge has chosen yet.
+    Raises UnsupportedFeature for a first-row table without a changelog producer that has files in level 0: it is not
+    decided yet which of their rows are the first ones of their keys.
     """
     context = reading_context(context)
     options, schema = context.options, context.schema
@@ -77,9 +79,9 @@ def plan_full(context: TableContext, snapshot: Snapshot, where: Predicate | None
 
 
 def _above(context: TableContext, split: Split, least: int) -> Split | None:
-    """Return the split with only its files of a level from ``least`` on; None when there are none.
+    """Return the split with only its files of level ``least`` or a higher level; None when there are none.
 
-    The keys of a split occur in no other one, so its files can be packed on their own.
+    The keys of a split occur in no other split, so its files can be packed without the files of other splits.
     """
     files = tuple(f for f in split.files if f.level >= least)
     if len(files) == len(split.files) or not files:
@@ -103,9 +105,10 @@ def _above(context: TableContext, split: Split, least: int) -> Split | None:
 def plan_changes(context: TableContext, snapshot: Snapshot, on_overwrite: str) -> SnapshotPlan | None:
     """Plan the changes of ``snapshot``; None when it changed no row.
 
-    ``on_overwrite``: what an OVERWRITE snapshot returns: its changes, nothing ("skip", as Java), the files that it
-    added ("added", as Java under ``streaming-read-append-overwrite``), or an error ("fail"). Raises InvalidRequest,
-    which names the overwrite, and SnapshotNotFound when the version before it, which its changes need, has expired.
+    ``on_overwrite``: what is returned for an OVERWRITE snapshot: its changes ("changes"), nothing ("skip", as in Java),
+    or the files that it added ("added", as in Java with ``streaming-read-append-overwrite``). With "fail",
+    InvalidRequest is raised if it replaced or deleted rows. Raises SnapshotNotFound when the version before an
+    overwrite is needed to find its changes and has expired.
     """
     if snapshot.commit_kind is CommitKind.OVERWRITE:
         units = () if on_overwrite == SKIP else tuple(_overwritten(context, snapshot, on_overwrite))
@@ -118,8 +121,8 @@ def plan_changes(context: TableContext, snapshot: Snapshot, on_overwrite: str) -
 def _overwritten(context: TableContext, snapshot: Snapshot, on_overwrite: str) -> Iterator[Unit]:
     """Return the units of an overwrite: the files that it added, or the places in which it changed files.
 
-    Rows of levels that a later changelog covers are not returned now, neither when they appear nor when they are
-    removed.
+    Rows in the levels that ``_least_level`` excludes are not returned, neither when the overwrite added them nor when
+    it removed them: a later changelog contains them.
     """
     kinds = _entry_kinds(context, snapshot)
     certain = context.is_keyed or snapshot.index_manifest is None
@@ -139,7 +142,7 @@ def _overwritten(context: TableContext, snapshot: Snapshot, on_overwrite: str) -
 
 
 def _entry_kinds(context: TableContext, snapshot: Snapshot) -> set[FileKind]:
-    """Return whether the snapshot added files, deleted files or both."""
+    """Return the kinds of the snapshot's delta entries: ADD if it added files, DELETE if it deleted files."""
     manifests = context.manifests
     with manifests.reading(snapshot):
         listed = manifests.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
@@ -147,9 +150,9 @@ def _entry_kinds(context: TableContext, snapshot: Snapshot) -> set[FileKind]:
 
 
 def version_before(context: TableContext, snapshot: Snapshot) -> Snapshot | None:
-    """Return the version that an overwrite has changed, live or in a tag; None: the table was new.
+    """Return the version that an overwrite has changed, from its snapshot or from a tag.
 
-    Raises SnapshotNotFound when it has expired.
+    None when there was none before. Raises SnapshotNotFound when the version has expired and no tag has it.
     """
     if snapshot.id == 1:
         return None
@@ -173,7 +176,10 @@ def _of_id(context: TableContext, snapshot_id: int) -> list[Snapshot]:
 
 
 def _least_level(context: TableContext) -> int:
-    """Return the lowest level whose rows a stream has returned; rows of lower levels come later, from the changelog."""
+    """Return the lowest level that a stream reads from data files.
+
+    It reads the rows of lower levels from the changelog.
+    """
     producer = _producer(context)
     return 1 if producer == "lookup" else num_levels(context.options) - 1 if producer == "full-compaction" else 0
 
@@ -185,10 +191,12 @@ def _producer(context: TableContext) -> str:
 def check_history(
     context: TableContext, next_id: int, previous: str, previous_uuid: str, found: Snapshot | None
 ) -> None:
-    """Check that the history below ``next_id`` is the one that was read; call it after ``found`` was read.
+    """Check that the snapshots before ``next_id`` are the snapshots that the stream has read.
 
-    ``found`` is the snapshot ``next_id``, None when it does not exist. Raises ReadOutdated when a rollback has deleted
-    snapshots that were read, SnapshotNotFound when ``next_id`` has expired.
+    Call it after reading ``found``. ``found`` is the snapshot ``next_id``, or None when it does not exist. ``previous``
+    is the delta manifest list of the last snapshot that the stream has read, and ``previous_uuid`` the UUID of this
+    snapshot; both are "" if not known. Raises ReadOutdated when a rollback has deleted snapshots that were read,
+    SnapshotNotFound when ``next_id`` has expired.
     """
     before = _live_or_changelog(context, next_id - 1) if previous else None
     if before is not None and before.delta_manifest_list != previous:

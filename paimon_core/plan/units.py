@@ -1,4 +1,4 @@
-"""Units: the parts of a split that can be read or left out separately, and splits that are enough for a limit."""
+"""Units: divides a split into the parts that can be read separately, and chooses enough splits for a limit of rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from paimon_core.plan.split import Split, layout_of
 
 
 def units_of(split: Split) -> list[Split]:
-    """Return a split for each file of a raw split, and for each section of another one."""
+    """Return the split divided as far as possible: a raw split by files, any other split by sections."""
     if split.raw:
         return [with_files(split, (at,)) for at in range(len(split.files))]
     return [
@@ -19,16 +19,17 @@ def units_of(split: Split) -> list[Split]:
 
 
 def with_files(split: Split, positions: Sequence[int]) -> Split:
-    """Return the split of some of the files, by their positions; the layout is unchanged."""
+    """Return the split with only the files at these positions; the layout is not adapted."""
     files = tuple(split.files[at] for at in positions)
     vectors = {f.file_name: split.vectors[f.file_name] for f in files if f.file_name in split.vectors}
     return replace(split, files=files, vectors=vectors)
 
 
 def enough_splits(splits: Sequence[Split], rows: int | None) -> Sequence[Split]:
-    """Return splits that contain at least ``rows`` rows, or all of them; None: all.
+    """Return some of the splits that together contain at least ``rows`` rows; all splits when ``rows`` is None.
 
-    Only splits of which the number of rows is known from metadata count; for a scan without a filter.
+    Only splits whose number of rows is known from metadata are chosen; if they do not suffice, all splits are returned.
+    The result is valid only for a scan without a filter.
     """
     if rows is None:
         return splits

@@ -4,11 +4,11 @@ Import `read_split` and `read_changed_file`; compaction uses `BucketReader` and 
 
 Core types and functions:
 
-- ``ReadRequest``: what to read of a split, the same value from the scan to the reader of each file
+- ``ReadRequest``: the columns and rows to read of a split; the scan passes it down to the reader of each file
 - ``BucketReader``: reads the files of a bucket, merged by key
 - ``SectionMerge``: how a section is merged, and which columns the merge decodes
 - ``LookupReader``: finds keys in levels above 0
-- ``Pushdown``: a filter divided by where it may be tested
+- ``Pushdown``: a filter, divided into the parts that are tested before, during and after decoding
 - ``PlacedColumns``: columns whose values come from the split, not from its files
 - ``DamagedFiles``: the damaged files that a read leaves out
 - ``read_split``: reads a split

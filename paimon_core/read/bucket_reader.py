@@ -1,6 +1,7 @@
 """BucketReader: read the files, sorted runs and sections of one bucket; used by merge on read and by compaction.
 
-Memory: one window of rows, shared by the sorted runs, and one batch with its pages per run; never a whole file.
+Memory: one window of rows, which the sorted runs share, and for each run one decoded batch with its Parquet pages. A
+whole file is never in memory.
 """
 
 from __future__ import annotations
@@ -35,14 +36,16 @@ from paimon_core.table_indexes.live_vectors import Vectors
 from paimon_core.table_indexes.vector_file import read_vector
 
 _LEAST_BATCH_BYTES = 1 << 20
-"""The bytes of a batch of each run when very many runs are merged."""
+"""The smallest limit for the bytes of a batch of one run, which applies when very many runs are merged."""
 _NARROW = 4
-"""How many times WINDOW_ROWS to read at once when the bytes of all columns are known before decoding."""
+"""WINDOW_ROWS is multiplied by this factor when all columns have values of a fixed size."""
 
 
 @dataclass(frozen=True)
 class BucketReader:
-    """Reads one (partition, bucket). ``threads``: decode columns in parallel; ``keep``: filters the rows of each batch.
+    """Reads the files of one bucket of one partition.
+
+    ``threads``: decode columns in parallel. ``keep``: a function that filters the rows of each batch.
 
     A caller that reads several buckets in parallel passes ``threads=False``.
     """
@@ -53,19 +56,24 @@ class BucketReader:
     threads: bool = True
     keep: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None
     vectors: Vectors = field(default_factory=dict)
-    """The deletion vectors of the files to read, whose rows are left out."""
+    """The deletion vectors by file name; the rows in a vector are left out."""
     positions: Mapping[str, Positions] = field(default_factory=dict)
-    """The rows to leave out by file, instead of the rows in its deletion vector."""
+    """The rows to leave out, by file name; for these files the deletion vector is not used."""
     counts: ReadCounts | None = None
-    """Counts what is opened and decoded."""
+    """Counts the opened files and row groups, and the decoded rows and bytes; None: nothing is counted."""
     leaves_out: Callable[[CorruptTable, str, int], bool] | None = None
-    """Whether the rest of a file, given by its path and number of rows, is left out after an error; None: never."""
+    """Decides whether the rest of a file is left out after an error. It gets the error, the path and the number of rows
+    of the file. None: the error is always raised.
+    """
     batch_rows: int | None = None
-    """The largest number of rows to decode at once, for callers that need only a few."""
+    """The largest number of rows to decode at once, for callers that need only a few rows; None: the usual number."""
 
     @cached_property
     def engine(self) -> MergeEngine:
-        """The table's merge engine, created once: for a wide table that takes longer than to merge a small section."""
+        """The table's merge engine.
+
+        It is created once, because creating it for a table with many columns takes longer than merging a small section.
+        """
         return merge_engine(self.context.schema.without_row_state, self.context.options)
 
     def path(self, file: DataFile) -> str:
@@ -84,11 +92,11 @@ class BucketReader:
         *,
         beside: int = 1,
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the requested rows of one data file as ``fields``, whatever schema it was written with (format 2.4).
+        """Yield the requested rows of one data file, converted from the file's schema to ``fields`` (format 2.4).
 
-        This reader gives the rows to leave out and the size of batches. ``where`` of the request may not test
-        the columns of row tracking, which are computed. ``beside``: the number of files read at the same time, which
-        share the bytes of a window.
+        This reader sets the rows to leave out and the batch size in the request. ``where`` of the request must not test
+        the columns of row tracking, because they are computed after decoding. ``beside``: the number of files that are
+        read at the same time and share the bytes of a window.
         """
         context, path = self.context, self.path(file)
         file_schema = context.schemas.read(file.schema_id)
@@ -137,7 +145,7 @@ class BucketReader:
     def _read_runs(
         self, runs: Sequence[SortedRun], fields: Sequence[DataField], request: FileRequest, *, levels: bool
     ) -> list[Iterator[pa.RecordBatch]]:
-        """Return the rows of each run, whose files are opened when they are reached.
+        """Return one iterator over the rows of each run; a file is opened when the iterator reaches it.
 
         ``levels``: append the column ``LEVEL`` with the level of each row's file.
         """
@@ -152,7 +160,7 @@ class BucketReader:
     def windows(
         self, runs: Sequence[SortedRun], fields: Sequence[DataField], key: Sequence[str]
     ) -> Iterator[list[pa.Table]]:
-        """Yield the unmerged rows of some runs, window by window, with their ``LEVEL`` (``lsm.key_windows``)."""
+        """Yield the unmerged rows of the runs with the column ``LEVEL``: a list of tables for each key window."""
         with self.naming_unsorted_file(runs, fields, key):
             yield from windows(self._read_runs(runs, fields, ALL_ROWS, levels=True), key, WINDOW_ROWS)
 
@@ -168,8 +176,8 @@ class BucketReader:
     ) -> Iterator[pa.Table]:
         """Yield one row per key of a section, sorted by key.
 
-        ``early`` and ``late``: the filters of the rows before and after the merge (``read.pushdown``). Raises
-        CorruptTable that names the file when the keys of a run do not ascend.
+        ``early`` filters the rows before the merge, and ``late`` after it (``read.pushdown``). Raises CorruptTable,
+        with the path of the file, when the keys of a run do not ascend.
         """
         runs, fields, key, order = merge.runs, merge.fields, merge.key, merge.order
         levels = len(runs) > 1 and holds_states(self.context.options)
@@ -190,9 +198,10 @@ class BucketReader:
 
 
 def _rows_of_run(fields: Sequence[DataField], most: int | None = None) -> int:
-    """Return how many rows of a run to hold, and of a file to decode, at once; at most ``most``.
+    """Return the number of rows of a run to have in memory, or of a file to decode, at once; at most ``most``.
 
-    Texts may be dictionary-encoded, so their bytes are known only after decoding: then fewer rows are held.
+    The number is smaller for columns such as texts: they may be dictionary-encoded, so the bytes of their values are
+    known only after decoding.
     """
     is_fixed = all(pa.types.is_primitive(f.arrow.type) or pa.types.is_decimal(f.arrow.type) for f in fields)
     rows = WINDOW_ROWS * _NARROW if is_fixed else WINDOW_ROWS

@@ -1,7 +1,7 @@
 """Column groups: read the rows of a range of row ids whose columns are in several files (format 17).
 
-A column comes from the newest file that contains it; without one it is null. Only the files of the wanted columns are
-opened, and one batch of each is in memory.
+A column is read from the newest file that contains it; if no file contains it, its values are null. Only files with
+requested columns are opened, and one batch of each opened file is in memory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ _BATCH_ROWS = 1 << 16
 def read_group(
     reader: BucketReader, group: Group, fields: Sequence[DataField], late: RowFilter | None
 ) -> Iterator[pa.Table]:
-    """Yield the live rows of the files of one range, the newest file first in ``group``, that ``late`` selects.
+    """Yield the rows of one range of row ids that are not deleted and that ``late`` selects.
+
+    ``group``: the files of the range, the newest first.
 
     Raises CorruptTable for a broken file, and for a NOT NULL column that no file contains.
     """
@@ -54,7 +56,7 @@ def read_group(
 
 
 def _chosen(reader: BucketReader, group: Group, fields: Sequence[DataField]) -> dict[DataFile, list[DataField]]:
-    """Return which of the fields to read from which file."""
+    """Return, for each file of the group, the fields to read from it."""
     out: dict[DataFile, list[DataField]] = {file: [] for file in group}
     contents = [(file, column_ids(file, reader.context.schemas.read(file.schema_id))) for file in group]
     for field in fields:
@@ -73,7 +75,7 @@ def _chosen(reader: BucketReader, group: Group, fields: Sequence[DataField]) -> 
 
 
 def _ids(file: DataFile, deleted: np.ndarray | None) -> Iterator[pa.RecordBatch]:
-    """Yield the ids of the live rows of a file, which is not opened."""
+    """Yield the row ids of the rows of a file that are not deleted, computed without opening the file."""
     for start in range(0, file.row_count, _BATCH_ROWS):
         positions = np.arange(start, min(start + _BATCH_ROWS, file.row_count))
         if deleted is not None:
@@ -84,7 +86,10 @@ def _ids(file: DataFile, deleted: np.ndarray | None) -> Iterator[pa.RecordBatch]
 
 
 def _side_by_side(sources: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[dict[str, pa.Array]]:
-    """Yield the columns of all sources, which have the same number of rows, a few rows at a time."""
+    """Yield the columns of all sources for the same rows, a few rows at a time.
+
+    Raises CorruptTable when the sources have different numbers of rows.
+    """
     held = [next(source, None) for source in sources]
     while all(batch is not None for batch in held):
         batches = [batch for batch in held if batch is not None]

@@ -1,8 +1,9 @@
 """Columns: what a read may return besides whole columns of the table: members of ROW columns, and metadata columns.
 
-The metadata columns have the names and types of Paimon's Spark connector. They are returned only if they are named, and
-a column of the table with the same name wins. Members are named by path, ``address.city``; the result has the column
-``address`` with only the chosen fields, in the order of the table. A column whose own name has dots wins, too.
+The metadata columns have the names and types of Paimon's Spark connector. They are returned only if the caller requests
+them by name; a column of the table with the same name takes precedence. A member is named by its path, such as
+``address.city``; the result then has the column ``address`` with only the requested fields, in the order of the table.
+A column of the table whose name contains dots takes precedence over a path.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ PLACED_IDS = frozenset({_PARTITION_ID, *(f.id for f in _PLACED.values())})
 
 
 def metadata_field(schema: TableSchema, name: str) -> DataField | None:
-    """Return the metadata column of that name; None when the table has none, or has a column of its own."""
+    """Return the metadata column with this name.
+
+    Return None when there is no such metadata column, or when a column of the table has the name.
+    """
     if name in schema.by_name:
         return None
     if schema.primary_keys and name in (SEQUENCE_FIELD.name, KIND_FIELD.name):
@@ -49,10 +53,10 @@ def filter_fields(schema: TableSchema, where: Predicate) -> tuple[DataField, ...
 
 
 def result_fields(schema: TableSchema, names: Sequence[str]) -> tuple[DataField, ...]:
-    """Return the columns of the result, in the order in which they are first named.
+    """Return the columns of the result, in the order in which ``names`` first names each one.
 
-    Raises SchemaMismatch for an unknown column or member, InvalidRequest for a column that is named twice, also by its
-    members.
+    Raises SchemaMismatch for an unknown column or member. Raises InvalidRequest for a column or member that is named
+    twice, and for a column that is named both as a whole and by a member.
     """
     if schema.by_name.keys() >= set(names) and len(set(names)) == len(names):
         return schema.select(names)
@@ -73,7 +77,7 @@ def result_fields(schema: TableSchema, names: Sequence[str]) -> tuple[DataField,
 
 
 def named_by(schema: TableSchema, columns: Iterable[str], result: Sequence[str]) -> tuple[str, ...]:
-    """Return the ``columns`` that make the ``result`` columns, in their order."""
+    """Return ``columns``, which may be paths of members, sorted by the order of the top-level columns in ``result``."""
     found: dict[str, list[str]] = {}
     for name in columns:
         plain = name in schema.by_name or metadata_field(schema, name) is not None
@@ -82,7 +86,10 @@ def named_by(schema: TableSchema, columns: Iterable[str], result: Sequence[str])
 
 
 def _holder(schema: TableSchema, name: str) -> tuple[DataField, str]:
-    """Return the column that has the member ``name``, and the path in it; the longest name of a column wins."""
+    """Return the column that contains the member ``name``, and the path of the member in the column.
+
+    If several columns fit, the column with the longest name is returned.
+    """
     holders = [f for f in schema.fields if name.startswith(f"{f.name}.")]
     if not holders:
         schema.select([name])
@@ -91,7 +98,7 @@ def _holder(schema: TableSchema, name: str) -> tuple[DataField, str]:
 
 
 def _chosen(dtype: DataType, paths: Sequence[str], column: str) -> DataType:
-    """Return the type with only the members at these paths."""
+    """Return the ROW type of a column with only the members at these paths."""
     if dtype.root is not TypeRoot.ROW:
         raise SchemaMismatch(f"column {column!r} is {dtype}: only fields of a ROW can be chosen", column=column)
     wanted: dict[str, list[str]] = {}

@@ -1,8 +1,8 @@
 """Damaged files: the data files that a scan leaves out as missing or damaged (options scan.ignore-*).
 
-Only scans leave out files, and each one is logged. Compactions, deletes, updates, streams and changes raise the error:
-otherwise the loss would become permanent. A file also counts as missing only while its snapshot exists, and an error of
-the store is no damage.
+Only scans leave out files, and each file that is left out is logged. Compactions, deletes, updates, streams and reads
+of changes raise the error, because they would make the loss permanent. A file counts as missing only while its snapshot
+exists: otherwise an expiry has deleted the file. An error of the store does not count as damage.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass
 class DamagedFiles:
-    """The kinds of damage that are ignored, and the files that were left out; for several threads."""
+    """The kinds of damage that a scan ignores, and the files that it has left out; several threads may use it."""
 
     lost: bool
     corrupt: bool
@@ -28,14 +28,15 @@ class DamagedFiles:
 
     @staticmethod
     def of(options: TableOptions) -> DamagedFiles | None:
-        """Return what the options ignore; None for nothing."""
+        """Return the kinds of damage that the options ignore, or None when they ignore none."""
         lost, corrupt = options["scan.ignore-lost-files"], options["scan.ignore-corrupt-files"]
         return DamagedFiles(lost, corrupt) if lost or corrupt else None
 
     def leaves_out(self, error: CorruptTable, path: str, rows: int, is_current: Callable[[], bool]) -> bool:
-        """Whether the rest of a data file of ``rows`` rows is left out after this error; it is logged and kept then.
+        """Whether the rest of a data file of ``rows`` rows is left out after this error.
 
-        ``is_current``: whether the snapshot of the file exists; otherwise an expiry has deleted the file.
+        If it is, the error is logged and stored in ``found``. ``is_current`` returns whether the snapshot of the file
+        exists; if the snapshot does not exist, an expiry has deleted the file, and the file is not left out.
         """
         if error.facts.get("path") != path:
             return False

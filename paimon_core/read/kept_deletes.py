@@ -1,7 +1,7 @@
 """Rows with their kinds: read the merged rows of a split, and keep the deletes that an ordinary read drops.
 
-The system tables ``audit_log`` and ``binlog`` show these rows. The kind of a row is the kind of the newest row of its
-key.
+The system tables ``audit_log`` and ``binlog`` show these rows. The kind of a merged row is the kind of the newest row
+with its key.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _rows(reader: BucketReader, split: Split, columns: Sequence[str]) -> Iterato
     schema = context.schema
     sequence = [SEQUENCE_FIELD] if context.is_keyed and SEQUENCE_NUMBER in columns else []
     hidden = [*sequence, KIND_FIELD] if context.is_keyed else []
-    # Batches without columns have no rows: kinds alone are read with any column.
+    # A batch without columns cannot state its number of rows: if only the kinds are requested, any column is read.
     names = columns if columns or hidden else schema.names[:1]
     fields = [*schema.select([c for c in names if c not in {f.name for f in hidden}]), *hidden]
     if split.raw:

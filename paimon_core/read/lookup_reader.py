@@ -1,9 +1,9 @@
 """LookupReader: find the rows of given keys in the higher levels of a bucket (format 10.6).
 
 The keys are passed in ascending order, one window at a time, so each level is read at most once, from its first
-requested key to its last. Files without a requested key are not opened. Row groups without one are not decoded:
-statistics exclude some, and a pass over the key columns alone excludes the others. Memory: the requested rows, and one
-batch per level.
+requested key to its last. Files whose key range contains no requested key are not opened. Row groups without a
+requested key are not decoded completely: statistics exclude some of them, and reading only the key columns excludes the
+rest. Memory: the requested rows, and one batch per level.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _POSITION = "\x00position"
 
 
 class LookupReader:
-    """Finds keys in ``files``, which are of levels above 0; the rows have ``fields`` and their ``LEVEL``."""
+    """Finds keys in ``files``, all in levels above 0; the rows found have the columns ``fields`` and ``LEVEL``."""
 
     def __init__(
         self,
@@ -71,7 +71,10 @@ class LookupReader:
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """An unopened file, or one row group of an opened file; the bounds may contain only the first key columns."""
+    """A file that is not opened yet, or one row group of an opened file.
+
+    ``low`` and ``high`` are the bounds of its keys; they may contain only the first columns of the key.
+    """
 
     file: DataFile
     low: SortKey
@@ -80,7 +83,7 @@ class _Unit:
 
 
 class _Run:
-    """The rest of one level: the files and row groups above the keys that were requested before."""
+    """The unread part of one level: the files and row groups above all keys that were requested before."""
 
     def __init__(
         self,
@@ -93,7 +96,8 @@ class _Run:
     ) -> None:
         schema = reader.context.schema
         order = key_order([f.type for f in schema.key_fields])
-        # Rows that the reader would filter out are marked too: they are still visible in their file.
+        # The positions of rows that ``reader.keep`` filters out are added to ``marks`` too: these rows are still
+        # visible in their file.
         self._reader = reader if marks is None else replace(reader, keep=None)
         self._keep = reader.keep
         self._beside = beside
@@ -127,7 +131,10 @@ class _Run:
         return found
 
     def _read(self, unit: _Unit, keys: pa.Table, start: int, found: list[pa.Table]) -> int:
-        """Add the unit's rows for the keys from ``start`` on; return the position of the first key above them."""
+        """Add the unit's rows of the keys from position ``start`` on to ``found``.
+
+        Return the position of the first key that is still to be looked up.
+        """
         if self._batches is None:
             position = None if self._marks is None else _POSITION
             request = FileRequest(row_groups=[unit.row_group or 0], position=position)
@@ -169,7 +176,7 @@ class _Run:
         return False
 
     def _open_file(self) -> None:
-        """Replace the first file by its row groups."""
+        """Replace the first unit, a file, by one unit for each of its row groups."""
         file = self._units.popleft().file
         ranges = row_group_keys(self._reader.context.storage, self._reader.path(file), self._key_fields)
         groups = [_Unit(file, sort_key(r.low), sort_key(r.high), number) for number, r in enumerate(ranges)]

@@ -1,8 +1,8 @@
 """Parallel batches: reads several items, such as splits, in a few threads, and yields their batches in bounded memory.
 
-The threads take the items in order. What they have read waits in queues until the consumer takes it; when the queues
-contain ``held_bytes``, the threads pause. In ordered output the thread of the item that the consumer waits for goes on,
-one batch at a time, so that full queues of later items cannot stop it.
+The threads take the items in order. The batches that they have read are in queues until the consumer takes them; when
+the queues contain ``held_bytes``, the threads pause. In ordered output, the thread that reads the consumer's next item
+does not pause: it reads one batch at a time, because otherwise full queues of later items would block the read.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any, Generic, TypeVar
 import pyarrow as pa
 
 HELD_BYTES = 64 << 20
-"""Default bytes of batches that have been read and not yet taken by the consumer."""
+"""The default limit for the bytes of batches that have been read and that the consumer has not taken yet."""
 MAX_THREADS = 8
-"""The most threads that are used by default: each may hold a window of a merge in memory."""
+"""The default maximum of threads, because each thread may have a window of a merge in memory."""
 
 Item = TypeVar("Item")
 
@@ -36,8 +36,8 @@ def parallel_batches(
 
     Memory: ``held_bytes`` in queues (None: no bound), and one batch per thread beyond that. The first error of a thread
     is raised as soon as the consumer asks for the next batch. When the consumer stops early, or after an error, the
-    threads end with the batch that they read; they have ended when this generator is closed. With one thread, or one
-    item, the calling thread reads.
+    threads end after the batch that they are reading; they have ended when this generator is closed. With one thread,
+    or one item, the calling thread reads and no thread is started.
     """
     if threads < 2 or len(items) < 2:
         for item in items:
@@ -74,7 +74,7 @@ class _Reading(Generic[Item]):
         self._started = 0
         """The number of items that a thread has taken."""
         self._current = 0
-        """The item whose batches the consumer takes; always 0 without order."""
+        """The number of the item whose batches the consumer takes next; always 0 when the output is not ordered."""
         self._held = 0
         self._failure: BaseException | None = None
         self._stopped = False
@@ -87,12 +87,13 @@ class _Reading(Generic[Item]):
             self._threads.append(thread)
 
     def stop(self) -> None:
-        """Let the threads end, wait for them, and free what they have read."""
+        """Make the threads end, wait for their end, and free the batches that they have read."""
         with self._changed:
             self._stopped = True
             self._queues.clear()
             self._changed.notify_all()
-        # The garbage collector may call this in one of the threads, also while it holds the lock that others wait for.
+        # The garbage collector may call this method in one of these threads, also while the thread holds a lock for
+        # which the other threads wait: joining them would then never end.
         if threading.current_thread() not in self._threads:
             for thread in self._threads:
                 thread.join()
@@ -170,7 +171,7 @@ class _Reading(Generic[Item]):
         return number if self._ordered else 0
 
     def _has_room(self, number: int) -> bool:
-        """Wait until the thread of the item may read a batch; False when it must end."""
+        """Wait until the thread of the item may read a batch; return False when the thread must end."""
 
         def may_read() -> bool:
             if self._stopped or self._held_bytes is None or self._held < self._held_bytes:
@@ -187,6 +188,6 @@ _RUNNING: weakref.WeakSet[_Reading[Any]] = weakref.WeakSet()
 
 @atexit.register
 def _stop_all() -> None:
-    """Stop the reads that were not read to their end: a thread must not run while the interpreter shuts down."""
+    """Stop the threads of reads that have not finished: a thread must not run while the interpreter shuts down."""
     for reading in list(_RUNNING):
         reading.stop()

@@ -20,7 +20,7 @@ from paimon_core.schema import DataField
 
 @dataclass(frozen=True)
 class PlacedColumns:
-    """Adds these metadata columns to the rows of one split."""
+    """Adds the metadata columns ``fields`` to the rows of one split."""
 
     context: TableContext
     split: Split
@@ -30,16 +30,16 @@ class PlacedColumns:
 
     @property
     def position(self) -> str | None:
-        """The name of the column with the position of each row in its file; None when it is not wanted."""
+        """The name of the column with the position of each row in its file; None when this column is not requested."""
         return ROW_INDEX if any(f.name == ROW_INDEX for f in self.fields) else None
 
     @property
     def needs_file(self) -> bool:
-        """Whether one of the columns is a property of the file."""
+        """Whether the value of one of the columns depends on the file of a row."""
         return any(f.name in (FILE_PATH, ROW_INDEX) for f in self.fields)
 
     def check_raw(self) -> None:
-        """Raise UnsupportedFeature for a column that a row has only if it comes from a single file."""
+        """Raise UnsupportedFeature if the file path or the row index of merged rows is requested."""
         for field in self.fields:
             if field.name in (FILE_PATH, ROW_INDEX) and not self.split.raw:
                 raise UnsupportedFeature(
@@ -50,14 +50,14 @@ class PlacedColumns:
                 )
 
     def may_match(self, file: DataFile | None) -> bool:
-        """Whether rows of the file, or merged rows of the bucket (None), can pass the filter."""
+        """Whether rows of the file can pass ``fixed``; None for ``file`` stands for the merged rows of the bucket."""
         if self.fixed is None:
             return True
         row = pa.table([pa.nulls(1)], [""])
         return len(self.added(row, file).filter(self.fixed.to_arrow())) > 0
 
     def added(self, rows: pa.Table, file: DataFile | None) -> pa.Table:
-        """Return the rows with these columns at the end, except the position, which the reader of the file adds."""
+        """Return the rows with all metadata columns but the position, which the reader of the file adds."""
         for field in self.fields:
             if field.name != ROW_INDEX:
                 rows = rows.append_column(field.arrow, pa.repeat(self._value(field, file), len(rows)))
@@ -78,5 +78,5 @@ class PlacedColumns:
 
 
 def constant_names(fields: Sequence[DataField]) -> set[str]:
-    """Return the columns among the fields that all rows of a file share."""
+    """Return the names of those ``fields`` that have the same value in all rows of a file."""
     return {f.name for f in fields if f.name in (FILE_PATH, PARTITION, BUCKET)}

@@ -3,10 +3,10 @@
 ``where`` is the filter of the user. It is a conjunction of three parts, and each part has the same name in all modules
 of the read:
 
-- ``fixed`` tests what all rows of a split or of a file share: the partition, also the bucket and the path of the file.
-  It is tested once, before a file is opened.
-- ``early`` is tested while rows are decoded, so that little else is decoded. Below a merge it may test only key
-  columns: all rows of a key pass such a test, or none (format 8.8).
+- ``fixed`` tests values that are equal in all rows of a split or file: the partition, the bucket and the path of the
+  file. It is tested once, before a file is opened.
+- ``early`` is tested while rows are decoded, so that the other columns are decoded only for selected rows. Before a
+  merge it may test only key columns: either all rows of a key pass such a test, or none (format 8.8).
 - ``late`` is tested on the rows that were read or merged. A part that needs metadata columns is tested after the
   columns are added (``read.row_reader``).
 """
@@ -45,11 +45,11 @@ class Pushdown:
 
     @property
     def tested(self) -> BoundPredicate | None:
-        """Both parts together: the filter without its fixed part."""
+        """``early`` and ``late`` together: the filter without its fixed part; None when both are None."""
         return _joined([p for p in (self.early, self.late) if p is not None])
 
     def completed(self, rows: pa.Table) -> pa.Table:
-        """Append the constant columns."""
+        """Return the rows with the columns of ``constants`` appended."""
         for name, value in self.constants.items():
             rows = rows.append_column(name, pa.repeat(value, len(rows)))
         return rows
@@ -58,7 +58,7 @@ class Pushdown:
 def pushdown(context: TableContext, split: Split, columns: Sequence[str], where: Predicate | None) -> Pushdown:
     """Return how to read ``columns`` of the rows of a split that ``where`` selects.
 
-    Raises SchemaMismatch for a filter that does not fit, CorruptTable for a partition that does not decode.
+    Raises SchemaMismatch for a filter that does not fit the schema, CorruptTable for a partition that does not decode.
     """
     schema = context.schema
     bound = None if where is None else where.bind(schema.fields)
@@ -79,7 +79,10 @@ def pushdown(context: TableContext, split: Split, columns: Sequence[str], where:
 
 
 def _partition_values(fields: Sequence[DataField], partition: bytes) -> dict[str, pa.Array]:
-    """Return the values of the partition columns, each as one array; timestamps may be read in another unit."""
+    """Return the values of the partition columns by name, each as an array of one value.
+
+    Timestamps are left out, because a file may be read with another unit than the partition has.
+    """
     if not fields:
         return {}
     values = zip(fields, decode_row(partition, [f.type for f in fields]), strict=True)
@@ -89,7 +92,7 @@ def _partition_values(fields: Sequence[DataField], partition: bytes) -> dict[str
 def _parted(
     where: BoundPredicate | None, is_first: Callable[[frozenset[str]], bool]
 ) -> tuple[BoundPredicate | None, BoundPredicate | None]:
-    """Split ``where`` into two conjunctions: of the parts whose columns pass ``is_first``, and of the other parts."""
+    """Split ``where`` into two conjunctions: the parts whose columns pass ``is_first``, and the other parts."""
     parts = where.conjuncts() if where is not None else ()
     first = [p for p in parts if is_first(p.columns)]
     return _joined(first), _joined([p for p in parts if not is_first(p.columns)])

@@ -1,4 +1,4 @@
-"""ReadRequest: what to read of a split. The same value goes from the scan to the reader of each file."""
+"""ReadRequest: the columns and rows to read of a split. A scan passes it down to the reader of each file."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from paimon_core.read.damaged_files import DamagedFiles
 
 @dataclass(frozen=True, slots=True)
 class ReadRequest:
-    """The columns and the rows to read of a split, and how."""
+    """The columns and the rows to read of a split, and settings of the read."""
 
     columns: Sequence[str]
     where: Predicate | None = None
     """The filter; ``read.pushdown`` divides it into parts."""
     limit: int | None = None
-    """The caller needs only this many rows, so that fewer are decoded at once; more may be returned."""
+    """The number of rows that the caller needs; None: all. Fewer rows are decoded at once; more may be returned."""
     threads: bool = True
     """Decode columns in parallel; False when several splits are read at the same time."""
     position: str | None = None
-    """The name of an additional column with the position of each row of a raw split in its file."""
+    """The name of an additional column with the position of each row in its file (raw splits only), or None."""
     damaged: DamagedFiles | None = None
-    """Records the damaged files that the read leaves out."""
+    """Decides which damaged files the read leaves out, and records them; None: the error is raised."""
     counts: ReadCounts | None = None
-    """Counts what is opened and decoded."""
+    """Counts the opened files and row groups, and the decoded rows and bytes; None: nothing is counted."""

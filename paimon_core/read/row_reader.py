@@ -1,7 +1,8 @@
-"""Row reader: the rows of a split with any columns that ``read.columns`` names.
+"""Row reader: reads the rows of a split with columns of the table, members of ROW columns, and metadata columns.
 
-The split reader sees a schema in which a ROW column has only the chosen fields, and the columns of a file that the
-table does not have (sequence number, kind) are columns. Columns that no file contains are added to its rows.
+The split reader gets a changed schema: a ROW column has only the requested fields, and the sequence number and the row
+kind, which files contain besides the table's columns, are ordinary columns. Metadata columns that no file contains are
+added to the rows that the split reader returns.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from paimon_core.types import NESTED_ROOTS
 def read_rows(context: TableContext, split: Split, request: ReadRequest) -> Iterator[pa.Table]:
     """Return the rows of ``split`` that match ``where`` of the request, with the columns of ``result_fields``.
 
-    Both may name metadata columns. Raises as ``read_split`` does, and UnsupportedFeature for file path and row index of
-    merged rows.
+    ``where`` and ``columns`` may name metadata columns. Raises the errors of ``read_split``, and UnsupportedFeature
+    when the file path or the row index of merged rows is requested.
     """
     where = request.where
     if context.schema.by_name.keys() >= {*request.columns, *(where.columns if where is not None else ())}:
@@ -39,7 +40,7 @@ def read_rows(context: TableContext, split: Split, request: ReadRequest) -> Iter
 
 
 def _with_metadata(context: TableContext, split: Split, request: ReadRequest) -> Iterator[pa.Table]:
-    """Yield the rows of ``read_rows`` for columns that are not columns of the table."""
+    """Yield the rows of ``read_rows`` when the request names members or metadata columns."""
     where = request.where
     result = result_fields(context.schema, request.columns)
     fields = context.schema.fields if where is None else filter_fields(context.schema, where)
@@ -50,7 +51,7 @@ def _with_metadata(context: TableContext, split: Split, request: ReadRequest) ->
     late = None
     if where is not None and not where.columns <= view.schema.by_name.keys():
         late = where.bind(fields).to_arrow()
-        request = replace(request, limit=None)  # the rows that this filter leaves out do not count
+        request = replace(request, limit=None)  # rows that this filter leaves out do not count as returned
         fixed = where.only(constant_names(placed.fields))
         placed = replace(placed, fixed=None if fixed is None else fixed.bind(fields))
     names = [f.name for f in (*result, *(tested if late is not None else ())) if f.id not in PLACED_IDS]
@@ -81,7 +82,7 @@ def check_partition(context: TableContext, split: Split) -> None:
 
 
 def _parts(split: Split, placed: PlacedColumns) -> Iterator[tuple[Split, DataFile | None]]:
-    """Yield the split, or each of its files as a split if the columns depend on the file."""
+    """Yield the whole split and None, or a split and its file for each file if a column depends on the file."""
     if not placed.needs_file:
         yield split, None
         return
@@ -91,7 +92,7 @@ def _parts(split: Split, placed: PlacedColumns) -> Iterator[tuple[Split, DataFil
 
 
 def _narrow_column(context: TableContext) -> str:
-    """Return a column for reads that need only the number of rows and their positions."""
+    """Return a column that is cheap to decode, for reads that need only the number of rows and their positions."""
     fields = [f for f in context.schema.fields if f.name not in context.schema.partition_keys]
     return next((f.name for f in fields if f.type.root not in NESTED_ROOTS), context.schema.fields[0].name)
 
@@ -99,10 +100,11 @@ def _narrow_column(context: TableContext) -> str:
 def _view(
     context: TableContext, split: Split, result: Sequence[DataField], tested: Sequence[DataField]
 ) -> TableContext:
-    """Return the table with the columns to read from the files of the split.
+    """Return the table's context with a schema of the columns to read from the files of the split.
 
-    A merge rule other than the last row, and a filter, may need a whole ROW. So does a file that has none of the chosen
-    fields: it would not show which values are null.
+    A ROW column is read with all its fields when the filter tests it, or when the merge engine does not simply keep the
+    last row. It is also read as a whole when a file has none of the requested fields: the file could then not show
+    which ROW values are null.
     """
     schema = context.schema
     by_id = {f.id: f for f in schema.fields}

@@ -1,7 +1,8 @@
 """Row tracking: the ids and sequence numbers of the rows of a data file (format 17).
 
-A file whose rows were never rewritten has no such columns. The id of a row is then the id of the file's first row plus
-its position, and its sequence number is the largest of the file. The same holds for a null where the columns exist.
+A file whose rows were never rewritten has no columns for them. The id of a row is then the id of the file's first row
+plus the position of the row, and its sequence number is the largest sequence number of the file. A null in a file that
+has the columns is replaced by the same values.
 """
 
 from __future__ import annotations
@@ -29,23 +30,29 @@ class Tracked:
     """The name of the column with the position of each row in the file."""
     keeps_position: bool
     evolves: bool
-    """Whether the table has data evolution: ids in the file may then be older than the ids of its manifest entry."""
+    """Whether the table has data evolution: the ids of the manifest entry are then used.
+
+    The ids in the file may be out of date.
+    """
 
     @staticmethod
     def of(
         file: DataFile, fields: Sequence[DataField], path: str, position: str | None, *, evolves: bool
     ) -> Tracked | None:
-        """Return None when ``fields`` have no column of row tracking; ``position``: as the read requests it."""
+        """Return what computes the columns of row tracking among ``fields``, or None when there is no such column.
+
+        ``position``: the name of the position column that the read requests, or None.
+        """
         if TRACKING_IDS.isdisjoint(f.id for f in fields):
             return None
         return Tracked(file, path, position or _POSITION, position is not None, evolves)
 
     def schema_of(self, schema: TableSchema) -> TableSchema:
-        """Return the schema by which the file is read: the columns may be missing, and any value may be null."""
+        """Return ``schema`` with the columns of row tracking, in which any value may be null, to read the file."""
         return schema.tracked(id_nullable=True, sequence_nullable=True)
 
     def filled(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the batch with all ids and numbers; raises CorruptTable for a row that has no id."""
+        """Return the batch with missing row ids and sequence numbers filled in; raises CorruptTable without an id."""
         for name in (ROW_ID, SEQUENCE_NUMBER):
             at = batch.schema.get_field_index(name)
             if at < 0:

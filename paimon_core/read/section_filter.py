@@ -1,7 +1,8 @@
 """section_may_match: whether a section to merge can contain a row that a filter on values selects (format 8.8).
 
-An engine that keeps one row of each key unchanged returns a row of one of the files. If no file has a row that the
-filter selects, the result has none either, and nothing is decoded. A merge that combines values has no such rule.
+A merge engine that keeps one row of each key unchanged returns only rows of the files. If no file has a row that the
+filter selects, the merged section has no such row either, and nothing is decoded. The rule does not hold for an engine
+that combines the values of several rows: its result may match although no row of the files does.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from paimon_core.read.bucket_reader import BucketReader
 
 
 def section_may_match(reader: BucketReader, runs: Sequence[SortedRun], late: BoundPredicate) -> bool:
-    """Return False only if no merged row of the section can pass ``late``, by the indexes and footers of its files.
+    """Return False only if indexes and footers of the files show that no merged row can pass ``late``.
 
-    Stops at the first file that may match. Raises CorruptTable for a broken file.
+    Stops at the first file that may match. Raises CorruptTable for a damaged file.
     """
     context = reader.context
     if len(runs) > 1 and context.options["merge-engine"] in COMBINING_ENGINES:

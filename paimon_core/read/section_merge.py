@@ -28,7 +28,7 @@ class SectionMerge:
     row kind if there is an ``order``, and the row kind if deletes are dropped."""
     key: Sequence[str]
     order: MergeOrder | None
-    """None: the runs are in sequence, and the row of the last run wins."""
+    """None: each run has higher sequence numbers than the runs before it, so the row of the last run is kept."""
     drop_deletes: bool
     columns: Sequence[str]
     """The columns of the result."""
@@ -42,9 +42,10 @@ class SectionMerge:
         *,
         keep_deletes: bool = False,
     ) -> SectionMerge:
-        """Return the merge that decodes least for a result of ``fields``, columns of the table and hidden columns.
+        """Return the merge that decodes the fewest columns for a result of ``fields``.
 
-        The key columns are stored twice in a file; the copy among the table's columns serves the merge and the result.
+        ``fields`` are columns of the table, the sequence number or the row kind. A file stores the key columns twice;
+        only the copy among the table's columns is decoded, for the merge and for the result.
         """
         schema, order = context.schema, MergeOrder.of(context.options)
         inputs = engine.inputs([f.name for f in fields if f not in _HIDDEN])

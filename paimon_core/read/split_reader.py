@@ -1,7 +1,8 @@
 """Split reader: read the files of a split one by one if no key occurs twice, otherwise merge them (format 8.7, 8.8).
 
-Below a merge only predicates on the primary key may filter: otherwise an older row would become visible where the newer
-one was filtered out. The rest of the filter is applied to the merged rows, if possible before all columns are built.
+Before a merge, only predicates on the primary key may filter rows: any other predicate could filter out the newest row
+of a key, and an older row would become visible. The rest of the filter is applied to the merged rows, if possible
+before all columns are built.
 """
 
 from __future__ import annotations
@@ -29,17 +30,20 @@ from paimon_core.read.section_merge import SectionMerge
 
 _STEP_ROWS = 1 << 16
 _LEAST_ROWS = 1 << 12
-"""The fewest rows to decode at once where a merge or a deletion vector leaves out rows: many may precede the first."""
+"""The smallest number of rows to decode at once where a merge or a deletion vector leaves out rows.
+
+Many such rows may precede the first row of the result.
+"""
 _ROW = "\x00row"
 
 
 def read_split(context: TableContext, split: Split, request: ReadRequest) -> Iterator[pa.Table]:
     """Yield the rows of ``split`` that match ``where`` of the request, without deleted rows.
 
-    The tables have exactly the columns of the request in order, then its ``position``, if any. Columns of the partition
-    come from the split, not from its files; for these alone, no file of a raw split is opened. Raises SnapshotNotFound
-    when the snapshot has expired or was rolled back since the split was planned, TableNotFound when the table was
-    dropped, CorruptTable for broken files.
+    The tables have exactly the columns of the request in order, then its ``position``, if any. The values of partition
+    columns come from the split, not from its files; if only partition columns are requested, no file of a raw split is
+    opened. Raises SnapshotNotFound when the snapshot has expired or was rolled back since the split was planned,
+    TableNotFound when the table was dropped, CorruptTable for damaged files.
     """
     with naming_expired_snapshot(context, split):
         pushed = pushdown(context, split, request.columns, request.where)
@@ -75,7 +79,7 @@ def _reader(context: TableContext, split: Split, request: ReadRequest) -> Bucket
 def naming_expired_snapshot(context: TableContext, split: Split) -> Iterator[None]:
     """Wrap reads of a split: raise SnapshotNotFound when a file is missing because the split's snapshot is gone.
 
-    Other errors say what is lost with the damaged file, and what can be read without it.
+    The text of other errors gets a sentence that says what is lost with the file, and what can be read without it.
     """
     try:
         yield
@@ -93,7 +97,7 @@ def naming_expired_snapshot(context: TableContext, split: Split) -> Iterator[Non
 
 
 def _meaning(context: TableContext, split: Split, error: CorruptTable) -> str:
-    """Return what is lost with a damaged file: the rows of a data file, or with another file the snapshot."""
+    """Return a sentence about the loss: the rows of a damaged data file, or the snapshot with any other file."""
     paths = {context.file_path(split.partition, split.bucket, file) for file in split.files}
     if error.facts.get("path") not in paths:
         return f"Snapshot {split.snapshot_id} cannot be read without it"
@@ -132,7 +136,7 @@ def _rows(reader: BucketReader, split: Split, pushed: Pushdown, position: str | 
 
 
 def _counted(reader: BucketReader, file: DataFile) -> Iterator[pa.Table]:
-    """Yield as many rows as the file has live rows, with one column without meaning; the file is not opened."""
+    """Yield one row for each row of the file that is not deleted, with one column of nulls; the file is not opened."""
     deleted = reader.deleted(file)
     rows = file.row_count - (0 if deleted is None else len(deleted))
     for start in range(0, rows, _STEP_ROWS):
@@ -145,7 +149,10 @@ def _skipped(reader: BucketReader) -> None:
 
 
 def _is_referenced(context: TableContext, split: Split) -> bool:
-    """Whether a snapshot file or a tag references the split's snapshot, rather than another one with its id."""
+    """Whether the split's snapshot still exists, as a snapshot file or in a tag.
+
+    After a rollback, another snapshot may have the same id; it does not count.
+    """
     found = []
     with contextlib.suppress(SnapshotNotFound):
         found.append(context.snapshots.read(split.snapshot_id))

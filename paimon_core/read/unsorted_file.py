@@ -1,6 +1,7 @@
 """Unsorted file: finds the file that breaks the order of a sorted run, so that the error of a merge names it.
 
-A merge works on rows and does not know their files. Only after such an error, the keys of the runs are read again.
+A merge works on rows and does not know their files. Therefore the keys of the runs are read again, but only after an
+error about the order.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def naming_unsorted_file(
     read_keys: Callable[[DataFile], Iterator[pa.RecordBatch]],
     path: Callable[[DataFile], str],
 ) -> Iterator[None]:
-    """Raise an error of the body about a run that does not ascend again, with the path of the file and the row.
+    """Return a context that adds the path of the file and the row to an error about the order of a run in its body.
 
     ``read_keys`` yields the key columns of a file, and ``path`` returns its path.
     """
@@ -49,7 +50,7 @@ def naming_unsorted_file(
 def _first_break(
     run: SortedRun, read_keys: Callable[[DataFile], Iterator[pa.RecordBatch]], path: Callable[[DataFile], str]
 ) -> tuple[str, str] | None:
-    """Return where the keys of the run do not ascend, and the path of that file; None when all ascend."""
+    """Return a text about the first row whose key does not ascend, and the path of its file, or None."""
     last: pa.RecordBatch | None = None
     before: DataFile | None = None
     for file in run.files:

@@ -1,12 +1,12 @@
 """Aggregate functions: how the values of one column in the rows of one key become one value (format 9.5 to 9.7).
 
-`function_choice` creates a function by its name. Each function handles retracts itself. `integers`, `decimals` and
-`floats` contain sum and product for the types of their names. `column_rules` checks which columns and options a
+`function_choice` creates a function by its name. Each function handles retracts in its own way. `integers`, `decimals`
+and `floats` contain sum and product for the types of the module name. `column_rules` checks which columns and options a
 function accepts.
 
 Core types and functions:
 
-- ``Aggregate``: folds the values of one column
+- ``Aggregate``: the interface of functions that combine the values of one column
 - ``IgnoreRetract``: an aggregate that leaves retracts out
 - ``Extreme``: the least or greatest value
 - ``Last``: the last value; ``First`` is the first one

@@ -1,4 +1,4 @@
-"""Aggregate: the interface of a function that folds the values of one key in a column into one (format 9.5)."""
+"""Aggregate: the interface of functions that combine the values of a column of each key into one (format 9.5)."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ Retracts = npt.NDArray[np.bool_]
 
 
 class Aggregate(Protocol):
-    """Folds each group's values, first to last, starting from null."""
+    """Combines the values of each group, from the first to the last row, starting from null."""
 
     @property
     def can_retract(self) -> bool:
         """Whether the function can retract values, for rows of kind -U and -D."""
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """Return one value per group, of the column's type; null for an empty group. ``retracts`` None: no row is one.
+        """Return one value per group, of the column's type; null for an empty group.
 
-        Never called with retracts unless ``can_retract``. Raises InvalidRequest naming the function where Java would
-        fail, such as a sum that overflows.
+        ``retracts`` None: no row is a retract. It is never called with retracts unless ``can_retract``. Raises
+        InvalidRequest naming the function where Java would fail, such as a sum that overflows.
         """
 
 
@@ -45,5 +45,5 @@ class IgnoreRetract:
     can_retract: bool = True
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """Return the fold of the rows that are not retracts."""
+        """Return the result of ``inner`` for the rows that are not retracts."""
         return self.inner(column, groups if retracts is None else groups.where(~retracts), None)

@@ -14,7 +14,7 @@ from paimon_core.lsm.key_groups import Groups
 
 @dataclass(frozen=True, slots=True)
 class Connective:
-    """With ``every``, true if all values are true; otherwise true if any value is."""
+    """The result is true if all values are true (``every``: bool_and), or if any value is true (bool_or)."""
 
     every: bool
     can_retract: bool = False

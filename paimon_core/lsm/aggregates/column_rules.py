@@ -14,7 +14,7 @@ _OF_EVERY_FUNCTION = frozenset({"aggregate_function", "ignore_retract", "stats_m
 
 
 def check_options(function: str, field: DataField, options: FieldOptions, known: Sequence[str] = ()) -> None:
-    """Raises InvalidOption for an option of the column that ``function`` does not have.
+    """Raise InvalidOption for an option of the column that ``function`` does not have.
 
     ``known`` are the allowed attributes of FieldOptions. The error names the column, the option and its value.
     """
@@ -27,7 +27,7 @@ def check_options(function: str, field: DataField, options: FieldOptions, known:
 
 
 def check_type(function: str, field: DataField, fits: bool, wanted: str) -> None:
-    """Raises InvalidOption naming the column, its type and the type ``wanted`` unless ``fits``."""
+    """Raise InvalidOption, naming the column, its type and the type ``wanted``, unless ``fits`` is true."""
     if not fits:
         raise InvalidOption(
             f"column {field.name!r}: aggregate function {function!r} takes {wanted}, not {field.type}",
@@ -46,7 +46,7 @@ def row_of_table(function: str, field: DataField) -> DataType:
 
 
 def check_names(field: DataField, option: str, names: Sequence[str], row: DataType) -> None:
-    """Raises InvalidOption unless ``names``, the value of the column's ``option``, are fields of the nested row."""
+    """Raise InvalidOption unless ``names``, the value of the column's ``option``, are fields of the nested row."""
     for name in names:
         if name not in (child.name for child in row.children):
             known_names = ", ".join(child.name for child in row.children)
@@ -54,7 +54,7 @@ def check_names(field: DataField, option: str, names: Sequence[str], row: DataTy
 
 
 def check_needs_key(field: DataField, option: str, value: object, nested_key: Sequence[str] | None) -> None:
-    """Raises InvalidOption when ``option`` is set but the option nested-key, which it requires, is not."""
+    """Raise InvalidOption when ``option`` is set without the option nested-key, which it requires."""
     if value is not None and not nested_key:
         raise _refused(field, option, value, f"it needs fields.{field.name}.nested-key")
 

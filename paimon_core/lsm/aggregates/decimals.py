@@ -1,9 +1,9 @@
 """Sum and product of DECIMAL, computed on unscaled values (format 9.5).
 
-Results keep the column's precision and scale. With 19 or more digits, a sum that exceeds the precision becomes null,
-and the fold continues from there. With up to 18 digits, a sum becomes null only when it exceeds 64 bits; a final result
-between the two limits, which the type cannot represent, is an error here. A product is rounded half up to the scale,
-and null if it exceeds the precision.
+Results have the column's precision and scale. With 19 or more digits, a sum that exceeds the precision becomes null,
+and later values are added to null. With up to 18 digits, a sum becomes null only when it exceeds 64 bits; a final sum
+that fits into 64 bits but exceeds the precision is an error in this library. A product is rounded half up to the scale,
+and is null if it exceeds the precision.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from paimon_core.lsm.aggregates.values import Numbers, Valid, column_of, raw, sk
 from paimon_core.lsm.key_groups import Groups
 
 LARGEST_COMPACT = 18
-"""Up to this number of digits, the unscaled value has 64 bits."""
+"""The largest number of digits with which the unscaled value is stored in 64 bits."""
 _HALF = np.int64(32)
 _LOW = np.int64(2**32 - 1)
 
@@ -57,7 +57,7 @@ class DecimalSum:
 
 @dataclass(frozen=True, slots=True)
 class DecimalProduct:
-    """The product of the values; retracts divide. Slow: integers of any size, one value after the other."""
+    """The product of the values; retracts divide. It is slow, because it multiplies Python integers value by value."""
 
     column: str
     can_retract: bool = True
@@ -88,7 +88,7 @@ class DecimalProduct:
 
 
 def _may_pass(limit: int, words: Numbers, unit: float, groups: Groups) -> Valid:
-    """Return the groups in which an intermediate sum may exceed ``limit``, judged by the leading words."""
+    """Return which groups may have an intermediate sum above ``limit``, estimated from the leading words."""
     depth = int(groups.lengths.max(initial=0))
     largest = max(int(words.max(initial=0)), -int(words.min(initial=0))) + 1
     if largest * unit * depth < limit * 0.999:
@@ -117,7 +117,7 @@ def _sum_of_two_words(low: Numbers, high: Numbers, signs: Numbers | None, groups
 
 
 def _sum_in_order(words: Numbers, groups: Groups, retracts: Retracts | None, limit: int) -> tuple[Numbers, Valid]:
-    """Return the sums as exact integers; an intermediate sum that exceeds ``limit`` makes the fold null."""
+    """Return the sums as exact integers, and which are not null: a sum above ``limit`` becomes null at that value."""
     return left_to_right(
         _integers(words),
         groups,

@@ -16,13 +16,17 @@ from paimon_core.lsm.order_codes import parts
 
 @dataclass(frozen=True, slots=True)
 class Extreme:
-    """The largest value, or the smallest."""
+    """The largest value if ``largest``, otherwise the smallest value."""
 
     largest: bool
     can_retract: bool = False
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """Return each group's extreme: numbers and times compare by value, other types by order codes, part by part."""
+        """Return the largest or smallest value of each group.
+
+        Numbers and times are compared by value, other types by the integer arrays of ``order_codes``, one after the
+        other.
+        """
         kind = column.type
         if pa.types.is_integer(kind) or pa.types.is_temporal(kind) or pa.types.is_floating(kind):
             return skipping_nulls(column, groups, None, self._of_numbers)
@@ -40,7 +44,7 @@ class Extreme:
         return column_of(_order_of_floats(self._reduced(_order_of_floats(bits), groups)), array.type)
 
     def _of_codes(self, array: pa.Array, codes: list[Numbers], groups: Groups) -> pa.Array:
-        """Keep the rows with the best first part, then among them the rows with the best second part, and so on."""
+        """Keep the rows with the best first code, of these the rows with the best second code, and so on."""
         for part in codes if len(groups) else ():
             values = part[groups.order]
             leads = values == np.repeat(self._reduced(values, groups), groups.lengths)
@@ -55,5 +59,5 @@ class Extreme:
 
 
 def _order_of_floats(bits: Numbers) -> Numbers:
-    """Map bits of floats to integers of the same order, -0.0 below 0.0; applying it twice gives the bits again."""
+    """Convert bits of floats to integers of the same order, -0.0 below 0.0. A second call converts them back."""
     return np.asarray(bits ^ ((bits >> (8 * bits.itemsize - 1)) & np.iinfo(bits.dtype).max))

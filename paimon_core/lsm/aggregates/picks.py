@@ -18,13 +18,13 @@ from paimon_core.lsm.key_groups import Groups
 
 @dataclass(frozen=True, slots=True)
 class Last:
-    """The last value, or with ``non_null`` the last non-null one; null when it is the value of a retract."""
+    """The last value, or with ``non_null`` the last non-null value; null when this value is in a retract."""
 
     non_null: bool
     can_retract: bool = True
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """Return the value of the last row that counts, or null if that row is a retract."""
+        """Return the last value of each group (``non_null``: the last non-null one); null if its row is a retract."""
         rows = last_where(valid_rows(column) if self.non_null else None, groups)
         return take_or_null(column, rows if retracts is None else _unless(retracts, rows))
 
@@ -41,10 +41,11 @@ class First:
         return take_or_null(column, first_where(self._candidates(column), groups))
 
     def after_deletes(self, column: pa.ChunkedArray, whole: Groups, since: Groups, deletes: Flags) -> pa.ChunkedArray:
-        """Return the value when each row in ``deletes`` (one boolean per row) replaces what was folded (format 9.5).
+        """Return the values if each row in ``deletes`` (one boolean per row) replaces the result so far (format 9.5).
 
-        ``since`` are the groups ``whole`` from their last delete on, including that row. If a first value was found
-        before the delete, the deleted row's value stays; otherwise the first value after the delete counts.
+        ``since``: the rows of the groups ``whole`` from their last delete on, including the delete. If a group has a
+        first value before its last delete, the result is the value of the delete row; otherwise it is the first value
+        after it.
         """
         candidates = self._candidates(column)
         adds = ~deletes if candidates is None else candidates & ~deletes

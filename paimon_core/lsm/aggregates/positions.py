@@ -24,9 +24,9 @@ def valid_rows(column: pa.ChunkedArray) -> Flags | None:
 
 
 def last_where(rows: Flags | None, groups: Groups) -> Positions:
-    """Return the last row of each group for which ``rows`` is true (None: for all), or -1.
+    """Return the last row of each group for which ``rows`` is true (None: for all rows), or -1.
 
-    Checks a few rows from each group's end first, because most groups have their result there, and then all other rows.
+    The last few rows of each group are checked first, because most groups have their result among them.
     """
     places = groups.ends - 1
     inside = places >= groups.starts
@@ -71,7 +71,7 @@ def take_or_null(column: pa.ChunkedArray, positions: Positions) -> pa.ChunkedArr
 
 
 def _rows(places: Positions, found: Flags, groups: Groups) -> Positions:
-    """Return the rows at those places of the order that are ``found``, else -1."""
+    """Return the rows at ``places`` of the groups' order where ``found`` is true, and -1 for the other groups."""
     if found.all():
         return groups.order[places]
     rows = np.full(len(groups), -1, np.int64)

@@ -1,6 +1,7 @@
-"""Rounds: folds that must run strictly from first to last; each round handles one place of all groups at once.
+"""Rounds: combines the rows of each group strictly one after the other; each round handles one row of every group.
 
-A fold needs as many rounds as its longest group has rows; it is used where no reduction gives the same result.
+The number of rounds is the number of rows of the longest group. Rounds are used where a numpy reduction would give
+another result.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from paimon_core.lsm.gather import Positions
 from paimon_core.lsm.key_groups import Groups
 
 Combine = Callable[[Numbers, Numbers], tuple[Numbers, Valid | None]]
-"""Maps the fold so far and the next value to the result, and which of the results are not null (None: all)."""
+"""Takes the results so far and the next values; returns the new results, and which of them are not null (None: all)."""
 
 
 def rounds(groups: Groups) -> Iterator[tuple[Positions, Positions]]:
-    """Yield for each place 0, 1, ... (groups, rows): the groups that have a row at this place, and the row of each."""
+    """Yield (groups, rows) for each position 0, 1, ...: the groups that have a row at it, and these rows."""
     longest_first = np.argsort(-groups.lengths, kind="stable")
     lengths = groups.lengths[longest_first]
     for place in range(int(lengths[0]) if len(lengths) else 0):
@@ -37,9 +38,10 @@ def left_to_right(
     take_back: Combine,
     open_with_retract: Callable[[Numbers], Numbers] | None = None,
 ) -> tuple[Numbers, Valid]:
-    """Fold ``values``, one per row, starting from null; return one result per group and which of them are not null.
+    """Combine ``values``, one per row, starting from null; return one result per group and which are not null.
 
-    An added value starts an empty fold unchanged. A retracted value starts it by ``open_with_retract``, or not at all.
+    If the result so far is null, an added value becomes the result unchanged, and a retracted value becomes the result
+    after ``open_with_retract``; without this function, it is ignored.
     """
     folded = np.zeros(len(groups), values.dtype)
     known = np.zeros(len(groups), np.bool_)

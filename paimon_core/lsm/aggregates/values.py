@@ -1,4 +1,4 @@
-"""Fixed-width values as numpy arrays, and folds that skip nulls (format 9.5)."""
+"""Converts fixed-width values from and to numpy arrays, and applies functions to non-null values (format 9.5)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Step = Callable[[pa.Array, Groups, Retracts | None], pa.Array]
 
 
 def raw(array: pa.Array, dtype: npt.DTypeLike, words: int = 1) -> Numbers:
-    """Return the values of a fixed-width array without a copy, each of ``words`` numbers; nulls are arbitrary."""
+    """Return the values of a fixed-width array without a copy, ``words`` numbers each; a null gives any number."""
     width = np.dtype(dtype).itemsize * words
     buffer = array.buffers()[1] if len(array) else None
     if buffer is None:
@@ -32,7 +32,7 @@ def raw(array: pa.Array, dtype: npt.DTypeLike, words: int = 1) -> Numbers:
 
 
 def column_of(values: Numbers, kind: pa.DataType, valid: Valid | None = None) -> pa.Array:
-    """Return an array of the type over the values; null where ``valid`` is false."""
+    """Return an Arrow array of type ``kind`` that shares the memory of ``values``; null where ``valid`` is false."""
     values = np.ascontiguousarray(values)
     nulls = None if valid is None or valid.all() else pa.array(valid).buffers()[1]
     length = values.nbytes * 8 // kind.bit_width
@@ -40,7 +40,7 @@ def column_of(values: Numbers, kind: pa.DataType, valid: Valid | None = None) ->
 
 
 def skipping_nulls(column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None, step: Step) -> pa.ChunkedArray:
-    """Return the fold of the non-null values; null for groups without any."""
+    """Return the result of ``step`` for the non-null values of each group; null for groups without such values."""
     rows = valid_rows(column)
     groups = groups.compact() if rows is None else groups.where(rows)
     filled = groups.lengths > 0

@@ -7,6 +7,6 @@ Core types and functions:
 - ``CompactionUnit``: the runs to compact and the output level
 - ``UniversalCompaction``: the rule of universal compaction
 - ``Strategy``: decides whether a compaction is due
-- ``Rewrite``: sections to merge into new files; ``Upgrade`` is a file that only changes its level
+- ``Rewrite``: sections to merge into new files; ``Upgrade``: a file that only changes its level
 - ``plan_rewrite``: divides a unit into rewrites and upgrades
 """

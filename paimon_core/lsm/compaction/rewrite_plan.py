@@ -1,7 +1,7 @@
 """Rewrite plan: which files of a compaction are merged into new files, and which only change their level.
 
-Format 8.5, steps 2 to 4. An upgrade changes the level of a file and none of its bytes, so large files move to higher
-levels at little cost.
+These are steps 2 to 4 of format 8.5. An upgrade changes only the level in the manifest entry of a file, so large files
+move to higher levels at little cost.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from paimon_core.options import TableOptions
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """``file`` moves to the unit's output level unchanged."""
+    """``file`` gets the unit's output level and is not rewritten."""
 
     file: DataFile
 
@@ -58,9 +58,9 @@ def plan_rewrite(
     """Return the steps of a unit in key order; files of the unit that are in no step remain unchanged.
 
     Overlapping files are merged, together with adjacent files smaller than ``small_file_bytes``. A file that overlaps
-    no other is upgraded. It is rewritten instead if it goes to the last level without being ``is_clean``, known to
-    contain no delete, if ``expires`` returns that it contains expired rows (format 16.5), or with ``force_rewrite``
-    (option compaction.force-rewrite-all-files).
+    no other file is upgraded, with three exceptions, in which it is rewritten: it goes to the last level and is not
+    ``is_clean`` (known to contain no delete); ``expires`` is true, because it contains expired rows (format 16.5); or
+    ``force_rewrite`` is true (option compaction.force-rewrite-all-files).
     """
     if unit.each_alone:
         return [Rewrite((_alone(file),)) for section in intervals(unit.files, key_order) for file in section.files]
@@ -96,7 +96,7 @@ def plan_rewrite(
 
 
 def small_file_bytes(options: TableOptions) -> int:
-    """Return target-file-size * compaction.small-file-ratio; smaller files are merged rather than upgraded."""
+    """Return target-file-size * compaction.small-file-ratio in bytes; smaller files are merged instead of upgraded."""
     return int(options.target_file_bytes(keyed=True) * options["compaction.small-file-ratio"])
 
 

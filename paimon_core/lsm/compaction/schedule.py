@@ -1,6 +1,6 @@
 """Compaction schedule: early full compactions and off-peak hours, which extend the universal rule.
 
-Format 8.2, step 0. The caller passes the time as a value, so that every pick can be reproduced.
+This is step 0 of format 8.2. The caller passes the time as a value, so that every decision can be reproduced.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class EarlyFull:
-    """Conditions for a full compaction regardless of the number of runs; None: the option is not set."""
+    """Conditions for a full compaction before the number of runs requires one; None: the option is not set."""
 
     interval_millis: int | None = None
     total_bytes: int | None = None
@@ -40,7 +40,7 @@ class EarlyFull:
         )
 
     def calls_for(self, levels: Levels, moment: Moment) -> bool:
-        """Whether to compact all runs into one now; never for a single run.
+        """Whether to compact all runs into one now; always False for a single run.
 
         True when more than the interval has passed since the last full compaction, when all runs together are smaller
         than the total, or when the runs outside of the last level are larger than the increment.
@@ -59,7 +59,7 @@ class EarlyFull:
 
 @dataclass(frozen=True, slots=True)
 class OffPeak:
-    """Hours of the local day in which ``ratio`` percent is added to the size ratio, so that larger runs join."""
+    """Hours of the local day in which ``ratio`` percent is added to the size ratio: larger runs are picked too."""
 
     start: int = -1
     end: int = -1

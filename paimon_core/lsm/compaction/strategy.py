@@ -1,4 +1,4 @@
-"""Strategy: decides whether a bucket is compacted now, and which of its runs (format 8.2, 8.3)."""
+"""Strategy: decides whether a bucket is compacted now, and which of its runs are compacted (format 8.2, 8.3)."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ class Strategy:
     def pick(self, levels: Levels, moment: Moment, *, overdue: bool = False) -> CompactionUnit | None:
         """Return the next compaction of a bucket, or None.
 
-        An early full compaction comes first, then the universal rule. Then level 0 is picked if ``level_0`` requires
-        it: always, or when it is ``overdue``. A single file that is already at the output level is not compacted.
+        The rules are tried in order: an early full compaction, the universal rule, then a compaction of level 0 if
+        ``level_0`` requires it, always or when the bucket is ``overdue``. A single file that is already at the output
+        level is not compacted.
         """
         if self.early.calls_for(levels, moment):
             return full_unit(levels)
@@ -52,7 +53,7 @@ class Strategy:
 
 
 def needs_lookup(options: TableOptions) -> bool:
-    """Whether compactions must look up rows of level 0 in the higher levels before these rows count (format 8.3)."""
+    """Whether compactions must look up the keys of level-0 rows in the higher levels (format 8.3)."""
     return bool(
         options["merge-engine"] == "first-row"
         or options["changelog-producer"] == "lookup"
@@ -64,7 +65,7 @@ def needs_lookup(options: TableOptions) -> bool:
 def gentle_interval(options: TableOptions) -> int:
     """Return the number of commits after which a file of level 0 is overdue under lookup-compact = gentle.
 
-    Twice the compaction trigger unless set; never less than the trigger.
+    It is option lookup-compact.max-interval, by default twice the compaction trigger; never less than the trigger.
     """
     trigger: int = options["num-sorted-run.compaction-trigger"]
     given: int | None = options["lookup-compact.max-interval"]
@@ -74,7 +75,7 @@ def gentle_interval(options: TableOptions) -> int:
 def stop_trigger(options: TableOptions) -> int:
     """Return the number of sorted runs up to which a writer need not wait for compaction.
 
-    Three more than the compaction trigger unless set; never less than the trigger.
+    It is option num-sorted-run.stop-trigger, by default the compaction trigger plus 3; never less than the trigger.
     """
     trigger: int = options["num-sorted-run.compaction-trigger"]
     given: int | None = options["num-sorted-run.stop-trigger"]

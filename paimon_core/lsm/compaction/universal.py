@@ -1,7 +1,7 @@
-"""Universal compaction: which sorted runs of a bucket to merge, and into which level (format 8.2, 8.4).
+"""Universal compaction: chooses the sorted runs of a bucket to merge, and the output level (format 8.2, 8.4).
 
-Runs are picked newest first and without gaps, so the order of old and new rows is kept. Level 0 is never the output:
-every pick includes all runs of levels 0 and 1.
+Runs are picked from the newest run on and without gaps, so rows in lower levels are always newer. Level 0 is never the
+output level, because all runs of levels 0 and 1 are picked together.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ class CompactionUnit:
     output_level: int
     files: tuple[DataFile, ...]
     drop_delete: bool
-    """Whether to drop deletes: nothing older than the output remains (format 8.5, step 1)."""
+    """Whether to leave out deletes, because no run older than the output remains (format 8.5, step 1)."""
     each_alone: bool = False
-    """Rewrite each file separately: the full rewrite of a bucket that is already one run at the last level."""
+    """Whether each file is rewritten separately, because the bucket is already one run at the last level."""
     runs_left: int = 0
     """Number of sorted runs of the bucket that are not compacted."""
 
     @property
     def is_bottom(self) -> bool:
-        """Whether the output level is the last one, which is so when no run is left."""
+        """Whether the output level is the last level: this is true when no other run of the bucket is left."""
         return self.runs_left == 0
 
 
@@ -52,37 +52,42 @@ class UniversalCompaction:
         )
 
     def pick(self, levels: Levels) -> CompactionUnit | None:
-        """Return the next compaction; None if there are too few runs or none joins."""
+        """Return the next compaction; None if there are too few runs, or no runs of similar size."""
         picked = self._picked(levels.runs)
         if picked == 0:
             return None
         return _unit(levels, levels.runs[:picked])
 
     def pick_level_0(self, levels: Levels) -> CompactionUnit | None:
-        """Return a compaction of level 0 and the runs of similar size after it, whatever their number (format 8.3)."""
+        """Return a compaction of level 0 and of the next runs of similar size; None without level 0 (format 8.3)."""
         count = sum(run.level == 0 for run in levels.runs)
         return _unit(levels, levels.runs[: self._by_ratio(levels.runs, count, triggered=True)]) if count else None
 
     def _picked(self, runs: tuple[SortedRun, ...]) -> int:
-        """Return how many of the newest runs to compact: by size amplification, by size ratio, then by their number."""
+        """Return the number of newest runs to compact; 0: none.
+
+        The rules are tried in order: size amplification, size ratio, number of runs.
+        """
         if not runs or len(runs) < self.compaction_trigger:
             return 0
-        # If the newer runs only replace rows of the oldest one, a full merge frees as many bytes as they take.
+        # If the newer runs only replace rows of the oldest run, a full merge frees as many bytes as the newer runs
+        # have.
         newer = sum(run.size for run in runs[:-1])
         if newer * 100 > self.max_size_amplification_percent * runs[-1].size:
             return len(runs)
         # Only runs of similar size are merged, so that a large old run is not rewritten for a few new rows.
         by_ratio = self._by_ratio(runs, 1, triggered=False)
-        # Too many runs slow down reads: so many of the newest are merged that no more than the trigger remain.
+        # Too many runs slow down reads: the newest runs are merged so that at most ``compaction_trigger`` runs remain.
         if by_ratio == 0 and len(runs) > self.compaction_trigger:
             return self._by_ratio(runs, len(runs) - self.compaction_trigger + 1, triggered=True)
         return by_ratio
 
     def _by_ratio(self, runs: tuple[SortedRun, ...], count: int, *, triggered: bool) -> int:
-        """Return ``count`` plus the number of next runs that join; 0 if none joins and ``triggered`` is false.
+        """Return how many runs to compact: the newest ``count`` and the next runs that are small enough.
 
-        A run joins if it is at most ``size_ratio`` percent larger than all runs before it together. If ``triggered``,
-        or once a run has joined, runs of levels 0 and 1 join whatever their size.
+        A run is small enough if it is at most ``size_ratio`` percent larger than all runs before it together. If
+        ``triggered``, or after one such run was added, runs of levels 0 and 1 are added whatever their size is. Return
+        0 if ``triggered`` is false and no run was added.
         """
         size = sum(run.size for run in runs[:count])
         for run in runs[count:]:
@@ -97,10 +102,10 @@ class UniversalCompaction:
 def full_unit(
     levels: Levels, *, force_rewrite: bool = False, expires: Callable[[DataFile], bool] | None = None
 ) -> CompactionUnit | None:
-    """Return the compaction of all runs into the last level; None if there is nothing to do (format 8.4).
+    """Return the compaction of all runs into the last level; None if no file must be compacted (format 8.4).
 
-    If the bucket already is one run at the last level, only some files are rewritten: all files with ``force_rewrite``,
-    else the files that contain expired rows according to ``expires``.
+    If the bucket is already one run at the last level, all files are rewritten with ``force_rewrite``; otherwise only
+    the files for which ``expires`` is true, because they contain expired rows.
     """
     if not levels.runs:
         return None
@@ -111,7 +116,10 @@ def full_unit(
 
 
 def _unit(levels: Levels, runs: tuple[SortedRun, ...]) -> CompactionUnit:
-    """Return the compaction of the newest ``runs``, into the level before the next run's or else the last level."""
+    """Return the compaction of the newest ``runs``.
+
+    The output level is one less than the level of the next run; without a next run, it is the last level.
+    """
     rest = levels.runs[len(runs) :]
     output_level = rest[0].level - 1 if rest else levels.max_level
     files = tuple(file for run in runs for file in run.files)

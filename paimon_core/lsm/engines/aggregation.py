@@ -1,7 +1,8 @@
-"""Aggregation: each column of a key's rows is folded by its own aggregate function (format 9.5).
+"""Aggregation: the values of each column of a key's rows are combined by an aggregate function (format 9.5).
 
-The result is of kind +I and has the last row's sequence number. With aggregation.remove-record-on-delete, a -D row
-replaces what was folded before it and the fold restarts from that row. The result is of kind -D when no row follows.
+The result is of kind +I and has the last row's sequence number. With aggregation.remove-record-on-delete, the rows
+before a -D row are ignored, and the aggregation starts again with the -D row. The result is of kind -D when no row
+follows it.
 """
 
 from __future__ import annotations
@@ -33,14 +34,17 @@ _REMOVE = "aggregation.remove-record-on-delete"
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """``functions`` by column; columns without a function, such as keys, take the last row's value."""
+    """``functions``: the aggregate functions by column.
+
+    Columns without a function, such as keys, get the last row's value.
+    """
 
     keeps_last: ClassVar[bool] = False
     functions: Mapping[str, Aggregate]
     remove_on_delete: bool = False
     not_null: frozenset[str] = frozenset()
     merges_single_rows: bool = False
-    """Also fold keys with only one row (``merge_engine``)."""
+    """Whether keys with only one row are aggregated too (``merge_engine``)."""
 
     @staticmethod
     def of(schema: TableSchema, options: TableOptions) -> Aggregation:
@@ -70,7 +74,7 @@ class Aggregation:
         return tuple(dict.fromkeys(columns))
 
     def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:
-        """Return all groups; ``drop_deletes`` leaves out single retracts and groups whose last row is a removing -D."""
+        """Return all groups; with ``drop_deletes``, without single retracts and groups that end with a removing -D."""
         if not drop_deletes or VALUE_KIND not in rows.column_names:
             return groups
         kinds = _kinds(rows)[groups.last]
@@ -78,7 +82,7 @@ class Aggregation:
         return groups.keep((kinds & 1 == 0) | (((groups.lengths > 1) | self.merges_single_rows) & ~removed))
 
     def fold(self, rows: pa.Table, groups: Groups, columns: Sequence[str]) -> pa.Table:
-        """Fold each column by its function; key columns and sequence numbers come from the last row."""
+        """Combine each column by its function; key columns and sequence numbers are taken from the last row."""
         whole = groups.compact()
         since, deletes, retracts = whole, None, None
         if VALUE_KIND in rows.column_names:
@@ -107,7 +111,7 @@ class Aggregation:
         if folding.retracts is not None and not function.can_retract:
             raise self._no_retract(name)
         if isinstance(function, First | Last) and folding.retracts is None and folding.deletes is None:
-            return function(column, groups, None)  # for one row this gives its value, so all groups go in one call
+            return function(column, groups, None)  # for one row the result is its value, so one call handles all groups
         if isinstance(function, First) and folding.deletes is not None:
             folded = function.after_deletes(column, folding.whole, folding.dense, folding.deletes)
         else:
@@ -119,9 +123,10 @@ class Aggregation:
         return with_singles(column, groups, folding.many, folded)
 
     def check_retract(self, kinds: Collection[int]) -> None:
-        """Accept a -D that removes the record; for other retracts, check every function.
+        """Check retracts: rows of kind -D that remove the row of a key are accepted.
 
-        Raises InvalidRequest naming the column when its function cannot retract or would set a NOT NULL column to null.
+        For other retracts, check every function. Raises InvalidRequest naming the column when its function cannot
+        retract or would set a NOT NULL column to null.
         """
         if self.remove_on_delete and set(kinds) <= {RowKind.DELETE}:
             return
@@ -136,7 +141,7 @@ class Aggregation:
                 )
 
     def check_rows(self, rows: pa.Table) -> None:
-        """Raises InvalidRequest for a blank text in a NOT NULL column with listagg: listagg of blank texts is null."""
+        """Raise InvalidRequest for a blank text in a NOT NULL column with listagg: listagg of blank texts is null."""
         for name in self.not_null.intersection(self.functions):
             function = self.functions[name]
             inner = function.inner if isinstance(function, IgnoreRetract) else function
@@ -157,16 +162,20 @@ class Aggregation:
 
 @dataclass(frozen=True, slots=True)
 class _Folding:
-    """The groups of one fold: ``since`` are all groups from their last removing -D on, ``dense`` the folded ones."""
+    """The groups of one call of ``fold``.
+
+    ``since``: all groups, each from its last removing -D row on. ``dense``: the groups of ``since`` that are
+    aggregated.
+    """
 
     whole: Groups
-    """The groups of ``dense`` including the rows before the last removing -D."""
+    """The groups of ``dense``, with the rows before the last removing -D row."""
     since: Groups
     dense: Groups
     many: Flags
     """One boolean per group of ``since``: whether it is in ``dense``."""
     deletes: Flags | None
-    """One boolean per row: whether it removes the record; None when no row of the groups does."""
+    """One boolean per row: whether it removes the row of its key; None when no row of the groups does."""
     retracts: Retracts | None
 
 

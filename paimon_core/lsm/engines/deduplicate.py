@@ -1,6 +1,6 @@
 """Deduplicate: keeps the last row of a key, with all its columns (format 9.2).
 
-Only the key, sequence and kind columns decide; all other columns are read only at the rows that are kept.
+The choice of the rows uses only the key, sequence and kind columns; other columns are copied only for the chosen rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from paimon_core.schema import VALUE_KIND
 
 @dataclass(frozen=True, slots=True)
 class Deduplicate:
-    """``ignore_delete``: rows of kind -U and -D do not count if a key has several rows (option ignore-delete)."""
+    """The engine. ``ignore_delete``: if a key has several rows, its rows of kind -U and -D are ignored."""
 
     ignore_delete: bool = False
 
@@ -33,7 +33,7 @@ class Deduplicate:
         return tuple(dict.fromkeys(columns))
 
     def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:
-        """Return the groups with a row that counts; with ``drop_deletes`` only groups whose last row is no retract."""
+        """Return the groups without ignored rows; with ``drop_deletes`` only groups whose last row is no retract."""
         if not (drop_deletes or self.ignore_delete) or VALUE_KIND not in rows.column_names:
             return groups
         adds = is_add(rows)

@@ -1,8 +1,8 @@
 """Merge engine: the interface of the rules that turn several rows of one key into one (format 9).
 
-The single-record rule holds for all engines (format 9.1): a key with one row in a merge keeps that row unchanged,
-whatever its kind; the engine's rules apply from two rows on. Compactions with lookups use engines without this rule
-(format 10.6).
+The single-record rule is valid for all engines (format 9.1): if a key has only one row in a merge, the result is this
+row unchanged, whatever its kind is. The rules of the engine apply only to two or more rows. Compactions with lookups
+use engines without the single-record rule (format 10.6).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class MergeEngine(Protocol):
         """Whether the result of a group is always its last row; ``survivors`` then depends only on that row."""
 
     def inputs(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Return the table's columns that the fold of ``columns`` reads, including ``columns``, each once."""
+        """Return the table's columns from which ``columns`` of the results are computed, including ``columns``."""
 
     def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:
         """Return the groups that have a result; with ``drop_deletes`` only groups whose result is of kind +I or +U."""
@@ -43,7 +43,7 @@ class MergeEngine(Protocol):
         """
 
     def check_rows(self, rows: pa.Table) -> None:
-        """Raises InvalidRequest naming the column when ``rows`` to write could set a NOT NULL column to null.
+        """Raise InvalidRequest, naming the column, when a merge of ``rows`` could set a NOT NULL column to null.
 
-        They have the table's columns, may be of any kind, and contain no such null themselves.
+        The rows have the table's columns and may be of any kind; they have no null in a NOT NULL column.
         """

@@ -1,7 +1,7 @@
 """First-row: keeps the first row of a key (format 9.3).
 
-Only the key, the sequence number and the kind of the rows decide. Batch reads skip level 0: a row there may have a key
-that exists in a higher level, and only a compaction looks the key up.
+The choice of the rows uses only the key, the sequence number and the kind. Batch reads leave out level 0: a row of
+level 0 may have a key that exists in a higher level, and only a compaction looks up the key.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PRODUCERS = ("none", "lookup")
 
 @dataclass(frozen=True, slots=True)
 class FirstRow:
-    """``ignore_delete``: rows of kind -U and -D do not count if a key has several rows (option ignore-delete)."""
+    """The engine. ``ignore_delete``: if a key has several rows, its rows of kind -U and -D are ignored."""
 
     keeps_last: ClassVar[bool] = False
     ignore_delete: bool = False
@@ -53,7 +53,7 @@ class FirstRow:
         return tuple(dict.fromkeys(columns))
 
     def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:
-        """Return the groups with a row that counts; with ``drop_deletes`` only groups whose first row is no retract."""
+        """Return the groups without ignored rows; with ``drop_deletes`` only groups whose first row is no retract."""
         if VALUE_KIND not in rows.column_names:
             return groups
         adds = is_add(rows)
@@ -68,7 +68,7 @@ class FirstRow:
         return fold(rows, groups, dict.fromkeys(columns, first))
 
     def check_retract(self, kinds: Collection[int]) -> None:
-        """Raises InvalidRequest unless ignore-delete drops such rows."""
+        """Raise InvalidRequest for rows of kind -U and -D, unless option ignore-delete is true."""
         if not self.ignore_delete:
             raise _refused()
 

@@ -1,8 +1,8 @@
-"""Key state: the row that each key's state starts with, and which rows change it (format 9.4).
+"""Key state: the row with which each key's merged row (its state) starts, and the rows that change it (format 9.4).
 
-A key's state starts empty. Two kinds of rows replace the state by all of their columns: a retract that is the first row
-of the key, and every row that removes the record. Removing rows divide the rows of a key into segments; only the last
-segment affects the values of the result.
+The state of a key starts empty. It is replaced by all columns of a row in two cases: the row is a retract and the first
+row of the key, or the row removes the row of the key. Removing rows divide the rows of a key into segments; only the
+last segment affects the values of the result.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ class KeyState:
     """The rows of some keys; the groups are compact and none is empty."""
 
     whole: Groups
-    """All rows that count for the keys."""
+    """All rows of the keys that are not ignored."""
     retracts: Flags | None = None
     """One boolean per row of the table: whether its kind is -U or -D; None when there is no such row."""
     removed: Flags | None = None
-    """One boolean per row of the table: whether it removes the record; None when no row does."""
+    """One boolean per row of the table: whether it removes the row of its key; None when no row does."""
     inert: Flags | None = None
-    """One boolean per row of the table: whether it does nothing, except that it may be a segment's first state."""
+    """One boolean per row of the table: whether it has no effect, except that a segment may start with it."""
 
     @cached_property
     def segments(self) -> Groups:
-        """The groups, divided before each row that removes the record."""
+        """The groups, divided before each row that removes the row of its key."""
         if self.removed is None:
             return self.whole
         opens = self.removed[self.whole.order]
@@ -56,12 +56,12 @@ class KeyState:
 
     @cached_property
     def base(self) -> Positions:
-        """The row that is the first state of each key's last segment; -1 when it starts empty."""
+        """The row with which the state of each key's last segment starts; -1 when the state starts empty."""
         return base_rows(self.final, self.retracts)
 
     @cached_property
     def value_rows(self) -> Groups:
-        """The rows whose non-null values count: the base and the adds after it. Groups may be empty."""
+        """The rows whose non-null values are used: the base and the adds after it. Groups may be empty."""
         if self.retracts is None:
             return self.final
         carries = ~self.retracts
@@ -70,7 +70,7 @@ class KeyState:
 
     @cached_property
     def kinds(self) -> Positions:
-        """The result's kind: -D when the last row removed the record or no row was an add, else +I."""
+        """The kind of each key's result: -D when its last row removes the key's row or no row is an add, else +I."""
         if self.retracts is None:
             return np.zeros(len(self.whole), np.int8)
         deleted = first_where(~self.retracts, self.whole) < 0

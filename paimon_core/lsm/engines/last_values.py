@@ -12,10 +12,10 @@ from paimon_core.lsm.key_groups import Groups
 
 
 def last_values(state: KeyState, many: Flags, column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray:
-    """Return the last non-null value of each group, among the rows whose values count.
+    """Return the last non-null value of each group, among the ``value_rows`` of ``state``.
 
-    ``many`` marks the groups of several rows, which ``state`` describes; a single row keeps its value, whatever its
-    kind.
+    ``many`` marks the groups with several rows, which ``state`` describes. For a single row, its value is returned,
+    whatever its kind is.
     """
     valid = valid_rows(column)
     if state.retracts is None:

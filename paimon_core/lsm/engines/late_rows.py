@@ -1,16 +1,16 @@
 """Late rows: aggregate functions in a sequence group, whose rows may arrive late (format 9.4, 9.5).
 
-A newer row is folded as agg(state, value). A late row is folded in the opposite order, agg(value, state), as if it had
-come first. A retract, late or not, is applied at the place where it arrives. The consequences depend on the function:
+A newer row is combined as agg(state, value). A late row is combined in the opposite order, agg(value, state), as if it
+had arrived first. A retract, late or not, is applied when it arrives. The consequences depend on the function:
 
-* sum, product, max, min, bool_and, bool_or and the sketches: no difference, because agg is symmetric. ``collect`` keeps
-  the order of arrival by its own rule, unless it ignores retracts. All rows are folded in order of arrival.
+* sum, product, max, min, bool_and, bool_or and the sketches: no difference, because agg is symmetric. ``collect`` also
+  uses the order of arrival, unless it ignores retracts. All rows are combined in order of arrival.
 * last_value: a late row changes nothing; it is left out.
 * last_non_null_value, listagg, merge_map, nested_update and nested_partial_update are associative: late rows are put
-  before all other rows, the last of them first, and everything is folded in one pass. Only keys in which a late row
-  follows a retract need several passes, one for each such place, with all keys in parallel.
-* merge_map_with_keytime (null removes an entry) and nested_update with a count limit are not associative: they need one
-  pass for each late row of the key with the most late rows, with all keys in parallel.
+  before all other rows, the last late row first, and all rows are combined in one pass. Only keys in which a late row
+  follows a retract need several passes, one more for each such position; all keys are handled in parallel.
+* merge_map_with_keytime (null removes an entry) and nested_update with a count limit are not associative: they need a
+  pass for each late row. All keys are handled in parallel, so the key with the most late rows decides.
 * first_value and first_non_null_value remember whether they have begun: see ``late_first``.
 """
 
@@ -61,9 +61,9 @@ def late(function: str, options: FieldOptions) -> Late:
 
 @dataclass(frozen=True)
 class Events:
-    """The rows that are folded for each key, in order of arrival.
+    """The rows that are combined for each key, in order of arrival.
 
-    ``rows`` are rows of the table; the compact ``groups`` and all flags refer to places in ``rows``.
+    ``rows`` are row positions of the table; the compact ``groups`` and all flags refer to positions in ``rows``.
     """
 
     rows: Positions
@@ -71,7 +71,7 @@ class Events:
     late: Flags
     retracts: Flags
     bases: Flags
-    """One boolean per event: whether it is the row that the state starts with, which comes first."""
+    """One boolean per event: whether it is the row with which the state starts; it is the first event of its key."""
 
     @staticmethod
     def of(state: KeyState, arrived: Arrivals, *, retracts: bool) -> Events:
@@ -117,14 +117,14 @@ def fold_events(column: pa.ChunkedArray, events: Events, function: Aggregate, ru
     untouched = np.flatnonzero((events.groups.lengths == 1) & _any(events.bases, events.groups))
     if not len(untouched):
         return folded
-    # A state without other events is kept unchanged: a function might reformat even a single value.
+    # A state without other events is returned unchanged, because a function could change the form of a single value.
     places = np.arange(len(events.groups))
     places[untouched] = len(folded) + np.arange(len(untouched))
     return _chosen([folded, take(values, events.groups.starts[untouched])], places)
 
 
 def _stepwise(values: pa.ChunkedArray, events: Events, cuts: Flags, function: Aggregate) -> pa.ChunkedArray:
-    """Fold the events before each key's first cut, then those up to its second cut on top of that result, and so on."""
+    """Combine the events before each key's first cut, then the result with the events up to the next cut, and so on."""
     numbers = events.groups.numbers
     steps = _steps(events, cuts)
     by_step = np.argsort(steps, kind="stable")
@@ -152,12 +152,15 @@ def _stepwise(values: pa.ChunkedArray, events: Events, cuts: Flags, function: Ag
 
 
 def _chosen(columns: Sequence[pa.ChunkedArray], places: Positions) -> pa.ChunkedArray:
-    """Return the values at these places of the columns, which are placed end to end."""
+    """Return the values at these positions of the concatenated columns."""
     return take(pa.chunked_array([chunk for column in columns for chunk in column.chunks], columns[0].type), places)
 
 
 def _after_retract(events: Events) -> Flags:
-    """Return true for late events with a retract between them and the late event before, or the key's first event."""
+    """Return true for each late event with a retract between it and the late event before.
+
+    For the first late event of a key, any earlier retract of the key counts.
+    """
     before: Positions = np.cumsum(events.retracts) - events.retracts
     late = np.flatnonzero(events.late)
     numbers = events.groups.numbers[late]

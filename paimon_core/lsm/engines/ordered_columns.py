@@ -1,4 +1,4 @@
-"""Ordered columns: values of the columns of one sequence group, from the newest row or their functions."""
+"""Ordered columns: computes the columns of one sequence group, from the newest row or by their aggregate functions."""
 
 from __future__ import annotations
 
@@ -48,15 +48,18 @@ class OrderedColumns:
     arrived: Arrivals
 
     def ordering(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Return an ordering column of the group: its value in the last newer row, of any kind."""
+        """Return the values of an ordering column of the group, from the last newer row of each key, of any kind."""
         return take_or_null(column, self._newest)
 
     def protected(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Return a column without function: its value in the last newer row, null if that row is a retract."""
+        """Return a column without function: its value in each key's last newer row, null if this row is a retract."""
         return take_or_null(column, self._winners)
 
     def folded(self, name: str, column: pa.ChunkedArray, function: Function) -> pa.ChunkedArray:
-        """Fold the column ``name`` by its function; raises InvalidRequest for a retract that it cannot apply."""
+        """Return the column ``name``, combined by its function.
+
+        Raises InvalidRequest for a retract that it cannot apply.
+        """
         state, arrived = self.state, self.arrived
         if state.retracts is None and not self._any_late:
             counted = state.final if arrived.counts.all() else state.final.where(arrived.counts)
@@ -80,7 +83,10 @@ class OrderedColumns:
 
     @cached_property
     def _winners(self) -> Positions:
-        """The last newer row that acts, -1 when it is a retract; the base when no newer row follows it."""
+        """The last newer row of each key that is not inert.
+
+        It is -1 when this row is a retract, and the base when there is no such row.
+        """
         state = self.state
         if state.retracts is None:
             return self._newest
@@ -104,7 +110,7 @@ class OrderedColumns:
 
     @cached_property
     def _any_retract(self) -> bool:
-        """Whether the functions receive a retract, also a retract before the removal of the record."""
+        """Whether the functions receive a retract, also one that is followed by a removal of the row of its key."""
         state = self.state
         if state.retracts is None:
             return False

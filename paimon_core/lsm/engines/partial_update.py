@@ -1,10 +1,10 @@
 """Partial update: non-null values replace earlier values, column by column (format 9.4).
 
-A column keeps the last non-null value of a key's rows. The columns of a sequence group follow the order of their group
-instead (``sequence_group``): a newer row sets all of them, even to null, or folds them by their aggregate functions; a
-late row affects only columns with a function (``late_rows``). The options define what retracts do: nothing
-(ignore-delete), remove the record, or reset the columns of a sequence group. A column without nulls is as fast as
-taking the last row.
+A column gets the last non-null value of a key's rows. The columns of a sequence group use the order of their group
+instead (``sequence_group``): a newer row sets all of them, even to null, or combines them by their aggregate functions;
+a late row affects only columns with a function (``late_rows``). Options define the effect of retracts: none
+(ignore-delete), they remove the row of the key, or they reset the columns of a sequence group. For a column without
+nulls, the merge only takes the value of the last row.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ class PartialUpdate:
 
     keeps_last: ClassVar[bool] = False
     columns: frozenset[str] = frozenset()
-    """The columns that are not in the primary key; all other columns take the last row's value."""
+    """The columns that are not in the primary key; all other columns get the last row's value."""
     required: frozenset[str] = frozenset()
-    """Those of ``columns`` that are NOT NULL."""
+    """The NOT NULL columns among ``columns``."""
     groups: tuple[SequenceGroup, ...] = ()
     functions: Mapping[str, Function] = field(default_factory=dict)
     """Functions of the columns of sequence groups, by column name."""
     ignore_delete: bool = False
     remove_on_delete: bool = False
     removing: tuple[tuple[str, ...], ...] = ()
-    """The ordering columns of the sequence groups in which a -D row removes the record."""
+    """The ordering columns of each sequence group in which a -D row removes the row of its key."""
     merges_single_rows: bool = False
-    """Also merge keys with only one row (``merge_engine``)."""
+    """Whether keys with only one row are merged too (``merge_engine``)."""
 
     def inputs(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return the columns, the ordering columns of their sequence groups, and the columns that decide on removal."""
@@ -65,7 +65,10 @@ class PartialUpdate:
         return tuple(wanted)
 
     def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:
-        """Return all groups; ``drop_deletes`` leaves out groups with result -D. Raises InvalidRequest like ``fold``."""
+        """Return all groups; with ``drop_deletes``, without groups whose result is -D.
+
+        Raises InvalidRequest as ``fold`` does.
+        """
         if not drop_deletes or VALUE_KIND not in rows.column_names:
             return groups
         adds = is_add(rows)
@@ -117,9 +120,9 @@ class PartialUpdate:
                     raise _leaves_null(name)
 
     def check_rows(self, rows: pa.Table) -> None:
-        """Raises InvalidRequest when a row does not count for a sequence group that has a NOT NULL column.
+        """Raise InvalidRequest when a sequence group with a NOT NULL column ignores a row.
 
-        Such a row would leave the column empty.
+        The column could then have no value.
         """
         for group in self.groups:
             for name in group.protected:
@@ -131,7 +134,7 @@ class PartialUpdate:
                     )
 
     def _state(self, rows: pa.Table, groups: Groups) -> KeyState:
-        """Return the state of keys with several rows; compact unless there are neither retracts nor sequence groups."""
+        """Return the state of keys with several rows; its groups are compact with retracts or sequence groups."""
         if self.groups:
             groups = groups.compact()
         if VALUE_KIND not in rows.column_names:
@@ -143,7 +146,7 @@ class PartialUpdate:
         if not retracts[groups.order].any():
             return KeyState(groups)
         if self.ignore_delete:
-            # A retract that is the key's first row is still the first state, as in Java.
+            # If the first row of a key is a retract, the state starts with this row, as in Java.
             counts = ~retracts
             counts[groups.first] = True
             return KeyState(groups.where(counts), retracts, inert=retracts)
@@ -182,7 +185,7 @@ class PartialUpdate:
         return with_singles(column, groups, many, result(column))
 
     def _check_required(self, name: str, given: pa.ChunkedArray, result: pa.ChunkedArray, state: KeyState) -> None:
-        """Check that no row sets a NOT NULL column to null; a retract may, and so may rows of older versions."""
+        """Raise InvalidRequest if a NOT NULL column of a result, or of a row whose values are used, is null."""
         if result.null_count:
             raise _leaves_null(name)
         valid = None if self.groups else valid_rows(given)

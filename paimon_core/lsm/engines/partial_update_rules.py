@@ -64,7 +64,10 @@ def _check_group(schema: TableSchema, group: SequenceGroup) -> None:
 
 
 def _check_once(groups: tuple[SequenceGroup, ...]) -> None:
-    """Check that a column is in at most one group, and once; a column that orders a group may also be listed in it."""
+    """Check that a column is in at most one group, and only once.
+
+    An ordering column may also be protected by its group.
+    """
     seen: dict[str, str] = {}
     for group in groups:
         option = group.key
@@ -101,7 +104,10 @@ def _check_removal(options: TableOptions) -> None:
 
 
 def _function(schema: TableSchema, options: TableOptions, name: str) -> Function | None:
-    """Return the function of a column in a sequence group; other columns take the last non-null value anyway."""
+    """Return the function of a column in a sequence group.
+
+    None for all other columns, which get the last non-null value.
+    """
     if name in schema.primary_keys:
         return None
     own = options.of_field(name)

@@ -1,9 +1,9 @@
-"""Removals: the -D rows that remove the record of a key (option remove-record-on-sequence-group; format 9.4).
+"""Removals: the -D rows that remove the row of a key (option remove-record-on-sequence-group; format 9.4).
 
-A -D row removes the record when it is newer for one of the listed sequence groups. With one such group, rows can be
-checked independently: a removing row has the largest order before and after the removal. With several, a removal may
-lower another group's order, so rows are processed one after the other, for all keys in parallel: as many steps as the
-longest key that has a -D has rows.
+A -D row removes the row of its key when it is newer for one of the sequence groups that the option lists. With one
+listed group, rows can be checked independently, because a removing row has the largest order value so far. With several
+groups, a removal may lower the order value of another group, so the rows of a key are processed one after the other.
+All keys are processed in parallel: the number of steps is the largest number of rows of a key that has a -D row.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from paimon_core.lsm.order_codes import order_codes
 
 
 def removals(rows: pa.Table, groups: Groups, deletes: Flags, orderings: Sequence[Sequence[str]]) -> Flags:
-    """Return one boolean per row: whether it removes its key's record.
+    """Return one boolean per row: whether it removes the row of its key.
 
     ``deletes`` marks the rows of kind -D; ``orderings`` are the ordering columns of the listed groups. ``groups`` are
     compact and none is empty.

@@ -1,8 +1,8 @@
-"""Sequence groups: which rows of a key are newer than all rows before them, for each sequence group (format 9.4).
+"""Sequence groups: finds the rows of a key that are newer than all rows before, for each sequence group (format 9.4).
 
 A row counts for a group unless all of its ordering columns are null. A row is newer when its ordering columns are at
-least the ordering columns of the key's state, the largest so far; columns are compared one after the other, ascending,
-null smallest. A row that counts and is not newer is late.
+least as large as the ordering columns of the key's state, which are the largest so far. Columns are compared one after
+the other, and null is the smallest value. A row that counts and is not newer is late.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WORD_BITS = 62
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """The relation of each row of a table to one sequence group, one boolean per row."""
+    """For each row of a table, one boolean each: whether it counts for a sequence group, and whether it is newer."""
 
     counts: Flags
     newer: Flags
@@ -51,8 +51,8 @@ def counting(rows: pa.Table, ordering: Sequence[str]) -> Flags:
 def arrivals(rows: pa.Table, ordering: Sequence[str], segments: Groups) -> Arrivals:
     """Return the arrivals for the group with these ordering columns.
 
-    ``segments`` are compact, none is empty, and each starts a new state: its first row is compared with nothing. Rows
-    that are in no segment get an arbitrary value.
+    ``segments`` are compact, and none is empty. Each segment starts a new state, so its first row is not compared. Rows
+    that are in no segment get any value.
     """
     counts = counting(rows, ordering)
     return Arrivals(counts, counts & ~_below_maximum(order_codes([rows[name] for name in ordering]), segments))
@@ -74,9 +74,9 @@ def _below_maximum(codes: Codes, segments: Groups) -> Flags:
 
 
 def _below_running_maximum(codes: Codes, segments: Groups) -> Flags:
-    """Compare codes, given in the order of the segments, with the running maximum of their segment.
+    """Return true for each code that is smaller than the running maximum of its segment; codes are ordered by segment.
 
-    Each code becomes one word with the segment number in front, so that one running maximum serves all segments.
+    The segment number is put before each code in one word, so that one running maximum is sufficient for all segments.
     """
     small: npt.NDArray[Any] = np.zeros(0, np.int64)
     if codes.dtype.kind in "iub":

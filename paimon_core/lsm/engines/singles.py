@@ -1,6 +1,6 @@
-"""Single-record rule: a key with one row in a merge keeps that row unchanged (format 9.1).
+"""Single-record rule: if a key has only one row in a merge, the result is this row unchanged (format 9.1).
 
-With ignore-delete this also holds for a single retract; among several rows, retracts do not count.
+With ignore-delete, this is also true for a single retract; only among several rows, retracts are ignored.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from paimon_core.lsm.key_groups import Groups
 
 
 def with_singles(column: pa.ChunkedArray, groups: Groups, many: Flags, folded: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return one value per group: the value of its only row if ``many`` is false, else the next of ``folded``."""
+    """Return one value per group: the next value of ``folded`` if ``many`` is true, else the value of its only row."""
     if many.all():
         return folded
     if not many.any():
@@ -30,7 +30,10 @@ def with_singles(column: pa.ChunkedArray, groups: Groups, many: Flags, folded: p
 
 
 def ignoring_retracts(groups: Groups, adds: Flags) -> Groups:
-    """Return the groups without retracts, except single ones; groups without a remaining row are left out."""
+    """Return the groups without retracts, but with retracts that are the only row of a group.
+
+    Empty groups are left out.
+    """
     counts = adds.copy()
     counts[groups.last[groups.lengths == 1]] = True
     groups = groups.where(counts)

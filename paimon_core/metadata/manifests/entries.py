@@ -43,7 +43,10 @@ class ManifestEntry:
 
 @dataclass(frozen=True, slots=True)
 class ManifestFile:
-    """The record of one manifest in a manifest list, with the ranges by which readers can skip the manifest."""
+    """The record of one manifest in a manifest list.
+
+    Its ranges (partitions, buckets, levels, row ids) show whether a reader needs the manifest.
+    """
 
     file_name: str
     file_size: int

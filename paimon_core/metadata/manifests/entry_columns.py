@@ -1,7 +1,8 @@
-"""EntryColumns: manifest entries as columns; only the entries and values that are asked for become Python values.
+"""EntryColumns: manifest entries as columns; Python values are created only for requested entries and values.
 
-Numbers are numpy arrays. Texts, bytes and arrays are spans of the unpacked manifests, and are not copied. Columns have
-the names of the members of ManifestEntry and DataFile; statistics are ``key_min_values``, ``value_null_counts`` etc.
+Numbers are numpy arrays. Texts, bytes and arrays are spans of the decompressed manifests, and are not copied. Columns
+have the names of the members of ManifestEntry and DataFile; statistics are ``key_min_values``, ``value_null_counts``
+etc.
 """
 
 from __future__ import annotations
@@ -39,13 +40,16 @@ _ARRAYS: dict[str, Callable[[bytes], tuple[Any, ...]]] = {
     "write_cols_sequences": numbers_of,
 }
 _COMPARED = 64
-"""Bytes up to which neighbouring values are compared: entries are often ordered by partition."""
+"""Values of equal length up to this many bytes are compared with the value before.
+
+Entries are often ordered by partition, so that equal values are then looked up only once.
+"""
 _KINDS = {kind.value: kind for kind in FileKind}
 _SOURCES: dict[int | None, FileSource | None] = {None: None, **{source.value: source for source in FileSource}}
 
 
 class Spans(NamedTuple):
-    """Places in the data: the start and the length of each value, or -1 for null."""
+    """The positions of values in the data: the start and the length of each value; a length of -1 stands for null."""
 
     starts: Offsets
     lengths: Offsets
@@ -60,7 +64,7 @@ class EntryColumns:
     numbers: Mapping[str, Numbers]
     """The columns of numbers; 0 for null."""
     nulls: Mapping[str, Mask]
-    """Which values of a column of numbers are null; a column without nulls is not in it."""
+    """For each column of numbers that has nulls: which of its values are null."""
     spans: Mapping[str, Spans]
     """The columns of texts, bytes, and arrays in their Avro encoding."""
     name_digest: Numbers
@@ -81,11 +85,11 @@ class EntryColumns:
         return np.frombuffer(self.data, np.uint8)
 
     def filter(self, mask: Mask) -> EntryColumns:
-        """Return the entries for which the mask is true, with the same data."""
+        """Return the entries for which the mask is true; the data is shared, not copied."""
         return self if mask.all() else self.take(np.flatnonzero(mask))
 
     def take(self, at: Indices | slice) -> EntryColumns:
-        """Return the entries at some positions, over the same data; a slice shares the columns too."""
+        """Return the entries at the given positions; the data is shared, and for a slice also the columns."""
         return replace(
             self,
             numbers={name: column[at] for name, column in self.numbers.items()},
@@ -96,7 +100,7 @@ class EntryColumns:
 
     @staticmethod
     def concat(of: Sequence[Entries]) -> EntryColumns:
-        """Return all entries of the parts, in order; the data is copied unless there is one part with entries."""
+        """Return all entries of the parts, in order; the data is copied if more than one part has entries."""
         parts: list[EntryColumns] = []
         for are_columns, some in groupby((part for part in of if len(part)), lambda p: isinstance(p, EntryColumns)):
             if are_columns:
@@ -131,7 +135,7 @@ class EntryColumns:
         )
 
     def compact(self) -> EntryColumns:
-        """Return the same entries with data and columns of their own: they keep no larger array alive."""
+        """Return a copy of the entries whose data and columns share no memory with larger arrays."""
         starts = [s.starts[s.lengths > 0] for s in self.spans.values()]
         first = min((int(s.min()) for s in starts if len(s)), default=0)
         last = max((int((s.starts + s.lengths).max(initial=0)) for s in self.spans.values()), default=0)
@@ -142,7 +146,7 @@ class EntryColumns:
         return replace(copied, data=self.data[first:last] + PADDING, spans=spans)
 
     def bytes_at(self, name: str, at: Indices | slice = slice(None)) -> list[Any]:
-        """Return the bytes of a column of spans at some positions, None for null; arrays in their Avro encoding."""
+        """Return the bytes of a column of spans at the given positions, None for null; arrays in Avro form."""
         starts, lengths = (column[at] for column in self.spans[name])
         data = self.data
         ends = (starts + lengths).tolist()
@@ -153,7 +157,7 @@ class EntryColumns:
         return [data[a:b] for a, b in zip(starts.tolist(), ends, strict=True)]
 
     def column(self, name: str, at: Indices | slice = slice(None)) -> list[Any]:
-        """Return the values of a column at some positions as ManifestEntry has them: numbers, texts, bytes, tuples."""
+        """Return the values of a column at the given positions as in ManifestEntry: numbers, texts, bytes, tuples."""
         if name in self.numbers:
             values: list[Any] = self.numbers[name][at].tolist()
             if name in self.nulls:
@@ -172,7 +176,10 @@ class EntryColumns:
         return [known[text] for text in found]
 
     def codes(self, name: str) -> tuple[Numbers, list[Any]]:
-        """Return (codes, values): the distinct values by first occurrence, and the index of each entry's value."""
+        """Return (codes, values): for each entry the index of its value in ``values``, and the distinct values.
+
+        Values are in the order of their first occurrence.
+        """
         if int(self.spans[name].lengths.max(initial=-1)) < 0:  # all are null
             return np.zeros(len(self), np.int64), [None] * min(len(self), 1)
         known: dict[Any, int] = {}
@@ -182,7 +189,7 @@ class EntryColumns:
         return np.repeat(np.array(found, np.int64), runs), list(known)
 
     def _changes(self, name: str) -> Indices:
-        """Return the positions of entries whose bytes in a column may differ from the entry before."""
+        """Return the positions of the entries whose bytes in a column may differ from the bytes of the entry before."""
         starts, lengths = self.spans[name]
         most = int(lengths.max())
         if most > _COMPARED or int(lengths.min()) != most:
@@ -195,22 +202,22 @@ class EntryColumns:
         return np.flatnonzero(change)
 
     def partition_codes(self) -> tuple[Numbers, list[bytes]]:
-        """Return (codes, partitions): the distinct partitions, and for each entry the index of its partition."""
+        """Return (codes, partitions): for each entry the index of its partition, and the distinct partitions."""
         return self.codes("partition")
 
     def of_partitions(self, chosen: Callable[[bytes], bool]) -> EntryColumns:
-        """Return the entries of the partitions for which ``chosen`` is true; it is called once for each."""
+        """Return the entries of the partitions for which ``chosen`` is true; it is called once for each partition."""
         codes, partitions = self.partition_codes()
         return self.filter(np.array([chosen(partition) for partition in partitions], bool)[codes])
 
     def names_with(self, text: bytes) -> Mask:
-        """Return which file names contain a text."""
+        """Return a mask of the entries whose file name contains a text."""
         if text not in self.data:
             return np.zeros(len(self), bool)
         return np.fromiter((text in name for name in self.bytes_at("file_name")), bool, len(self))
 
     def names_ending(self, text: bytes) -> Mask:
-        """Return which file names end with a text."""
+        """Return a mask of the entries whose file name ends with a text."""
         starts, lengths = self.spans["file_name"]
         out: Mask = lengths >= len(text)
         for offset, byte in enumerate(text):
@@ -219,7 +226,7 @@ class EntryColumns:
         return out
 
     def entries(self, at: Indices | slice = slice(None)) -> list[ManifestEntry]:
-        """Return the entries at some positions as values."""
+        """Return the entries at the given positions as ``ManifestEntry`` values."""
         with gc_paused():
             column = self.column
 
@@ -256,7 +263,7 @@ class EntryColumns:
 
     @staticmethod
     def of_entries(entries: Sequence[ManifestEntry]) -> EntryColumns:
-        """Return the columns of entries that are values already."""
+        """Return the columns of ``ManifestEntry`` values."""
         texts: dict[str, list[bytes | None]] = {
             "partition": [e.partition for e in entries],
             **{name: [getattr(e.file, name) for e in entries] for name in _BYTES[1:]},
@@ -305,18 +312,18 @@ class EntryColumns:
 
 
 Entries = EntryColumns | tuple[ManifestEntry, ...]
-"""The entries of one manifest: columns, or values when there are few entries."""
+"""The entries of one manifest: as columns, or as ``ManifestEntry`` values when there are few entries."""
 
 
 def values_of(entries: Entries) -> Sequence[ManifestEntry]:
-    """Return entries as values."""
+    """Return entries as ``ManifestEntry`` values."""
     return entries.entries() if isinstance(entries, EntryColumns) else entries
 
 
 def live(columns: EntryColumns) -> Mask:
-    """Return which are the ADD entries that no DELETE cancels, as ``live_entries`` does for values (format 4.6).
+    """Return a mask of the ADD entries that no DELETE entry cancels, as ``live_entries`` does for values (format 4.6).
 
-    Raises CorruptTable for an ADD whose identity is already present.
+    Raises CorruptTable for an ADD entry whose identity is already present.
     """
     added: Mask = columns.numbers["kind"] == FileKind.ADD.value
     order = np.argsort(columns.name_digest, kind="stable")

@@ -1,8 +1,9 @@
 """Decodes manifests to columns (format 4.1, 4.3): all records of many blocks at once, whatever their number.
 
-A record starts with its version, its kind and its partition. These bytes are searched for, and every place where they
-are found is decoded as a record; ``codec.avro.columns`` keeps the real ones. A manifest that is no Avro file, has an
-unusual schema or contains something invalid is decoded by ``decode_entries``, which raises its errors.
+A record starts with its version, its kind and its partition. The data is searched for these bytes, and each position
+where they are found is decoded as if a record started there; ``codec.avro.columns`` keeps only the real records. A
+manifest that is no Avro file, has an unusual schema or contains invalid values is decoded by ``decode_entries``, which
+raises the errors.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ from paimon_core.options.similar_names import refuse_misspelled
 from paimon_core.parallel_work import run_parallel
 
 JOINT_BYTES = 1 << 20
-"""Unpacked bytes of a manifest up to which it is decoded together with others."""
+"""Manifests with at most this many decompressed bytes are decoded together with other manifests."""
 FEW_BYTES = 6 << 10
-"""The size of manifests, about 80 entries, up to which it is faster to decode their records one by one; in addition to
-``HEADER_BYTES`` for each manifest."""
+"""If all manifests together have at most this many bytes (about 80 entries), it is faster to decode their records one
+by one; ``HEADER_BYTES`` of each manifest are not counted."""
 HEADER_BYTES = 2300
-"""About what the schema takes in a manifest, so that many manifests of one entry count as few entries."""
+"""The approximate bytes of the schema in a manifest; the rest of its size depends on the number of entries."""
 
 _FIELDS = {
     "_KIND": ("kind", "long"),
@@ -76,16 +77,19 @@ _FIELDS = {
     "_FILE._WRITE_COLS": ("write_cols", "strings?"),
     "_FILE._WRITE_COLS_SEQUENCES": ("write_cols_sequences", "longs?"),
 }
-"""The column of each field, and its kind: ``?`` for a field that may be null or missing, ``count``: not negative."""
+"""The column of each field, and its kind: with ``?`` it may be null or missing; a ``count`` must not be negative."""
 _ITEMS = {"counts": ("long", 0), "strings": ("string", None), "longs": ("long", None)}
-"""The kind of the items of an array, and the position of null in them."""
+"""The type of the items of an array, and the position of null in their Avro union; None: the items are not null."""
 _LEADING = ("_VERSION", "_KIND", "_PARTITION")
 _ARITY_BYTES = 4
 
 
 @dataclass(frozen=True)
 class _Blocks:
-    """The unpacked blocks of one manifest, and the plan to decode them; without a plan, one by one."""
+    """The decompressed blocks of one manifest, and the fields of its records.
+
+    ``records`` None: the records must be decoded one by one.
+    """
 
     data: bytes
     path: str
@@ -100,9 +104,8 @@ class _Blocks:
 def decode_manifests(files: Sequence[tuple[bytes, str]], holding: Collection[bytes] | None = None) -> list[Entries]:
     """Return the entries of each manifest, given their bytes and paths; paths are used in error messages.
 
-    They are columns; entries of manifests that are small together (``FEW_BYTES``) are values.
-
-    ``holding``: entries that contain none of the texts may be left out. Raises the errors of ``decode_entries``.
+    The result is columns, or ``ManifestEntry`` values if all manifests together are small (``FEW_BYTES``). ``holding``:
+    entries that contain none of these byte strings may be left out. Raises the errors of ``decode_entries``.
     """
     if sum(max(len(data) - HEADER_BYTES, 0) for data, _ in files) <= FEW_BYTES:
         return [tuple(decode_entries(data, path, holding)) for data, path in files]
@@ -149,7 +152,7 @@ def _records_of(schema: bytes) -> Records | None:
 def _decoded(manifest: _Blocks, holding: Collection[bytes] | None) -> EntryColumns:
     if manifest.records is not None:
         joined = _joined(manifest.blocks)
-        manifest.blocks.clear()  # they are needed no more, and take as much memory as the result
+        manifest.blocks.clear()  # free their memory, which is as large as the memory of the result
         try:
             return _columns(*joined, manifest.records)
         except NotInColumns:
@@ -160,7 +163,7 @@ def _decoded(manifest: _Blocks, holding: Collection[bytes] | None) -> EntryColum
 def _decoded_together(
     manifests: Sequence[_Blocks], records: Records, holding: Collection[bytes] | None
 ) -> list[EntryColumns]:
-    """Decode small manifests with the same fields; one by one when there is something invalid in one of them."""
+    """Decode small manifests with the same fields together; decode each alone if one of them has invalid values."""
     if len(manifests) == 1:
         return [_decoded(manifests[0], holding)]
     try:
@@ -172,14 +175,14 @@ def _decoded_together(
 
 
 def _joined(blocks: Sequence[AvroBlock]) -> tuple[bytes, list[tuple[int, int, int]]]:
-    """Return the bytes of all blocks, and the start, end and record count of each in them."""
+    """Return the bytes of all blocks joined, and for each block its start and end in them and its number of records."""
     ends = np.cumsum([len(block.data) for block in blocks], dtype=np.int64).tolist()
     bounds = [(a, b, block.count) for a, b, block in zip([0, *ends], ends, blocks, strict=False)]
     return b"".join([*(block.data for block in blocks), PADDING]), bounds
 
 
 def _columns(data: bytes, bounds: Sequence[tuple[int, int, int]], records: Records) -> EntryColumns:
-    """Decode blocks of one schema. Raises NotInColumns, also for values that must not occur."""
+    """Decode blocks of one schema. Raises NotInColumns for invalid records, and for records that do not fit columns."""
     if not bounds:
         return EntryColumns.of_entries([])
     buffer = np.frombuffer(data, np.uint8)
@@ -196,8 +199,8 @@ def _columns(data: bytes, bounds: Sequence[tuple[int, int, int]], records: Recor
     nulls: dict[str, Mask] = {}
     spans: dict[str, Spans] = {}
     for field, (name, kind) in _FIELDS.items():
-        column = columns.pop(field, None)  # so that one column at a time takes more memory
-        if column is None:  # it was added to the format later
+        column = columns.pop(field, None)  # popped, so that the source of only one column at a time is in memory
+        if column is None:  # an older writer did not know the field
             column = Column(np.zeros(count, np.int64), np.zeros(count, np.int64), np.ones(count, bool))
         missing = column.nulls is not None and bool(column.nulls.any())
         if missing and not kind.endswith("?"):
@@ -260,7 +263,7 @@ def _check_numbers(column: Column, allowed: set[int]) -> None:
 
 
 def _check_texts(data: bytes, spans: dict[str, Spans]) -> Numbers:
-    """Return the digests of file names. Raises NotInColumns for a text that is not UTF-8."""
+    """Return the hashes of the file names. Raises NotInColumns for a text that is not UTF-8."""
     digest, ascii_only = digests(data, *spans["file_name"])
     _check_unicode(data, spans["file_name"], np.flatnonzero(~ascii_only))
     for name in ("external_path", "extra_files", "value_stats_cols", "write_cols"):
@@ -282,9 +285,10 @@ def _check_unicode(data: bytes, spans: Spans, at: Any, *, array: bool = False) -
 
 
 def _places(buffer: Bytes, records: Records) -> Numbers:
-    """Return the places where a version, a kind and a partition of as many columns as the first one follow.
+    """Return the positions at which a version, a kind and a partition follow, that is, at which a record may start.
 
-    Without columns all partitions are equal, with their length before them.
+    A partition is recognized by its number of columns, which is equal to the number in the first record. If this number
+    is 0, all partitions are equal, and all their bytes and their length are compared.
     """
     end = len(buffer) - len(PADDING)
     lead = 0 if records.branch is None else 1
@@ -308,5 +312,5 @@ def _places(buffer: Bytes, records: Records) -> Numbers:
 
 
 def _row_starts(buffer: Bytes, versions: Numbers) -> Numbers:
-    """Return where the partition starts: after version, kind and its length, of one or two bytes."""
+    """Return where the partition starts: after the version, the kind, and its length of one or two bytes."""
     return versions + 3 + (buffer[versions + 2] > 0x7F)

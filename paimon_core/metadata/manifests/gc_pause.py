@@ -1,4 +1,4 @@
-"""gc_paused: decodes large numbers of values that contain no cycles without scanning them for cycles."""
+"""gc_paused: disables garbage collection while large numbers of values without reference cycles are created."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def gc_paused() -> Iterator[None]:
-    """Disable garbage collection: the values contain no cycles, and scanning them repeatedly would cost most time."""
+    """Disable garbage collection in the block, because repeated scans for cycles would take most of the time."""
     with _GcPauses.lock:
         if not _GcPauses.open:
             _GcPauses.was_enabled = gc.isenabled()
@@ -26,7 +26,7 @@ def gc_paused() -> Iterator[None]:
 
 
 class _GcPauses:
-    """The decodings in progress in all threads; the last one to end enables garbage collection again."""
+    """Counts the open blocks of all threads; the block that ends last enables garbage collection again."""
 
     lock = threading.Lock()
     open = 0

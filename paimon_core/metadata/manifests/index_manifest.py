@@ -1,7 +1,7 @@
-"""Index manifests: the table index files of a snapshot, hash indexes and deletion vectors among them (format 4.4).
+"""Index manifests: the table index files of a snapshot, such as hash indexes and deletion vectors (format 4.4).
 
-An index manifest is complete: it lists every index file of its snapshot. Decoded values always have the declared types;
-otherwise CorruptTable (UnsupportedFeature for another version) names the path.
+An index manifest is complete: it lists every index file of its snapshot. Decoded values have the declared types; for
+any other type CorruptTable is raised, and for another version UnsupportedFeature, both with the path.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class VectorRange:
     """The place of one deletion vector in its index file."""
 
     data_file: str
-    """The name of the data file whose rows it deletes."""
+    """The name of the data file whose rows the vector deletes."""
     offset: int
     """The offset of the record in bytes."""
     length: int
@@ -49,7 +49,7 @@ class IndexFile:
     """The deletion vectors of the file; None for other index types."""
     external_path: str | None = None
     is_global: bool = False
-    """Whether it is a global index, which this library does not write."""
+    """Whether the file is a global index, which this library does not write."""
     row_range: tuple[int, int, int] | None = None
     """The first and last row of a global index, and the id of its column."""
 
@@ -116,7 +116,7 @@ INDEX_MANIFEST_SCHEMA = {
 
 
 def encode_indexes(entries: Iterable[IndexEntry], compression: str, form: str = "avro") -> bytes:
-    """Return the bytes of an index manifest; the texts are as in ``encode_entries``.
+    """Return the bytes of an index manifest; ``compression`` and ``form`` are as in ``encode_entries``.
 
     Global indexes must not be among the entries.
     """

@@ -1,4 +1,4 @@
-"""The names of the table index files in an index manifest (format 4.4), for callers that only need the used files."""
+"""The names of the table index files in an index manifest (format 4.4), for callers that need only these names."""
 
 from __future__ import annotations
 

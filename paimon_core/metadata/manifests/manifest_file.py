@@ -1,8 +1,9 @@
 """Manifests and manifest lists, by default as Avro files: encodes and decodes their records (format 4.1 to 4.3, 4.6).
 
 Fields are found by name: unknown fields are skipped, nullable fields that an older writer did not write are None.
-Records are converted column by column, so that a manifest of 10,000 files is read quickly. Decoded values always have
-the declared types; otherwise CorruptTable (UnsupportedFeature for another version) names the path.
+Records are converted column by column, so that a manifest of 10,000 files is read quickly. Decoded values have the
+declared types; for any other type CorruptTable is raised, and for another version UnsupportedFeature, both with the
+path.
 """
 
 from __future__ import annotations
@@ -119,7 +120,10 @@ MANIFEST_SCHEMA = _root(
 
 
 def encode_entries(entries: Iterable[ManifestEntry], compression: str, form: str = "avro") -> bytes:
-    """Return the bytes of a manifest; the texts are values of ``manifest.compression`` and ``manifest.format``."""
+    """Return the bytes of a manifest.
+
+    ``compression`` and ``form`` are values of the options ``manifest.compression`` and ``manifest.format``.
+    """
     return write_records(MANIFEST_SCHEMA, map(_entry_record, entries), compression, form)
 
 
@@ -205,7 +209,10 @@ _SOURCES: dict[int | None, FileSource | None] = {None: None, **{source.value: so
 
 
 def decode_entries(data: bytes, path: str, holding: Collection[bytes] | None = None) -> list[ManifestEntry]:
-    """Return the entries of a manifest in order; entries that contain none of the texts ``holding`` may be left out."""
+    """Return the entries of a manifest in order.
+
+    ``path`` names the manifest in errors. ``holding``: entries that contain none of these byte strings may be left out.
+    """
     with gc_paused():
         return _entries(data, path, holding)
 
@@ -274,14 +281,14 @@ def decode_list(data: bytes, path: str) -> list[ManifestFile]:
 
 
 class _Records:
-    """The records of one file, read column by column; all records have the same writer schema."""
+    """The records of one manifest or manifest list, read column by column; all have the same writer schema."""
 
     def __init__(self, records: list[Any], path: str) -> None:
         self.records = records
         self.path = path
 
     def column(self, name: str, types: _Types) -> list[Any]:
-        """Return one field of every record; a nullable field may be missing."""
+        """Return the values of one field; a nullable field that all records lack gives None for each record."""
         try:
             values = [record[name] for record in self.records]
         except KeyError:
@@ -343,9 +350,10 @@ class _Records:
 
 
 def merge_entries(entries: Iterable[ManifestEntry]) -> list[ManifestEntry]:
-    """Cancel every ADD with the later DELETE of its identity; keep a DELETE without an earlier ADD (format 4.6).
+    """Return the entries without each pair of an ADD and a later DELETE of the same identity (format 4.6).
 
-    Raises CorruptTable for an ADD whose identity is already present: a file is added once and deleted once.
+    A DELETE without an earlier ADD is kept. Raises CorruptTable for an ADD whose identity is already present, because a
+    file is added once and deleted once.
     """
     merged: dict[Any, ManifestEntry] = {}
     for entry in entries:
@@ -365,8 +373,9 @@ def merge_entries(entries: Iterable[ManifestEntry]) -> list[ManifestEntry]:
 
 
 def live_entries(entries: Iterable[ManifestEntry]) -> list[ManifestEntry]:
-    """Return the ADD entries that no DELETE cancels: the files of a snapshot, given its base and then delta entries.
+    """Return the ADD entries that no DELETE cancels.
 
-    A DELETE without an earlier ADD is ignored.
+    For the base entries of a snapshot followed by its delta entries, these are its live files. A DELETE without an
+    earlier ADD is ignored.
     """
     return [entry for entry in merge_entries(entries) if entry.kind is FileKind.ADD]

@@ -1,9 +1,9 @@
-"""Recorded bounds: converts the statistics of a manifest, which any writer may have written, to bounds that hold.
+"""Recorded bounds: converts the statistics in a manifest to bounds that are true for the values that readers return.
 
-Three statistics of Java are not bounds of the values that readers return, and are widened here:
+ In three cases the statistics that Java records are not such bounds, and are changed here:
 
 - ORC files pad a CHAR value with blanks, in the statistics too; readers remove the blanks.
-- A maximum that is cut after U+D7FF is rounded up to a surrogate, which Java encodes as a question mark.
+- A maximum that is truncated after U+D7FF is rounded up to a surrogate, which Java encodes as a question mark.
 - A null count of -1 means that the file has no statistics.
 """
 
@@ -19,9 +19,9 @@ _AFTER_SURROGATES = "\ue000"
 
 
 def recorded_bounds(low: Any, high: Any, nulls: int | None, dtype: DataType) -> tuple[Any, Any, int | None]:
-    """Return minimum, maximum and null count that hold for a column of type ``dtype``; None means unknown.
+    """Return correct values of minimum, maximum and null count for a column of type ``dtype``; None: unknown.
 
-    The arguments are the recorded ones, with storage values; ``dtype`` is the column's type in the schema of the file.
+    The arguments are the recorded values, as storage values; ``dtype`` is the column's type in the schema of the file.
     """
     if nulls is not None and nulls < 0:
         nulls = None
@@ -35,8 +35,9 @@ def recorded_bounds(low: Any, high: Any, nulls: int | None, dtype: DataType) -> 
 
 
 def _without_padding(low: str) -> str:
-    """Return a bound that is not above any text whose padded form is at least ``low``.
+    """Return a lower bound of all texts whose padded form is at least ``low``.
 
-    A control character is smaller than a blank: "a" is below "a" with a tab, but above it when it is padded.
+    Removing the blanks is not sufficient, because a control character is smaller than a blank: "a" sorts before "a"
+    with a tab, but the padded "a" sorts after it.
     """
     return _CONTROL.split(low, maxsplit=1)[0].rstrip(" ")

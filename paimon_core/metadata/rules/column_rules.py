@@ -17,7 +17,7 @@ _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 def check_columns(schema: TableSchema) -> None:
     """Raise InvalidRequest, which names the column and the rule, for a schema that not every reader and tool accepts.
 
-    Names must be text without control characters; names, comments, defaults and options have the sizes of ``limits``.
+    Names must be text without control characters; names, comments, defaults and options must not exceed ``limits``.
     """
     check_limit("the table", len(schema.fields), COLUMNS, "columns")
     _check_text("the comment of the table", schema.comment)
@@ -50,7 +50,7 @@ def _check_name(path: tuple[str, ...], name: str) -> None:
 
 
 def _fields(member: DataField | Child, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], DataField | Child]]:
-    """Yield a column and all fields of the ROWs in its type, each with the names on the way to it."""
+    """Yield a column and all fields of the ROWs in its type, each with the names from the column to it."""
     path = (*above, member.name)
     yield path, member
     for child in member.type.listed:

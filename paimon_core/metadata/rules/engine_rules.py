@@ -47,7 +47,7 @@ def check_engine_options(context: TableContext) -> None:
 
 
 def check_deletes(context: TableContext) -> None:
-    """Raise InvalidRequest, naming the option to set, unless a -D row deletes the record of its key (format 9.1)."""
+    """Raise InvalidRequest, naming the option to set, unless a -D row deletes the row of its key (format 9.1)."""
     options, engine = context.options, context.options["merge-engine"]
     removing = [option for option, of_engine in _ENGINE.items() if of_engine == engine]
     if engine == "deduplicate" or any(options[option] for option in removing):
@@ -60,7 +60,7 @@ def check_deletes(context: TableContext) -> None:
 
 
 def _of_engines(chosen: FieldOptions) -> Iterator[str]:
-    """Yield the last part of the name of each column option that is set and that a merge engine reads."""
+    """Yield the last part of the name of each option of a column that is set and that a merge engine reads."""
     for name in (f.name for f in fields(chosen) if f.name != "stats_mode"):
         if getattr(chosen, name) not in (None, False):
             yield name.replace("_", "-")

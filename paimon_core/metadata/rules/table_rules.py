@@ -102,9 +102,9 @@ def _check_row_tracking(context: TableContext) -> None:
 
 
 def _check_partitions(context: TableContext) -> None:
-    """Check that partition values have directory names, and that each primary key belongs to one partition."""
+    """Check that partition values have directory names, and that a primary key cannot be in two partitions."""
     schema = context.schema
-    # Every value has a directory name, at least the one of null.
+    # Raises if no directory name can be built from the partition keys and the name that stands for null.
     partition_path(schema.partition_keys, (context.options["partition.default-name"],) * len(schema.partition_keys))
     for field in schema.partition_fields:
         if field.type.root in BINARY_ROOTS and context.options["partition.legacy-name"]:
@@ -130,7 +130,7 @@ def _check_partitions(context: TableContext) -> None:
 
 
 def _check_order(context: TableContext) -> None:
-    """Check the columns that order rows and that contain row kinds."""
+    """Check the columns of options ``sequence.field`` and ``rowkind.field``."""
     schema, options = context.schema, context.options
     sequence, kind = options["sequence.field"] or (), options["rowkind.field"]
     for option, names in (("sequence.field", sequence), ("rowkind.field", () if kind is None else (kind,))):
@@ -155,7 +155,7 @@ def _check_order(context: TableContext) -> None:
 
 
 def _check_file_names(context: TableContext) -> None:
-    """Check that the options for names of files and tags leave room for the rest of a file name."""
+    """Check that the prefixes of file names are short enough, and that the option for tag names has a valid name."""
     options = context.options
     for option in ("data-file.prefix", "changelog-file.prefix"):
         if option in options.values:
@@ -169,7 +169,7 @@ def _check_file_names(context: TableContext) -> None:
 
 
 def _check_bounds(context: TableContext) -> None:
-    """Check that each minimum is at most its maximum."""
+    """Check that option values that are minima do not exceed the option values of their maxima."""
     options = context.options
     least, most = options["snapshot.num-retained.min"], options["snapshot.num-retained.max"]
     if least > most and "snapshot.num-retained.min" in options.values:
@@ -190,7 +190,7 @@ def _check_bounds(context: TableContext) -> None:
 
 
 def _check_use(context: TableContext) -> None:
-    """Check that no option is set that has no effect for this table."""
+    """Raise InvalidRequest for an option that has no effect for this table."""
     values = context.options.values
     keyed_only = [k for k in values if k.startswith("changelog-file.") or k.endswith(".per.level")]
     for option in ("ignore-delete", "ignore-update-before", *keyed_only):
@@ -207,7 +207,7 @@ def _check_use(context: TableContext) -> None:
 
 
 def _check_vectors(context: TableContext) -> None:
-    """Check that the options of deletion vectors are set for a table that has them and that can be written."""
+    """Check that options of deletion vectors have an effect, and that no other option excludes deletion vectors."""
     values, options = context.options.values, context.options
     if context.is_keyed and options["deletion-vectors.enabled"] and (against := against_vectors(options)):
         raise InvalidRequest(

@@ -1,9 +1,9 @@
 """BranchStore: the branches of a table, each a directory with its own snapshots, schemas and tags (format 15.2).
 
 A directory cannot be created or deleted in one atomic step. This library therefore writes a mark, the file
-``UNFINISHED``, first and deletes it last: while the mark states that a branch is being created, copied or deleted, the
-branch does not exist for readers and writers. Other engines do not know the mark; a branch that one of them has created
-in part has no schema.
+``UNFINISHED``, first and deletes it last. While the mark states that a branch is being created, copied or deleted, the
+branch does not exist for readers and writers. Other engines do not know the mark; when another engine has created a
+branch only in part, the branch has no schema.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from paimon_core.storage.storage import FileInfo, Storage
 
 DOING = "doing"
 RENAME = "rename"
-"""The operation during which a branch stays visible."""
+"""The value of ``DOING`` for a rename, the only operation during which a branch exists for readers and writers."""
 _PREFIX = "branch-"
 
 
@@ -31,14 +31,14 @@ class BranchStore:
     paths: TablePaths
 
     def names(self) -> list[str]:
-        """List the names of all branches, sorted, including branches that are created or deleted in part."""
+        """Return the sorted names of all branches, including branches that are only created or deleted in part."""
         found = self.storage.list(self.paths.branch_directory)
         return sorted(e.name.removeprefix(_PREFIX) for e in found if e.is_directory and e.name.startswith(_PREFIX))
 
     def times(self) -> dict[str, int]:
-        """Return by branch when its directory was last changed, in epoch milliseconds.
+        """Return for each branch the time at which its directory was last changed, in epoch milliseconds.
 
-        A store that keeps no times of directories returns the time of the branch's oldest schema file, or 0.
+        On a store without times of directories, it is the time of the branch's oldest schema file, or 0 without a file.
         """
         out = {}
         for e in self.storage.list(self.paths.branch_directory):
@@ -104,6 +104,6 @@ class BranchStore:
                     yield entry.path.rsplit(f"/{_PREFIX}{name}/", 1)[-1], entry
 
     def remove(self, name: str) -> None:
-        """Delete the files of a branch, the mark last; data files are not among them."""
+        """Delete the files of a branch, the mark last; the data files of the table are not deleted."""
         self.storage.delete([entry.path for _, entry in self.files(name)])
         self.storage.delete_directory(self.paths.branch_home(name))

@@ -1,4 +1,4 @@
-"""ChangelogStore: changelogs that outlive their snapshots, as snapshot files under another name (format 16.2)."""
+"""ChangelogStore: lasting changelogs, which are stored as snapshot files under another name (format 16.2)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAME = re.compile(r"changelog-([1-9]\d{0,18})")
 
 @dataclass(frozen=True, slots=True)
 class ChangelogStore:
-    """Reads, creates and deletes the changelog files of one table; other files of their snapshots may be deleted."""
+    """Reads, creates and deletes the files of the lasting changelogs of one table."""
 
     storage: Storage
     paths: TablePaths
@@ -29,7 +29,10 @@ class ChangelogStore:
         return sorted(int(match.group(1)) for match in found if match)
 
     def read(self, snapshot_id: int) -> Snapshot:
-        """Read one changelog; raises SnapshotNotFound when it does not exist, CorruptTable for a bad file."""
+        """Return one lasting changelog.
+
+        Raises SnapshotNotFound when it does not exist, CorruptTable for a damaged file.
+        """
         path = self.paths.changelog(snapshot_id)
         try:
             data = self.storage.read(path)
@@ -57,7 +60,7 @@ class ChangelogStore:
         return True
 
     def delete(self, ids: Iterable[int]) -> int:
-        """Delete changelog files in the given order, ignoring missing ones; return the number deleted."""
+        """Delete changelog files in the given order, ignore missing files, and return the number of deleted files."""
         return self.storage.delete(self.paths.changelog(i) for i in ids)
 
     def write_latest_hint(self, snapshot_id: int) -> None:

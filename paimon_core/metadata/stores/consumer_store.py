@@ -12,12 +12,12 @@ from paimon_core.storage.storage import FileInfo, Storage
 
 _PREFIX = "consumer-"
 _PAUSES = (0.02, 0.1)
-"""Seconds to wait before a file that does not parse is read again: a concurrent writer may write it in place."""
+"""The seconds to wait before a file that cannot be parsed is read again, because a process may just be writing it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """One reader: the first snapshot that it has not read, and when its file was written (epoch milliseconds)."""
+    """The first snapshot that a streaming reader has not read, and when its file was written (epoch milliseconds)."""
 
     name: str
     next_snapshot: int
@@ -32,14 +32,17 @@ class ConsumerStore:
     paths: TablePaths
 
     def files(self) -> list[FileInfo]:
-        """List the consumer files by name, without reading them."""
+        """Return the consumer files, sorted by name, without reading them."""
         found = self.storage.list(self.paths.consumer_directory)
         return sorted(
             (e for e in found if e.name.startswith(_PREFIX) and not e.is_directory), key=lambda entry: entry.name
         )
 
     def list(self) -> list[Consumer]:
-        """Read all consumers, by name; raises CorruptTable for a bad file, because its snapshots must not expire."""
+        """Return all consumers, sorted by name.
+
+        Raises CorruptTable for a damaged file, because the snapshots that its reader has not read are unknown.
+        """
         return [c for c in map(self._of, self.files()) if c is not None]
 
     def read(self, name: str) -> Consumer:
@@ -51,7 +54,7 @@ class ConsumerStore:
         raise self._not_found(name)
 
     def reset(self, name: str, next_snapshot: int) -> None:
-        """Set the next snapshot of consumer ``name``; that snapshot and later ones do not expire.
+        """Set the next snapshot of consumer ``name``; this snapshot and later snapshots do not expire.
 
         Raises InvalidRequest for a number that is not a snapshot id, or a name that is not a file name.
         """

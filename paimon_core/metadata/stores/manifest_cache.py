@@ -1,7 +1,7 @@
-"""ManifestCache: the manifests read last, and what was computed from them. Thread-safe.
+"""ManifestCache: the entries of recently read manifests, and results that were computed from them. Thread-safe.
 
-Manifests never change, so nothing in the cache becomes invalid. The tables of a catalog share it. With a ``LocalCache``
-the files themselves are kept on disk, also for later processes.
+Manifests never change, so no cached value becomes invalid. The tables of a catalog share one cache. With a
+``LocalCache``, the manifest files are also stored on the local disk, for later processes too.
 """
 
 from __future__ import annotations
@@ -16,39 +16,39 @@ from paimon_core.storage.local_cache import LocalCache
 
 
 class Sized(Protocol):
-    """A result that states its memory."""
+    """A value that states how much memory it needs."""
 
     @property
     def nbytes(self) -> int:
-        """Its bytes."""
+        """The bytes of memory that the value needs."""
 
 
 T = TypeVar("T", bound=Sized)
 KEPT_BYTES = 128 << 20
-"""The most memory of the cached manifests, and as much again of results; 100,000 entries take about 55 MB.
+"""The limit of memory in bytes for cached manifests, and the same limit again for results.
 
-A result of one manifest shares its memory.
+100,000 entries take about 55 MB. A result that was computed from one manifest shares the memory of the manifest.
 """
 VALUE_BYTES = 1400
-"""The memory of an entry that is a value."""
+"""The estimated bytes of memory of one ``ManifestEntry`` value."""
 KEPT_PLANS = 2
 KEPT_COUNTS = 64
-"""Of how many manifests the partial reads are counted."""
+"""The largest number of manifests whose partial reads are counted."""
 PARTIAL_READS = 3
-"""How often parts of a manifest are read before it is read whole and cached."""
+"""The number of partial reads of a manifest after which the whole manifest is read and cached."""
 
 
 class ManifestCache:
-    """Cache of manifests by path, of at most ``KEPT_BYTES``, and of results for ``KEPT_PLANS`` sets of manifests.
+    """A cache of manifests by path, of at most ``KEPT_BYTES``, and of at most ``KEPT_PLANS`` results.
 
-    ``files`` keeps the files as they are in the warehouse. The cache is pickled empty and without it.
+    ``files`` stores copies of the manifest files on the local disk. The cache is pickled empty and without ``files``.
     """
 
     def __init__(self, files: LocalCache | None = None) -> None:
         self.files = files
         self._manifests: OrderedDict[str, Entries] = OrderedDict()
         self._partial: OrderedDict[str, int] = OrderedDict()
-        """How often a part of a manifest that is not cached was read, by path."""
+        """The number of partial reads of each manifest that is not cached, by path."""
         self._computed: OrderedDict[Hashable, Any] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
@@ -64,7 +64,7 @@ class ManifestCache:
             return self._manifests.get(path)
 
     def keep(self, path: str, entries: Entries) -> None:
-        """Cache the entries of a manifest that is not too large, and drop the manifests that were used longest ago."""
+        """Cache the entries of a manifest unless it is too large, and remove the least recently used manifests."""
         size = _bytes_of(entries)
         with self._lock:
             if size > KEPT_BYTES or path in self._manifests:
@@ -75,9 +75,9 @@ class ManifestCache:
                 self._bytes -= _bytes_of(self._manifests.popitem(last=False)[1])
 
     def computed(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """Return the cached result of ``compute`` for the key, which names immutable files only; else call it.
+        """Return the cached result for ``key``; if there is none, call ``compute`` and cache its result.
 
-        Results of more than ``KEPT_BYTES`` together are not kept.
+        The key must name only immutable files. All cached results together have at most ``KEPT_BYTES``.
         """
         with self._lock:
             if key in self._computed:
@@ -92,7 +92,10 @@ class ManifestCache:
         return found
 
     def reads_part(self, path: str) -> bool:
-        """Whether to read a part of a manifest only: it is not cached, and few parts of it were read; counts them."""
+        """Count a read of a manifest, and return whether to read only a part of it.
+
+        True when the manifest is not cached and was read in part fewer than ``PARTIAL_READS`` times.
+        """
         with self._lock:
             count = self._partial.pop(path, 0)
             if path in self._manifests or count >= PARTIAL_READS:

@@ -1,7 +1,7 @@
 """ManifestStore: writes and reads the manifests and manifest lists of one table (format 3.3, 4).
 
-Manifests never change, so the manifests that were read last are cached as columns (``ManifestCache``). Every file gets
-a unique name, whatever thread or process writes it.
+Manifests never change, so recently read manifests are cached (``ManifestCache``). Every file gets a unique name,
+whatever thread or process writes it.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from paimon_core.storage.storage import Storage
 from paimon_core.types import DataType, TypeRoot
 
 WHOLE_BYTES = 64 << 10
-"""The size of a manifest up to which it is always read whole."""
+"""A manifest with at most this many bytes is always read as a whole."""
 MOST_TEXTS = 8
-"""The most texts that are searched for in the blocks of a manifest; a search for more takes longer than to decode."""
+"""The largest number of texts that are searched in the blocks of a manifest; for more texts, decoding is faster."""
 
 
 class ManifestStore:
@@ -63,10 +63,11 @@ class ManifestStore:
         return ManifestStore, (self.storage, self.paths, self.partition_types, self.compression, None, self.form)
 
     def write_manifests(self, entries: Sequence[ManifestEntry], target_bytes: int) -> list[ManifestFile]:
-        """Write entries, in order, as manifests of at least ``target_bytes`` each; only the last may be smaller.
+        """Write entries, in order, to manifests of at least ``target_bytes``; return the records of the manifests.
 
-        Smaller manifests would be merged again by every commit (format 4.7). Without entries, nothing is written. When
-        a write fails, the manifests written before are deleted and the error is raised.
+        Only the last manifest may be smaller, because each commit would merge smaller manifests again (format 4.7).
+        Without entries, nothing is written. When a write fails, the manifests written before it are deleted and the
+        error is raised.
         """
         names = FileNames()
         files: list[ManifestFile] = []
@@ -109,15 +110,16 @@ class ManifestStore:
         return list(values_of(self._entries([(file_name, size)])[0]))
 
     def read_columns(self, manifests: Sequence[ManifestFile], texts: Collection[bytes] | None = None) -> EntryColumns:
-        """Read the entries of manifests as columns, in order, as ``read_each`` does."""
+        """Return the entries of all manifests as columns, in order; ``texts`` and errors are as in ``read_each``."""
         return EntryColumns.concat(self.read_each(manifests, texts))
 
     def read_each(self, manifests: Sequence[ManifestFile], texts: Collection[bytes] | None = None) -> list[Entries]:
         """Read the entries of each manifest, as columns when there are many; several files are read at the same time.
 
-        ``texts``: entries whose serialized partition contains none of the texts may be left out. Of a large manifest
-        that is not cached, only the blocks that contain such a text are decoded then; when it has been read
-        a few times (``ManifestCache.reads_part``), it is read whole and cached. Raises the errors of ``read_manifest``.
+        ``texts``: entries whose serialized partition contains none of these byte strings may be left out. Then only
+        those blocks of a large manifest are decoded that contain one of them. A manifest that is cached, or that has
+        been read a few times (``ManifestCache.reads_part``), is read as a whole. Raises the errors of
+        ``read_manifest``.
         """
         partial = [texts is not None and self._reads_part(m, texts) for m in manifests]
         whole = [(m.file_name, m.file_size) for m, part in zip(manifests, partial, strict=True) if not part]
@@ -126,7 +128,7 @@ class ManifestStore:
         return [next(read_parts if part else read) for part in partial]
 
     def read_holding(self, manifest: ManifestFile, texts: Collection[bytes]) -> list[ManifestEntry]:
-        """Read the entries of one manifest whose partition contains a text, as ``read_columns`` does."""
+        """Return the entries of one manifest whose serialized partition contains one of the ``texts``."""
         (found,) = self.read_each([manifest], texts)
         if isinstance(found, tuple):
             return [e for e in found if any(text in e.partition for text in texts)]
@@ -141,7 +143,10 @@ class ManifestStore:
         )
 
     def _entries(self, files: Sequence[tuple[str, int | None]]) -> list[Entries]:
-        """Return the entries of each manifest, given names and sizes; from the cache, or read and cached."""
+        """Return the entries of each manifest, given names and sizes.
+
+        Manifests that are not cached are read and cached.
+        """
         found = [self.cache.find(self.paths.manifest(name)) for name, _ in files]
         missing = [file for file, entries in zip(files, found, strict=True) if entries is None]
         read = self._decoded(missing, None)
@@ -157,13 +162,13 @@ class ManifestStore:
             return decode_manifests(list(zip(data, paths, strict=True)), texts)
 
     def blocks_of(self, manifest: ManifestFile) -> list[bytes]:
-        """Return a manifest's uncompressed blocks, in which a file name is found faster than by decoding entries."""
+        """Return the decompressed blocks of a manifest: searching a name in them is faster than decoding entries."""
         path = self.paths.manifest(manifest.file_name)
         with self._decoding([path]):
             return unpacked_blocks(self._read(manifest.file_name, manifest.file_size), path)
 
     def write_list(self, files: Sequence[ManifestFile]) -> tuple[str, int]:
-        """Write a manifest list, also without files; return its name and its size in bytes (format 3.3)."""
+        """Write a manifest list, which may be empty; return its name and its size in bytes (format 3.3)."""
         name = FileNames().next("manifest-list-")
         data = encode_list(files, self.compression, self.form)
         self.storage.write(self.paths.manifest(name), data)
@@ -176,17 +181,18 @@ class ManifestStore:
             return decode_list(self._read(name, size), path)
 
     def manifests_of(self, snapshot: Snapshot) -> list[ManifestFile]:
-        """Read all manifests of a snapshot in the order in which they apply: base list, delta list (format 3.3)."""
+        """Return all manifests of a snapshot in the order of application: base list, then delta list (format 3.3)."""
         return [
             *self.read_list(snapshot.base_manifest_list, snapshot.base_manifest_list_size),
             *self.read_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size),
         ]
 
     def entries_of(self, snapshot: Snapshot, among: Collection[bytes] | None = None) -> list[ManifestEntry]:
-        """Return the ADD entry of every live file of a snapshot (format 3.3); with ``among``, only in these partitions.
+        """Return the ADD entry of every live file of a snapshot (format 3.3).
 
-        Manifests that cannot contain these partitions are not read. Raises SnapshotNotFound when the snapshot expires
-        during the read, CorruptTable when a file is missing or bad.
+        ``among``: only entries of these partitions are returned, and manifests that cannot contain them are not read.
+        Raises SnapshotNotFound when the snapshot expires during the read, CorruptTable when a file is missing or
+        damaged.
         """
         with self.reading(snapshot):
             listed = self.manifests_of(snapshot)
@@ -227,7 +233,10 @@ class ManifestStore:
 
     @contextlib.contextmanager
     def reading(self, snapshot: Snapshot) -> Iterator[None]:
-        """Wrap reads of a snapshot's manifests: a missing manifest of an expired snapshot raises SnapshotNotFound."""
+        """Return a context for reading the manifests of a snapshot.
+
+        If a manifest is missing because the snapshot has expired, SnapshotNotFound is raised instead of CorruptTable.
+        """
         try:
             yield
         except CorruptTable as error:
@@ -239,7 +248,10 @@ class ManifestStore:
 
     @contextlib.contextmanager
     def _decoding(self, paths: Sequence[str]) -> Iterator[None]:
-        """Wrap the decoding of files: of a damaged one, no copy stays in the local cache, so that a repair is seen."""
+        """Return a context for decoding files: if one is damaged, the copies in the local cache are deleted.
+
+        The next read then reads the files from the warehouse, where they may have been repaired.
+        """
         try:
             yield
         except CorruptTable:
@@ -270,7 +282,7 @@ def _within(row: Sequence[object], low: Sequence[object], high: Sequence[object]
 
 
 def _between(value: object, low: object, high: object) -> bool:
-    """Whether a value may be in a range; True also for nulls, which are not ordered, and for ranges that end in NaN."""
+    """Whether a value may be in a range. True also if the value or a bound is null, or if a bound is NaN."""
     if value is None or low is None or high is None:
         return True
     return not (value < low or value > high)  # type: ignore[operator]
@@ -279,7 +291,7 @@ def _between(value: object, low: object, high: object) -> bool:
 def describe(
     file_name: str, file_size: int, entries: Sequence[ManifestEntry], partition_types: Sequence[DataType]
 ) -> ManifestFile:
-    """Return the record of a manifest with these entries, at least one, for a manifest list (format 4.2)."""
+    """Return the manifest list record of a manifest that contains these entries, at least one (format 4.2)."""
     added = sum(entry.kind is FileKind.ADD for entry in entries)
     buckets = [entry.bucket for entry in entries]
     levels = [entry.file.level for entry in entries]

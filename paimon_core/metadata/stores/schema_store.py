@@ -1,4 +1,4 @@
-"""SchemaStore: the schemas of one table by id (format 2.1, 2.3). The latest is the one with the highest number.
+"""SchemaStore: the schemas of one table by id (format 2.1, 2.3). The latest schema has the highest id.
 
 A schema file never changes, so a store reads every schema once.
 """
@@ -19,12 +19,12 @@ from paimon_core.storage.paths import TablePaths
 from paimon_core.storage.storage import Storage
 
 DROPPED = "DROPPED"
-"""The file in the schema directory that marks a dropped table: from its creation on, the table does not exist."""
+"""The file in the schema directory that marks a dropped table: as soon as it exists, the table does not exist."""
 _NAME = re.compile(r"schema-(0|[1-9]\d{0,18})")
 
 
 class SchemaPublisher(Protocol):
-    """Creates schemas for a catalog that keeps more of them than the files. It can be pickled."""
+    """Creates schemas for a catalog that stores data about schemas besides the schema files. It can be pickled."""
 
     def publish(self, schemas: SchemaStore, schema: TableSchema, changes: Sequence[Any]) -> bool:
         """Create ``schema``, the result of ``changes``; return False when another writer has used the id.
@@ -40,12 +40,12 @@ class SchemaStore:
     storage: Storage
     paths: TablePaths
     publisher: SchemaPublisher | None = None
-    """Creates the schemas when a table is altered; None: ``publish`` does."""
+    """Creates the schemas when a table is altered; None: ``SchemaStore.publish`` creates them."""
     _read: dict[int, TableSchema] = field(default_factory=dict, compare=False, repr=False)
     _verified: dict[int, tuple[bytes, TableSchema]] = field(default_factory=dict, compare=False, repr=False)
 
     def ids(self) -> list[int]:
-        """List all ids, ascending; none for a dropped table."""
+        """Return all ids, ascending; [] for a dropped table."""
         names = [entry.name for entry in self.storage.list(self.paths.schema_directory)]
         if DROPPED in names:
             return []
@@ -53,7 +53,7 @@ class SchemaStore:
         return sorted(int(match.group(1)) for match in found if match)
 
     def latest(self) -> TableSchema | None:
-        """Read the newest schema; None when the table does not exist."""
+        """Return the newest schema; None when the table does not exist."""
         ids = self.ids()
         try:
             return self.read(ids[-1]) if ids else None
@@ -62,7 +62,10 @@ class SchemaStore:
             raise with_advice(error, meaning) from error
 
     def read(self, schema_id: int) -> TableSchema:
-        """Read one schema; raises CorruptTable for a missing or bad file, UnsupportedFeature for unsupported types."""
+        """Return one schema.
+
+        Raises CorruptTable for a missing or damaged file, UnsupportedFeature for unsupported types.
+        """
         if schema_id not in self._read:
             path = self.paths.schema(schema_id)
             try:
@@ -75,9 +78,9 @@ class SchemaStore:
         return self._read[schema_id]
 
     def holds(self, schema: TableSchema) -> bool:
-        """Whether the file of this schema has exactly this content now; always reads the file, not a cached copy.
+        """Whether the file of this schema still has the same content; always reads the file, never a cached copy.
 
-        Raises CorruptTable for a bad file.
+        Raises CorruptTable for a damaged file.
         """
         path = self.paths.schema(schema.id)
         try:
@@ -93,7 +96,7 @@ class SchemaStore:
         return True
 
     def all(self) -> list[TableSchema]:
-        """Read every schema, oldest first."""
+        """Return all schemas, the oldest first."""
         return [self.read(i) for i in self.ids()]
 
     def publish(self, schema: TableSchema) -> bool:

@@ -1,8 +1,8 @@
 """SnapshotStore: reads and creates the snapshots of one table, by id, by time and by writer (format 3).
 
-The hint files LATEST and EARLIEST only save a listing: a missing, damaged or stale hint changes no result (except a
-stale hint that points to an id next to a gap in the ids, which no writer leaves). When a snapshot expires during a
-read, SnapshotNotFound is raised; a snapshot file is never read in part.
+The hint files LATEST and EARLIEST only save a listing: a missing, damaged or outdated hint changes no result. The only
+exception is an outdated hint with an id next to a gap in the snapshot ids, and no writer leaves such a gap. When a
+snapshot expires during a read, SnapshotNotFound is raised; a snapshot file is never read in part.
 """
 
 from __future__ import annotations
@@ -30,20 +30,24 @@ _HINT = re.compile(rb"[1-9]\d{0,18}")
 class Publisher(Protocol):
     """Creates snapshots for a catalog: of several writers of one snapshot id, exactly one succeeds (format 14.4).
 
-    Used for catalogs that commit on a server, or under a lock. It can be pickled, because contexts are sent to workers.
+    It is used for catalogs that commit on a server, or under a lock. It can be pickled, because contexts are sent to
+    other processes.
     """
 
     @property
     def owns_history(self) -> bool:
-        """Whether the catalog tracks the snapshots itself, so that no file may be created or deleted without it."""
+        """Whether the catalog itself stores which snapshots exist: no snapshot file may be changed without it."""
         return False
 
     def is_same_table(self) -> bool:
-        """Whether the name still refers to the same table in the catalog; True when the catalog gives tables no id."""
+        """Whether the name of the table still refers to the same table in the catalog.
+
+        True for a catalog without table ids.
+        """
         return True
 
     def publish(self, path: str, snapshot: Snapshot, base: Snapshot | None) -> bool:
-        """Create the snapshot file ``path``; return False when the id was used, or ``base`` is not the latest.
+        """Create the snapshot file ``path``; return False when the id is used, or ``base`` is not the latest snapshot.
 
         Raises StorageError when nothing was created, CommitStateUnknown when the outcome is unknown.
         """
@@ -51,49 +55,49 @@ class Publisher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SnapshotStore:
-    """Reads and creates the snapshot files of one table; caches nothing, because a rollback may reuse an id."""
+    """Reads and creates the snapshot files of one table; it has no cache, because a rollback frees ids for reuse."""
 
     storage: Storage
     paths: TablePaths
     publisher: Publisher | None = None
-    """Creates the snapshot files; None: the storage's exclusive creation, which is sufficient on most stores."""
+    """Creates the snapshot files; None: they are created by conditional writes, which is sufficient on most stores."""
 
     def ids(self) -> list[int]:
-        """List all ids, ascending."""
+        """Return all ids, ascending."""
         listed = self.storage.list(self.paths.snapshot_directory)
         found = (_NAME.fullmatch(entry.name) for entry in listed if not entry.is_directory)
         return sorted(int(match.group(1)) for match in found if match)
 
     def latest_id(self) -> int | None:
-        """Return the greatest id, None without snapshots (format 3.4)."""
+        """Return the highest id; None without snapshots (format 3.4)."""
         hint = self._hint(LATEST)
         if hint is not None and self._exists(hint) and not self._exists(hint + 1):
             return hint
         found = max(self.ids(), default=0)
-        while self._exists(found + 1):  # listings of some stores are delayed
+        while self._exists(found + 1):  # on some stores, a listing does not show the newest files
             found += 1
         return found or None
 
     def earliest_id(self) -> int | None:
-        """Return the least id, None without snapshots (format 3.4)."""
+        """Return the lowest id; None without snapshots (format 3.4)."""
         hint = self.earliest_hint()
         if hint is not None and self._exists(hint) and not self._exists(hint - 1):
             return hint
         return min(self.ids(), default=None)
 
     def latest_hint(self) -> int | None:
-        """Return the id in the hint LATEST, which may be stale; None when the hint is missing or damaged."""
+        """Return the id in the hint LATEST, which may be out of date; None when the hint is missing or damaged."""
         return self._hint(LATEST)
 
     def earliest_hint(self) -> int | None:
-        """Return the id in the hint EARLIEST, which may be stale; None when the hint is missing or damaged."""
+        """Return the id in the hint EARLIEST, which may be out of date; None when the hint is missing or damaged."""
         return self._hint(EARLIEST)
 
     def latest(self) -> Snapshot | None:
-        """Read the newest snapshot; return None for a table that never had one.
+        """Return the latest snapshot; None for a table that never had a snapshot.
 
-        Raises SnapshotNotFound when there is no snapshot but a hint LATEST, or the snapshot was missing at every
-        attempt: such a table has lost its snapshots, and a caller must not treat it as empty.
+        Raises SnapshotNotFound when there is a hint LATEST but no snapshot, or the snapshot was missing at every
+        attempt: such a table has lost its snapshots, and a caller must not treat it as an empty table.
         """
         try:
             return read_again(self._latest)
@@ -117,14 +121,17 @@ class SnapshotStore:
         return self.storage.exists(self.paths.snapshot(snapshot_id))
 
     def is_live(self, snapshot: Snapshot) -> bool:
-        """Whether exactly this snapshot exists under its id: it has not expired, nor been rolled back or replaced."""
+        """Whether the snapshot file of this id still contains exactly this snapshot.
+
+        False when it has expired or was rolled back, also if another snapshot has its id now.
+        """
         try:
             return self.read(snapshot.id) == snapshot
         except SnapshotNotFound:
             return False
 
     def read(self, snapshot_id: int) -> Snapshot:
-        """Read one snapshot; raises SnapshotNotFound when it does not exist, CorruptTable for a bad file."""
+        """Return one snapshot; raises SnapshotNotFound when it does not exist, CorruptTable for a damaged file."""
         path = self.paths.snapshot(snapshot_id)
         try:
             data = self.storage.read(path)
@@ -145,7 +152,7 @@ class SnapshotStore:
         return snapshot
 
     def _meaning(self, snapshot_id: int) -> str:
-        """Return what is lost with a snapshot that cannot be read, and what is left."""
+        """Return a sentence for an error: what is lost with an unreadable snapshot, and which snapshots are left."""
         ids = self.ids()
         if [i for i in ids if i > snapshot_id]:
             return f"Only this version is lost: newer snapshots up to {ids[-1]} have their own files"
@@ -158,7 +165,7 @@ class SnapshotStore:
     def as_of(self, time_millis: int) -> Snapshot:
         """Return the latest snapshot committed at or before a time in epoch milliseconds (format 15.4).
 
-        Raises SnapshotNotFound when the earliest snapshot is later, naming its time.
+        Raises SnapshotNotFound, with the time of the earliest snapshot, when all snapshots are later.
         """
         try:
             found = read_again(lambda: self._as_of(time_millis))
@@ -171,7 +178,10 @@ class SnapshotStore:
         )
 
     def _as_of(self, time_millis: int) -> Snapshot | str:
-        """Return the snapshot, or why there is none; raises SnapshotNotFound when one expires during the search."""
+        """Return the snapshot, or a text that says why there is none.
+
+        Raises SnapshotNotFound when a snapshot expires meanwhile.
+        """
         ids = self.ids()
         seen: dict[int, Snapshot] = {}
 
@@ -187,8 +197,8 @@ class SnapshotStore:
     def create(self, snapshot: Snapshot, base: Snapshot | None = None) -> bool:
         """Create the snapshot file; return False when another writer has used the id (format 14.4). Writes no hint.
 
-        ``base`` is the snapshot that this one was built on, which a catalog that owns the history compares. Raises
-        StorageError when nothing was created, CommitStateUnknown when the outcome is unknown.
+        ``base``: the snapshot on which this snapshot was built; a catalog that owns the history checks that it is the
+        latest. Raises StorageError when nothing was created, CommitStateUnknown when the outcome is unknown.
         """
         path = self.paths.snapshot(snapshot.id)
         if self.publisher is not None:
@@ -199,7 +209,7 @@ class SnapshotStore:
         """Create the snapshot file and write its id to the hint LATEST; returns and raises as ``create``."""
         if not self.create(snapshot, base):
             return False
-        with contextlib.suppress(OSError):  # the commit has succeeded, and a stale hint is harmless
+        with contextlib.suppress(OSError):  # the commit has succeeded, and readers check an outdated hint
             self.write_latest_hint(snapshot.id)
         return True
 
@@ -217,7 +227,7 @@ class SnapshotStore:
         return self.publisher is not None and self.publisher.owns_history
 
     def refuse_if_catalog_owns_history(self, what: str) -> None:
-        """Raise UnsupportedFeature when the catalog owns the history, so that files alone cannot do ``what``."""
+        """Raise UnsupportedFeature when the catalog owns the history: then ``what`` cannot be done with files alone."""
         if self.catalog_owns_history:
             raise UnsupportedFeature(
                 f"{self.paths.root}: the catalog owns the history of this table: cannot {what} through its files",
@@ -225,7 +235,7 @@ class SnapshotStore:
             )
 
     def delete(self, ids: Iterable[int]) -> int:
-        """Delete snapshot files in the given order, ignoring missing ones; return the number deleted."""
+        """Delete snapshot files in the given order, ignore missing files, and return the number of deleted files."""
         return self.storage.delete(self.paths.snapshot(i) for i in ids)
 
     def _exists(self, snapshot_id: int) -> bool:
@@ -240,7 +250,7 @@ class SnapshotStore:
 
 
 def parse_snapshot(data: bytes, path: str) -> Snapshot:
-    """Parse the snapshot in the bytes of ``path``; raises CorruptTable or UnsupportedFeature naming the path."""
+    """Return the snapshot in ``data``, the bytes of the file ``path``; raises CorruptTable or UnsupportedFeature."""
     try:
         snapshot = Snapshot.from_json(data)
     except (CorruptTable, RecursionError) as error:

@@ -27,7 +27,7 @@ from paimon_core.storage.storage import Storage
 CREATED = "tagCreateTime"
 RETAINED = "tagTimeRetained"
 RENAMED_FROM = "renamedFrom"
-"""A member of this library: the tag from which a rename created this one, and its time. Other readers ignore it."""
+"""A JSON member that only this library writes and reads: the old tag of a rename, and the time of its file."""
 _PREFIX = "tag-"
 _DURATION = re.compile(
     r"([-+]?)P(?:([-+]?\d{1,12})D)?(?:T(?=[-+\d])(?:([-+]?\d{1,12})H)?(?:([-+]?\d{1,12})M)?(?:([-+]?\d{1,15}(?:\.\d{0,9})?)S)?)?",
@@ -38,7 +38,7 @@ _LONGEST_MILLIS = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A named snapshot; both times are None for a tag that is kept until it is deleted."""
+    """A named snapshot; the creation time and the retention are None for a tag that is kept until it is deleted."""
 
     name: str
     snapshot: Snapshot
@@ -47,7 +47,7 @@ class Tag:
 
     @property
     def expires_millis(self) -> int | None:
-        """The epoch milliseconds from which the tag may be deleted; None: never (format 16.4)."""
+        """The time in epoch milliseconds from which an expiry may delete the tag; None: never (format 16.4)."""
         if self.create_time_millis is None or self.retained_millis is None:
             return None
         return self.create_time_millis + self.retained_millis
@@ -61,7 +61,10 @@ class TagStore:
     paths: TablePaths
 
     def list(self) -> list[Tag]:
-        """Read all tags, by name; raises CorruptTable for a bad file, because its data files must not be deleted."""
+        """Return all tags, sorted by name.
+
+        Raises CorruptTable for a damaged file, because the data files that the tag references are unknown.
+        """
         tags = []
         for entry in self.storage.list(self.paths.tag_directory):
             if entry.name.startswith(_PREFIX) and not entry.is_directory:
@@ -73,7 +76,7 @@ class TagStore:
         return sorted(tags, key=lambda t: t.name)
 
     def names(self) -> Iterable[str]:
-        """List the names of all tags, sorted, without reading the tags."""
+        """Return the sorted names of all tags, without reading the tags."""
         found = self.storage.list(self.paths.tag_directory)
         return sorted(e.name.removeprefix(_PREFIX) for e in found if e.name.startswith(_PREFIX) and not e.is_directory)
 
@@ -102,17 +105,18 @@ class TagStore:
         return tag
 
     def add(self, tag: Tag, renamed_from: Mapping[str, Any] | None = None) -> None:
-        """Create the file of a new tag, for a rename with the old tag's ``source``; raises as ``create``.
+        """Create the file of a new tag; raises as ``create`` does.
 
-        Two tags of one snapshot without retention have the same content, so an existing tag is detected by a check
-        before the write.
+        ``renamed_from``: ``source`` of the old tag of a rename. The existence of the file is checked before the write,
+        because two tags of one snapshot without retention have the same content: after the write they could not be
+        distinguished.
         """
         path = self.paths.tag(tag.name)
         if self.storage.exists(path) or not create_once(self.storage, path, _json(tag, renamed_from).encode()):
             raise AlreadyExists(f"tag {tag.name!r} exists in {self.paths.root}", tag=tag.name, path=path)
 
     def source(self, name: str) -> dict[str, Any]:
-        """Return what a rename records about the old tag: its name and when it was written; raises TagNotFound."""
+        """Return what a rename records about the old tag: its name and the time of its file; raises TagNotFound."""
         for entry in self.storage.list(self.paths.tag_directory):
             if entry.path == self.paths.tag(name) and not entry.is_directory:
                 return {"name": name, "modifiedMillis": entry.modified_millis}
@@ -129,7 +133,7 @@ class TagStore:
         return parse_json(data).get(RENAMED_FROM)
 
     def put(self, tag: Tag) -> None:
-        """Replace the tag of the same name in one atomic step: readers see the old tag or the new one."""
+        """Write the tag and replace an existing tag of this name atomically: readers see the old tag or the new one."""
         self.storage.overwrite(self.paths.tag(tag.name), _json(tag).encode())
 
     def delete(self, name: str) -> None:
@@ -140,7 +144,7 @@ class TagStore:
 
 
 def new_tag(name: str, snapshot: Snapshot, retained_millis: int | None, now_millis: int | None = None) -> Tag:
-    """Return a tag created now; it records the time only when it has a retention (format 15.1)."""
+    """Return a tag that is created now; it has a creation time only if it has a retention (format 15.1)."""
     now = clock.now_millis(now_millis)
     return Tag(name, snapshot, None if retained_millis is None else now, retained_millis)
 
@@ -169,7 +173,7 @@ def _parsed(name: str, data: bytes, path: str) -> Tag:
 
 
 def parse_tag(name: str, data: bytes, path: str) -> Tag:
-    """Parse the tag in the bytes of ``path``; raises CorruptTable or UnsupportedFeature naming the path."""
+    """Return the tag in ``data``, the bytes of the file ``path``; raises CorruptTable or UnsupportedFeature."""
     snapshot = parse_snapshot(data, path)
     members = parse_json(data, Decimal)
     try:

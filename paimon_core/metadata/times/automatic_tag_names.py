@@ -1,6 +1,6 @@
 """Tag periods: the names of automatic tags, which are named after the period that has just ended (format 15.1).
 
-Times are wall clock milliseconds since 1970 without a zone: a name is a reading of a clock, not an instant.
+Times are milliseconds of local wall clock time since 1970, without a time zone.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ BY_PERIOD = ("process-time", "watermark")
 
 @dataclass(frozen=True, slots=True)
 class Periods:
-    """Periods of one length in milliseconds, counted from the epoch, and the form of their names."""
+    """Periods of ``millis`` milliseconds, counted from 1970-01-01 00:00, and the format of their names."""
 
     millis: int
     form: str
     """The format of a name, for ``strftime``."""
     days_only: bool = False
-    """Only the part of a name before its first blank is parsed."""
+    """Whether only the part of a name before its first blank is parsed."""
 
     @staticmethod
     def of(options: TableOptions) -> Periods:
@@ -52,7 +52,7 @@ class Periods:
         return Periods(_LENGTHS[period], _HOURS["with_dashes" if period == "two-hours" else formatter])
 
     def ended(self, local_millis: int) -> int:
-        """Return the start of the last period that has ended at a time."""
+        """Return the start of the last period that has ended at the time ``local_millis``."""
         return local_millis - local_millis % self.millis - self.millis
 
     def name(self, start: int) -> str:
@@ -62,7 +62,7 @@ class Periods:
         return moment.strftime(self.form.replace("%Y", f"{moment.year:04d}"))
 
     def start(self, name: str) -> int | None:
-        """Return the start of the period that a tag name stands for; None for a name that no automatic tag has."""
+        """Return the start of the period of a tag name; None for a name that is not the name of an automatic tag."""
         pattern = self.form
         for field, part in _FIELDS.items():
             pattern = pattern.replace(field, part)
@@ -77,7 +77,7 @@ class Periods:
 
 
 def check_tag_options(options: TableOptions) -> None:
-    """Raise InvalidRequest when the delay of automatic tags is not less than their period: none would be due."""
+    """Raise InvalidRequest when the delay of automatic tags is not less than their period: no tag would be created."""
     delay, period = options["tag.creation-delay"], Periods.of(options).millis
     if options["tag.automatic-creation"] in BY_PERIOD and delay >= period:
         raise InvalidRequest(

@@ -1,4 +1,4 @@
-"""Time formats: parses times in texts with the patterns and rules of Java's DateTimeFormatter (format 16.3).
+"""Time formats: parses texts to times with the patterns and rules of Java's DateTimeFormatter (format 16.3).
 
 A time is local, without a zone: days since 1970-01-01 and nanoseconds of the day, for any year. A pattern consists of
 letters (``yyyyMMdd``), literals (``'T'``) and optional parts (``[ HH:mm]``). Adjacent numbers share their digits as in
@@ -66,8 +66,8 @@ class LocalTime:
 
 @dataclass(frozen=True, slots=True)
 class _Number:
-    """The digits of one field. ``sign``: "negative" allows a minus; "padded" also requires a plus before more than
-    ``least`` digits.
+    """The digits of one field. ``sign``: "negative" allows a minus sign; "padded" also allows a minus sign, and
+    requires a plus sign if there are more than ``least`` digits.
     """
 
     field: str
@@ -75,7 +75,7 @@ class _Number:
     most: int
     sign: str = "none"
     following: int = 0
-    """Digits of the adjacent fixed-width numbers after it; -1: it has a fixed width and follows another number."""
+    """The digits of the adjacent fixed-width numbers after it; -1: it is such a number itself."""
     base: int | None = None
     """A number that is added to the value: the century of a year of two digits."""
 
@@ -110,7 +110,7 @@ class _Number:
 
 @dataclass(frozen=True, slots=True)
 class _Fraction:
-    """The digits of a fraction of a second, after ``point`` if it is not empty."""
+    """The digits of a fraction of a second, preceded by ``point``, which may be empty."""
 
     least: int
     most: int
@@ -154,7 +154,7 @@ _Part = _Number | _Fraction | _Literal | _Optional
 
 @dataclass(frozen=True, slots=True)
 class JavaTimeFormat:
-    """A parsed pattern; ``lenient`` selects how values are checked."""
+    """A parsed pattern; ``lenient``: values are checked in "lenient" mode instead of "smart" mode."""
 
     parts: tuple[_Part, ...]
     lenient: bool = False
@@ -261,7 +261,7 @@ def _part(token: str, pattern: str) -> _Part:
 
 
 def _joined_numbers(parts: Sequence[_Part]) -> tuple[_Part, ...]:
-    """Return the parts; the first of several adjacent numbers leaves digits for the fixed-width ones after it."""
+    """Return the parts with ``following`` set: the first of adjacent numbers leaves digits for the numbers after it."""
     out: list[_Part] = []
     for is_digits, run in groupby(parts, lambda part: isinstance(part, _Number | _Fraction)):
         if not is_digits:
@@ -294,7 +294,7 @@ def _put(values: dict[str, int], field: str, number: int) -> None:
 
 
 def _resolved(values: Mapping[str, int], *, lenient: bool) -> LocalTime:
-    """Return the time of the fields after checks; raises _NoMatch without a complete date."""
+    """Check the values of the fields and return their time; raises _NoMatch for an invalid or incomplete date."""
     day = _day(values, lenient)
     nanos = _nanos(values, lenient)
     excess, nanos = divmod(nanos, NANOS_PER_DAY)

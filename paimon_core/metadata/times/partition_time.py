@@ -1,4 +1,4 @@
-"""The time that a partition's values stand for, and the expiry of partitions by that time (format 16.3)."""
+"""The time of a partition, computed from its values, and the expiry of partitions by this time (format 16.3)."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ BY_VALUE = "values-time"
 
 @dataclass(frozen=True)
 class PartitionTime:
-    """Computes the time of a table's partitions: a pattern of values, or the first value, parsed by a time format."""
+    """Computes the time of a partition from the text of ``partition.timestamp-pattern``, or else of its first value."""
 
     context: TableContext
 
     def time_of(self, partition: bytes) -> tuple[LocalTime | None, str]:
-        """Return the time of a serialized partition and "", or None and the reason.
+        """Return the time of a serialized partition and "", or None and a text with the reason.
 
-        A null value has no time, nor has a value whose text does not fit the format. Dates and timestamps have the text
-        of Java's internal value: a DATE is its number of days. Raises InvalidOption or UnsupportedFeature for a
-        formatter that is not supported.
+        A null has no time, and a text that does not fit the format has no time. The text of a date or timestamp is
+        Java's internal value: a DATE is its number of days. Raises InvalidOption or UnsupportedFeature for a formatter
+        that is not supported.
         """
         options = self.context.options
         formatter = options[FORMATTER]
@@ -51,7 +51,7 @@ class PartitionTime:
         names = sorted(range(len(fields)), key=lambda i: -len(fields[i].name))
         out, at = [], 0
         while at < len(pattern):
-            # The longest name first: $dt1 is column dt1, not column dt and the digit 1.
+            # The column with the longest name is tried first: $dt1 is column dt1, not column dt and the digit 1.
             column = next((i for i in names if pattern.startswith(f"${fields[i].name}", at)), None)
             if column is None:
                 out.append(pattern[at])
@@ -73,12 +73,12 @@ class PartitionTime:
 
 
 def local_nanos(epoch_millis: int) -> int:
-    """Convert epoch milliseconds to local wall clock time, in nanoseconds since 1970-01-01 00:00 of that clock."""
+    """Convert epoch milliseconds to local wall clock time, as nanoseconds since 1970-01-01 00:00 local time."""
     return (epoch_millis + time.localtime(epoch_millis // 1000).tm_gmtoff * 1000) * 1_000_000
 
 
 def is_expired_by_value(context: TableContext, partition: bytes, now_millis: int) -> bool:
-    """Whether this partition has expired by value (format 14.3); False when the options do not ask for that."""
+    """Whether this partition has expired by its values (format 14.3); False for a table without this kind of expiry."""
     lifetime = context.options[LIFETIME]
     if lifetime is None or context.options[STRATEGY] != BY_VALUE or not context.schema.partition_keys:
         return False

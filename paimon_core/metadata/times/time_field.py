@@ -8,7 +8,10 @@ from paimon_core.schema import DataField
 from paimon_core.types import TIMESTAMP_ROOTS, TypeRoot
 
 TIME_ROOTS = frozenset({TypeRoot.INT, TypeRoot.BIGINT}) | TIMESTAMP_ROOTS
-"""Types of a time field: INT (seconds), BIGINT (seconds; milliseconds from 10^12 on), timestamps (no zone: UTC)."""
+"""The types of a time field: INT (seconds), BIGINT (seconds, from 10^12 on milliseconds), and timestamps.
+
+Timestamps without a time zone are UTC.
+"""
 
 _LIFETIME, _FIELD = "record-level.expire-time", "record-level.time-field"
 
@@ -36,7 +39,8 @@ def time_field(context: TableContext) -> DataField | None:
 def check_record_expiry(context: TableContext) -> None:
     """Check the options of record expiry of a new table; raises InvalidRequest naming the option.
 
-    Both options or none must be set, and the table needs a primary key and a time column of a supported type.
+    Either both options are set or none. With them, the table must have a primary key and a time column of a supported
+    type.
     """
     if _FIELD in context.options.values and _LIFETIME not in context.options.values:
         raise InvalidRequest(f"option {_FIELD} needs the option {_LIFETIME}", option=_LIFETIME)

@@ -83,7 +83,7 @@ def _bodies(data: bytes, at: int) -> dict[int, tuple[int, int, bytes]]:
 
 
 def write_tree(containers: Sequence[Container]) -> bytes:
-    """Return the bytes of a bitmap of the containers, whose high bits ascend. Loops over nodes and containers."""
+    """Return the table format of the containers, whose high bits must ascend. Loops over nodes and containers."""
     if not containers:
         return b"\0"
     keys = [c.high.to_bytes(_KEY_BYTES, "big") for c in containers]
@@ -117,7 +117,7 @@ def _first_difference(one: bytes, other: bytes) -> int:
 
 
 def _leads(kind: int, leads: bytes) -> bytes:
-    """Return the bytes that select the children as the node kind stores them: big-endian words in little-endian."""
+    """Return the bytes that lead to the children in the form of the node kind; words are little-endian."""
     if kind == _NODE256:
         return sum(1 << byte for byte in leads).to_bytes(32, "little")
     if kind == _NODE48:

@@ -1,8 +1,9 @@
 """HyperLogLog form: checks a serialized sketch, because the library that reads it does not (format 9.6).
 
-Eight bytes: length of the preamble in ints, version, family, log2 of the registers, log2 of the table, flags, a count,
-mode and type. Then, depending on the mode, a list or a set of coupons (value and slot), or the registers of 4, 6 or 8
-bits each. The value of a 4-bit register of 15 is in a table of exceptions.
+A sketch starts with eight bytes: length of the preamble in ints, version, family, log2 of the number of registers, log2
+of the table size, flags, a count, and one byte with mode and type. Then, depending on the mode, it has a list or a set
+of coupons (value and slot), or registers of 4, 6 or 8 bits each. If a 4-bit register is 15, its value is in a table of
+exceptions.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _EXCEPTION = 15
 
 
 def check_hll(data: bytes) -> None:
-    """Raises ValueError or struct.error for bytes that are not a complete, valid sketch of one of the three modes."""
+    """Raise ValueError or struct.error for bytes that are not a complete, valid sketch of one of the three modes."""
     preamble, version, family, log_k, log_table, flags, count, mode_byte = struct.unpack_from("<8B", data)
     mode, register_type = mode_byte & 3, mode_byte >> 2
     if (version, family) != (_VERSION, _FAMILY) or preamble != _PREAMBLE_INTS.get(mode) or register_type > 2:

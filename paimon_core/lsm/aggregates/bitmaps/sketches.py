@@ -1,7 +1,7 @@
 """Sketch functions: hll_sketch, theta_sketch, rbm32 and rbm64 (format 9.5, 9.6).
 
-Each value is a serialized sketch or bitmap, and so is their union. The libraries that read them are in the extra
-``sketches`` and are imported when two values are united for the first time.
+Each value is a serialized sketch or bitmap, and the result is the serialized union of the values. The libraries that
+read sketches are in the extra ``sketches``; a library is imported when two values are united for the first time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _COMPRESSED = b"\x04"
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """The union of a group's non-null values; a single value keeps its bytes, no value gives null."""
+    """Returns the union of a group's non-null values: null without a value, and a single value unchanged."""
 
     column: str
     function: str
@@ -89,7 +89,10 @@ class Union:
 
 
 def _hll(library: Any, values: Sequence[bytes]) -> bytes:
-    """Return the compact HyperLogLog union; united in order, because the order slightly affects the estimate."""
+    """Return the compact HyperLogLog union.
+
+    Values are united in order, because the order slightly affects the estimate.
+    """
     for value in values:
         check_hll(value)
     first, *others = map(library.hll_sketch.deserialize, values)
@@ -102,7 +105,7 @@ def _hll(library: Any, values: Sequence[bytes]) -> bytes:
 
 
 def _theta(library: Any, values: Sequence[bytes]) -> bytes:
-    """Unite theta sketches of any size with the default seed into one of 4096 entries."""
+    """Return the union of theta sketches of any size with the default seed, as a sketch of at most 4096 entries."""
     union = library.theta_union()
     for value in values:
         _check_theta(value)
@@ -119,7 +122,7 @@ def _theta(library: Any, values: Sequence[bytes]) -> bytes:
 
 
 def _check_theta(data: bytes) -> None:
-    """Raises ValueError for a compressed sketch that states more entries than its bytes can contain."""
+    """Raise ValueError for a compressed sketch that states more entries than its bytes can contain."""
     if data[1:2] != _COMPRESSED:
         return
     preamble, _, _, entry_bits, count_bytes = struct.unpack_from("<5B", data)

@@ -24,7 +24,7 @@ from paimon_core.types import TypeRoot
 
 @dataclass(frozen=True, slots=True)
 class Collect:
-    """``distinct``: each element once."""
+    """The function collect. ``distinct``: each element occurs only once in the result."""
 
     distinct: bool = False
     can_retract: bool = True
@@ -43,8 +43,9 @@ class Collect:
 def _left(found: Entries) -> Flags:
     """Return whether each entry is added and not retracted later.
 
-    Equal elements form a queue. The number of remaining elements follows from the running balance of adds and retracts,
-    which never falls below zero; the remaining ones are the last ones added.
+    For each element, the entries of equal elements are counted: an add is +1, a retract is -1, and the count never
+    falls below zero. The final count is the number of remaining entries. These are the entries that were added last,
+    because a retract removes the earliest one.
     """
     same = found.same(_equality_of_lists(found.values))
     adds = ~found.retracted[same.order]
@@ -63,7 +64,10 @@ def _equality_of_sets(elements: pa.Array) -> Numbers:
 
 
 def _equality_of_lists(elements: pa.Array) -> Numbers:
-    """Compare as objects; two byte strings are never the same object in Java, so a retract removes none of them."""
+    """Return numbers of equality as objects.
+
+    Byte strings are all unequal, as in Java, so a retract removes none of them.
+    """
     if not pa.types.is_binary(elements.type):
         return same_object(elements)
     return np.where(is_valid(elements), np.arange(len(elements)) + 1, 0)

@@ -1,7 +1,8 @@
 """Entries: the elements of a list or map column, in one array ordered by group and merge order.
 
-The fold of a collection selects among these entries: which of them remain, and in which order. ``Entries.same``
-arranges them by group and by equality, so that the history of one element is one sequence of entries.
+An aggregate function of collections chooses which of these entries are in the result, and in which order.
+``Entries.same`` groups equal entries of the same group, so that all adds and retracts of one element are in one
+sequence.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ from paimon_core.lsm.key_groups import Groups, group
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """All arrays but ``present`` have one value per entry; entries are ordered by group, row and place in the row."""
+    """The entries of a column. They are ordered by group, by row and by position in the row.
+
+    All arrays except ``present`` have one value per entry.
+    """
 
     kind: pa.DataType
     """The type of the column."""
@@ -32,9 +36,9 @@ class Entries:
     retracted: Flags
     """Whether the entry belongs to a retracted row."""
     present: Flags
-    """One per group: whether its result is a collection at all; retracts alone leave null."""
+    """One boolean per group: whether its result is a collection; it is null if no collection was added."""
     begun: Flags
-    """Whether the group has a collection before the entry's row."""
+    """Whether a collection was added to the group in a row before the entry's row."""
 
     def keep(self, chosen: Flags) -> Entries:
         """Return the entries for which ``chosen``, one boolean per entry, is true."""
@@ -53,7 +57,7 @@ class Entries:
         )
 
     def same(self, numbers: Numbers) -> Groups:
-        """Arrange the entries by group and by ``numbers``, in merge order within each."""
+        """Return the entries grouped by group and by ``numbers``, in merge order within each pair."""
         return group(self.identities(numbers), None)
 
     def identities(self, numbers: Numbers) -> Numbers:
@@ -75,7 +79,7 @@ class Entries:
 
 
 def entries(column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> Entries:
-    """Return the entries of the groups' rows; null collections have none."""
+    """Return the entries of the groups' rows; a null collection has no entries."""
     groups = groups.compact()
     rows = contiguous(take(column, groups.order))
     valid = is_valid(rows)
@@ -97,7 +101,7 @@ def entries(column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) 
 
 
 def after_last(same: Groups, event: Flags) -> Groups:
-    """Return the entries after the last one with an ``event`` in each group of equal entries, without empty groups."""
+    """Return for each group of equal entries the entries after its last ``event``, without empty groups."""
     if not event.any():
         return same
     places = np.where(event[same.order], np.arange(len(same.order)), -1)
@@ -117,9 +121,9 @@ def rank_in_group(group_of: Positions) -> Positions:
 
 
 def replaced(at: Positions, group_of: Positions, groups: Flags, by: Callable[[int], list[int]]) -> Positions:
-    """Return ``at`` with the positions of each of the chosen groups replaced by the result of ``by``.
+    """Return ``at`` with the positions of each of the chosen ``groups`` replaced by the result of ``by``.
 
-    Loops over the groups, which no whole-column rule can handle.
+    Loops over these groups, because their results cannot be computed on whole columns.
     """
     if not groups.any():
         return at

@@ -1,7 +1,7 @@
 """listagg: joins texts by a delimiter, first to last (format 9.7).
 
-Texts that are null, empty or only white space do not count. With ``distinct``, the first text stays unchanged. Of the
-other texts, only parts between delimiters are added that are neither blank nor already present.
+Texts that are null, empty or only white space are ignored. With ``distinct``, the first text is unchanged. The other
+texts are split at the delimiter, and only parts that are neither blank nor already present are added.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _BLANKS = (
 
 @dataclass(frozen=True, slots=True)
 class ListAgg:
-    """``delimiter`` is put between the texts; ``distinct``: each part once."""
+    """The function listagg: ``delimiter`` is put between the texts. ``distinct``: a part is not added twice."""
 
     delimiter: str = ","
     distinct: bool = False
     can_retract: bool = False
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """Return the joined text of each group; null when no text counts."""
+        """Return the joined text of each group; null when all its texts are null or blank."""
         groups = groups.where(counting_texts(contiguous(column)))
         texts = contiguous(take(column, groups.order)).cast(pa.large_string())
         lists = _lists(texts, groups.lengths)
@@ -51,7 +51,7 @@ class ListAgg:
         return in_pieces(pc.if_else(pa.array(groups.lengths > 0), joined, nothing), column.type)
 
     def _distinct(self, texts: pa.Array, groups: Groups) -> pa.Array:
-        """For each group, return the parts of its first text, then parts of later texts that did not occur before."""
+        """Return for each group the parts of its first text, then the new and non-blank parts of its later texts."""
         split = pc.split_pattern(texts, self.delimiter)
         parts = split.flatten()
         text_of = np.repeat(np.arange(len(texts)), np.diff(split.offsets.to_numpy()))
@@ -65,11 +65,11 @@ class ListAgg:
         return _lists(pc.take(parts, pa.array(kept)), np.bincount(group_of[kept], minlength=len(groups)))
 
     def _distinct_by_steps(self, lists: pa.Array) -> pa.Array:
-        """Like ``_distinct``, group by group, for a delimiter that may occur across the boundary of two texts.
+        """Return the same as ``_distinct``, group by group, for a delimiter that may occur across the end of a text.
 
-        Loops over the texts, because the present parts are known only after splitting the text joined so far. Of that
-        text only the last part can still change, so only that part is split again. This is needed only for delimiters
-        whose end is also their beginning, such as ``||``, and for the empty one.
+        Loops over the texts, because the present parts are known only after the joined text is split. Only the last
+        part of the joined text can still change, so only this part is split again. The loop is necessary only for
+        delimiters whose end is equal to their beginning, such as ``||``, and for the empty delimiter.
         """
         out = []
         for texts in lists.to_pylist():
@@ -95,7 +95,7 @@ def _split(text: str, delimiter: str) -> list[str]:
 
 
 def _separable(delimiter: str) -> bool:
-    """Whether joined texts split into exactly their own parts: no end of the delimiter is also a beginning of it."""
+    """Whether splitting joined texts gives exactly their parts: no end of the delimiter equals its beginning."""
     return bool(delimiter) and not any(delimiter.startswith(delimiter[i:]) for i in range(1, len(delimiter)))
 
 

@@ -1,6 +1,6 @@
 """merge_map and merge_map_with_keytime: merge the entries of all maps into one map (format 9.7).
 
-Keys are in the order in which they were first put; Java uses the order of a hash table.
+Keys are in the order in which they were first added; Java uses the order of a hash table.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FIRST_OF_THREE_BYTES = (0xEE, 0xEF)
 
 @dataclass(frozen=True, slots=True)
 class MergeMap:
-    """The later value of a key wins, even null; a retract removes the keys of its map, whatever their values."""
+    """Keeps the last value of each key, even null; a retract removes the keys of its map, whatever their values."""
 
     can_retract: bool = True
 
@@ -41,10 +41,10 @@ class MergeMap:
 
 @dataclass(frozen=True, slots=True)
 class MergeMapWithKeyTime:
-    """The value with the greatest time of a key wins, the earlier of two equal ones; the values are rows.
+    """Keeps the value with the greatest time of each key; of two equal times, the earlier value. The values are rows.
 
-    ``time``: the field of the row that contains the time, text in UTF-16 order. The first map is used unchanged. In
-    later maps, a null value removes its key, and a value without a time does not count.
+    ``time``: the field of the row that contains the time as text, compared in UTF-16 order. The first map is used
+    unchanged. In later maps, a null value removes its key, and a value without a time is ignored.
     """
 
     time: str
@@ -57,7 +57,8 @@ class MergeMapWithKeyTime:
         counts = ~found.begun | ~is_valid(found.values) | is_valid(times)
         found, times = found.keep(counts), times.filter(pa.array(counts))
         ids = found.identities(same_object(found.keys))
-        # In the first map, any value replaces a null, and any value with a time one without.
+        # A value with a time replaces a value without a time, and any value replaces a null, if they are of the first
+        # map.
         ranks = np.where(is_valid(times), 2 + _time_codes(times), is_valid(found.values).astype(np.int64))
         same = after_last(group(ids, None), found.begun & ~is_valid(found.values))
         alive = np.zeros(len(ids), np.bool_)

@@ -1,7 +1,7 @@
-"""nested_update: treats an array of rows as a table that grows or is upserted by its own key (format 9.7).
+"""nested_update: appends the rows of an array to the rows before, or upserts them by a nested key (format 9.7).
 
-Null elements do not count. Rows with a key are in the order in which their keys were first seen; Java's order is that
-of a hash table.
+Null elements are ignored. Rows with a nested key are in the order in which their keys were first seen; Java uses the
+order of a hash table.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NO_LIMIT = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class NestedAppend:
-    """Adds rows while there are fewer than ``limit``; a retract removes all rows that equal one of its own."""
+    """Adds rows while there are fewer than ``limit``; a retract removes all rows that are equal to one of its rows."""
 
     limit: int = NO_LIMIT
     can_retract: bool = True
@@ -135,7 +135,7 @@ class NestedUpsert:
 
 
 def _with_retracts(found: Entries) -> Flags:
-    """Return whether each group has a retracted entry."""
+    """Return one boolean per group: whether it has a retracted entry."""
     flags = np.zeros(len(found.present), np.bool_)
     flags[found.group_of[found.retracted]] = True
     return flags

@@ -26,7 +26,7 @@ class NestedKey:
     nulls: str = "merge"
 
     def rows(self, found: Entries) -> Entries:
-        """Return the rows that count; null elements do not.
+        """Return the entries without null elements and, unless ``nulls`` is merge, without rows with a null in the key.
 
         Raises InvalidRequest naming the column for a null in a key if ``nulls`` is error, except in a retract before
         any add.
@@ -45,7 +45,7 @@ class NestedKey:
         return found.keep(counts & ~incomplete)
 
     def numbers(self, rows: pa.Array) -> Numbers:
-        """Return one number per row; the numbers of two rows are equal if their keys are."""
+        """Return one number per row; rows with equal keys have equal numbers."""
         columns = self._columns(rows)
         return same_object(pa.StructArray.from_arrays(columns, list(self.fields)))
 

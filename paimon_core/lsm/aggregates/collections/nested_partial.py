@@ -20,7 +20,7 @@ from paimon_core.schema import DataField
 
 @dataclass(frozen=True, slots=True)
 class NestedPartialUpdate:
-    """Keeps the last non-null value of each field of a key; null elements do not count.
+    """Keeps, for each nested key, the last non-null value of each field; null elements are ignored.
 
     Rows are in the order in which their keys were first seen; Java uses the order of a hash table.
     """

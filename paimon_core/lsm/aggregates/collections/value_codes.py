@@ -1,9 +1,10 @@
-"""Value codes: elements of any type as integers that are equal when Java considers two elements equal (format 9.7).
+"""Value codes: converts elements of any type to integers.
 
-Java compares in two ways. ``same_object`` is the equality of objects, as hash tables use it: NaN equals NaN, -0.0 does
-not equal 0.0. ``same_row`` is the equality of the code that Java generates for rows and their contents: -0.0 equals
-0.0, and a value with a NaN, or with a null inside a list or a map, equals nothing, not even itself. In both, null
-equals null, and the order of the entries of a map does not matter.
+Two integers are equal when Java considers the elements equal (format 9.7). Java compares in two ways. ``same_object``
+is the equality of objects, as hash tables use it: NaN equals NaN, -0.0 does not equal 0.0. ``same_row`` is the equality
+of the code that Java generates for rows and their contents: -0.0 equals 0.0, and a value with a NaN, or with a null
+inside a list or a map, equals nothing, not even itself. In both, null equals null, and the order of the entries of a
+map does not matter.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def same_object(array: pa.Array) -> Numbers:
 
 
 def same_row(array: pa.Array) -> Numbers:
-    """Return numbers that are equal where the elements are equal as rows; one that equals nothing has its own."""
+    """Return numbers that are equal where the elements are equal as rows; an element that equals nothing is unique."""
     never = np.zeros(len(array), np.bool_)
     numbers = _numbers(array, never)
     never &= is_valid(array)
@@ -54,7 +55,10 @@ def is_valid(array: pa.Array) -> Flags:
 
 
 def _numbers(array: pa.Array, never: Flags | None) -> Numbers:
-    """Return numbers of equality; with ``never``, rows compare as rows, and elements that equal nothing are marked."""
+    """Return numbers that are equal for equal elements: as objects, or with ``never`` as rows.
+
+    In ``never``, the elements that equal nothing are set to true.
+    """
     if len(array) == 0:
         return np.zeros(0, np.int64)
     kind = array.type
@@ -117,12 +121,15 @@ def _of_sequences(valid: Flags, lengths: npt.NDArray[Any], columns: list[Numbers
 
 
 def _distinct(codes: Codes) -> Numbers:
-    """Return numbers of codes, in any order; a hash table, where possible, is faster than a sort."""
+    """Return one number per distinct code, in any order.
+
+    Codes that are not bytes are hashed, which is faster than a sort.
+    """
     return dense(codes) if codes.dtype.kind == "S" else _hashed(pa.array(codes))
 
 
 def _hashed(array: pa.Array) -> Numbers:
-    """Return numbers of values other than floats, in the order of their first occurrence; null has its own number."""
+    """Return numbers of values that are not floats, in the order of their first occurrence; null has a number too."""
     encoded = array.dictionary_encode()
     indices = pc.fill_null(encoded.indices, len(encoded.dictionary))
     numbers: Numbers = indices.to_numpy(zero_copy_only=False).astype(np.int64)
