@@ -28,7 +28,7 @@ _BATCH_ROWS = 1 << 12
 def read_records(data: bytes, path: str, holding: Collection[bytes] | None = None) -> list[dict[str, Any]]:
     """Return the records of a manifest, a manifest list or an index manifest; ``path`` is used in error messages.
 
-    ``holding``: records may be left out that contain none of the given byte strings, as Avro encodes them.
+    With ``holding``, records that contain none of these byte strings in their Avro encoding may be left out.
 
     Raises CorruptTable for a file that does not decode, UnsupportedFeature for an unsupported Avro codec.
     """
