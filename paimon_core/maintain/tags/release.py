@@ -2,7 +2,7 @@
 
 The snapshots that use a file have consecutive ids. So when a snapshot before or after the tag's snapshot uses a file,
 the nearest live snapshot on that side uses it too. On the table's own branch it is therefore enough to read these two
-snapshots and the latest one. Of other branches, which may fork at any snapshot, all roots are read.
+snapshots and the latest one. Of other branches, which may start at any snapshot, all roots are read.
 """
 
 from __future__ import annotations
