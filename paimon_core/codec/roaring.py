@@ -54,7 +54,10 @@ def _encoded(values: array[int]) -> bytes:
 
 
 def decode(data: memoryview, at: int, row_count: int) -> tuple[Mask, int]:
-    """Return the bitmap at ``at`` as one bool per row, and the position of its end; raises as ``positions``."""
+    """Return the bitmap at ``at`` as one bool per row, and the position of its end.
+
+    Raises the errors of ``positions``.
+    """
     rows, end = positions(data, at, row_count)
     mask = np.zeros(row_count, np.bool_)
     mask[rows] = True

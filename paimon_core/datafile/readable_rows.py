@@ -25,7 +25,7 @@ _TEXTS = (pa.types.is_string, pa.types.is_binary, pa.types.is_large_string, pa.t
 
 
 def readable_parts(rows: pa.Table, codec: str) -> Iterator[pa.Table]:
-    """Yield the rows in parts, each for one row group of Parquet; raises as ``check_values``."""
+    """Yield the rows in parts, each for one row group of Parquet; raises the errors of ``check_values``."""
     if all(_fits(column) for column in rows.columns):
         yield rows
     elif len(rows) > 1:

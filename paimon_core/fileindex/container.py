@@ -98,7 +98,7 @@ class FileIndex:
 
     @staticmethod
     def of_bytes(data: bytes, source: str) -> FileIndex:
-        """Parse a container in memory; raises as ``parse``."""
+        """Parse a container in memory; raises the errors of ``parse``."""
         return FileIndex.parse(lambda at, size: data[at : at + size], len(data), source)
 
     def payload(self, column: str, kind: str) -> bytes | None:

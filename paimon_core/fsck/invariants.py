@@ -1,4 +1,4 @@
-"""Invariants: the rules that every table keeps, each with its number, and with what a check of it reads."""
+"""Invariants: the rules that every table keeps, each with its number and the kind of data that its check reads."""
 
 from __future__ import annotations
 

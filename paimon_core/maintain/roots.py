@@ -82,7 +82,7 @@ def all_roots(context: TableContext) -> Iterator[Root]:
 
 
 def roots_of(context: TableContext) -> Iterator[Root]:
-    """Yield the roots of the context's own branch; raises as ``all_roots``.
+    """Yield the roots of the context's own branch; raises the errors of ``all_roots``.
 
     Snapshots are read before tags and changelogs. If a snapshot expires in between, the tag or changelog that keeps its
     files existed before the expiry, so it is still listed.
@@ -102,7 +102,7 @@ def roots_of(context: TableContext) -> Iterator[Root]:
 
 
 def _snapshot_ids(context: TableContext) -> list[int]:
-    """Return all ids, including new ones at the end that a listing of the store does not show yet."""
+    """Return all snapshot ids, including the ids of new snapshots that a listing of the store does not show yet."""
     snapshots = context.snapshots
     ids = snapshots.ids()
     following = ids[-1] + 1 if ids else 1

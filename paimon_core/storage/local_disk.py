@@ -5,8 +5,8 @@ When a function returns, the bytes and the directory entry are on disk (fsync of
 succeeds. Temporary files are called ``.<name>.<uuid>.tmp``, in the directory of the final file (format 1.1), and are
 deleted also after errors.
 
-Other threads and processes may create the same directories at any time, and an expiry may delete empty ones. So a
-directory that is missing, or is deleted before the new file is in it, is created again, up to ``TRIES`` times.
+Other threads and processes may create the same directories at any time, and an expiry may delete empty directories. So
+a directory that is missing, or is deleted before the new file is in it, is created again, up to ``TRIES`` times.
 """
 
 from __future__ import annotations

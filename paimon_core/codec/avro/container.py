@@ -219,7 +219,7 @@ def _most_uncounted(size: int) -> int:
 
 
 def unpacked_blocks(data: bytes, path: str) -> list[bytes]:
-    """Return the unpacked blocks of a container file, to search for names; raises as ``read_avro`` does.
+    """Return the unpacked blocks of a container file, to search for names; raises the errors of ``read_avro``.
 
     The records are not decoded, so invalid records raise no error.
     """

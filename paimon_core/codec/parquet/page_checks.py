@@ -84,7 +84,7 @@ def read_pages(source: pa.NativeFile, group: RowGroup, wanted: Collection[str]) 
 def rows_within(source: pa.NativeFile, groups: Sequence[RowGroup], wanted: Collection[str], size: int) -> int:
     """Return how many rows of the columns ``wanted`` take at most about ``size`` bytes when decoded; 1 or more.
 
-    Raises as ``read_pages``.
+    Raises the errors of ``read_pages``.
     """
     most = max(1, sum(group.rows for group in groups))
     for group in groups:

@@ -13,7 +13,7 @@ from paimon_core.types import DataType, TypeRoot
 
 
 def with_members_of(stored: DataType, wanted: DataType) -> DataType:
-    """Return the stored type with only those fields of its ROWs that ``wanted`` has, by id; other types unchanged."""
+    """Return the stored type with only the fields of its ROWs that ``wanted`` has, by id; other types are unchanged."""
     if stored.root is not TypeRoot.ROW or wanted.root is not TypeRoot.ROW:
         return stored
     types = {c.id: c.type for c in wanted.children if c.id >= 0}

@@ -72,9 +72,8 @@ def _map(parts: Sequence[str], kind: DataType, is_call: bool) -> pa.Array:
     if len(parts) % 2:
         raise pa.ArrowInvalid("a key has no value")
     key, value = kind.children
-    pairs = {
-        k.strip(): v.strip() for k, v in zip(parts[::2], parts[1::2], strict=True)
-    }  # of equal keys, the last one is used
+    # Of equal keys, the last one is used.
+    pairs = {k.strip(): v.strip() for k, v in zip(parts[::2], parts[1::2], strict=True)}
     if "null" in pairs:
         raise pa.ArrowInvalid("a key of a MAP is null")
     keys, values = _column(list(pairs), key), _column(list(pairs.values()), value)

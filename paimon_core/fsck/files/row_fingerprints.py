@@ -71,7 +71,7 @@ def fingerprint(rows: pa.Table | pa.RecordBatch, fields: Sequence[DataField]) ->
 def bucket_rows(
     context: TableContext, place: Place, entries: Iterable[ManifestEntry], vectors: Vectors
 ) -> Iterator[pa.Table]:
-    """Yield the rows that a batch read returns for one bucket; raises as ``read_split`` and ``plan_scan``.
+    """Yield the rows that a batch read returns for one bucket; raises the errors of ``read_split`` and ``plan_scan``.
 
     ``vectors``: the deletion vectors of the bucket's files.
     """

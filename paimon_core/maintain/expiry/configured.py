@@ -42,7 +42,7 @@ def retentions(
 def expire_retained(
     context: TableContext, snapshots: Retention, changelogs: Retention | None, *, dry_run: bool = False
 ) -> ExpireReport:
-    """Expire snapshots, then lasting changelogs; raises as ``expire`` and ``expire_changelogs``.
+    """Expire snapshots, then lasting changelogs; raises the errors of ``expire`` and ``expire_changelogs``.
 
     With ``dry_run``, nothing changes and the report says what would be expired and removed.
     """

@@ -67,7 +67,7 @@ def plan_orphan_removal(
     """Find the orphans of all branches that were last modified more than ``older_than_millis`` ago; changes nothing.
 
     The age must be longer than any writer needs between writing a file and committing it. Raises InvalidRequest,
-    CorruptTable when the files in use cannot be determined, PlanOutdated when snapshots keep expiring meanwhile.
+    CorruptTable when the files in use cannot be determined, PlanOutdated when snapshots keep expiring during the call.
     """
     if mode not in MODES:
         raise InvalidRequest(f"mode {mode!r:.60} is not one of {', '.join(MODES)}", mode=mode)

@@ -88,7 +88,7 @@ def delta_may_be_changelog(context: TableContext) -> bool:
 def used_since(context: TableContext, seen: Seen, files: Iterable[PlannedFile]) -> set[str]:
     """Return the paths among ``files`` that are used by tags and branches created after ``seen``.
 
-    Raises CorruptTable when such a tag or branch cannot be read, SnapshotNotFound when it is deleted meanwhile.
+    Raises CorruptTable when such a tag or branch cannot be read, SnapshotNotFound when it is deleted during the call.
     """
     new: list[Root] = []
     for branch in contexts_of_branches(context):

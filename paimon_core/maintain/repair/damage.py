@@ -35,9 +35,9 @@ class Damage:
     newest: list[Broken] = field(default_factory=list)
     """The snapshots above ``target``, newest first."""
     older: list[Broken] = field(default_factory=list)
-    """The older snapshots that must go too, newest first.
+    """Snapshots below ``target`` that a repair must also move, newest first.
 
-    These are the snapshots below ``target``, from the newest one that is unreadable or follows a missing one downwards.
+    They start at the newest snapshot that is unreadable or whose next id is missing, and include all older snapshots.
     """
     others: list[Broken] = field(default_factory=list)
     """Tags, changelogs, consumers and schemas."""

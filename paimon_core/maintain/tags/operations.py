@@ -132,7 +132,7 @@ def drop_tag(context: TableContext, tag: Tag, allowed: frozenset[str] | None = N
 
 
 def plan_tag_deletion(context: TableContext, name: str) -> Plan:
-    """Plan the deletion of a tag and of the files that only it uses; raises as ``delete_tag``."""
+    """Plan the deletion of a tag and of the files that only it uses; raises the errors of ``delete_tag``."""
     state = TableState.of(context)
     data, metadata = files_used_only_by(context, _read_to_delete(context, name)).files()
     return Plan(

@@ -1,7 +1,7 @@
 """Azure Blob Storage (and Data Lake Storage): requests sent with the service client and event loop of adlfs.
 
-Azure's client repeats failed requests, except the one that publishes a snapshot. Directories that other tools create
-are empty blobs with the metadata ``hdi_isfolder``.
+Azure's client repeats failed requests, except the request that publishes a snapshot. Directories that other tools
+create are empty blobs with the metadata ``hdi_isfolder``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Google Cloud Storage: requests of the JSON API, sent with the credentials, session and event loop of gcsfs.
 
-gcsfs repeats failed requests, except the one that publishes a snapshot.
+gcsfs repeats failed requests, except the request that publishes a snapshot.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Amazon S3 and compatible stores: requests sent with the sessions, credentials and event loop of s3fs.
 
-s3fs repeats requests at three layers (itself, botocore, aiohttp). That is right for all requests but the one that
-publishes a snapshot, which is sent exactly once, through a separate client.
+s3fs repeats requests at three layers (itself, botocore, aiohttp). This is right for all requests except the request
+that publishes a snapshot: that request is sent exactly once, through a separate client.
 """
 
 from __future__ import annotations
