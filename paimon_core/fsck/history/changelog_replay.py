@@ -1,6 +1,6 @@
 """Replay: checks that a settled state plus the changelog after it gives the next settled state (I20, format 10).
 
-A snapshot is settled when its changelog and the earlier changelogs together contain all changes up to its rows.
+A snapshot is settled when its changelog and the earlier changelogs together contain all changes that led to its rows.
 """
 
 from __future__ import annotations
