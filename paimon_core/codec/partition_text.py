@@ -23,7 +23,7 @@ _NANOS_PER_UNIT = {"ms": 1_000_000, "us": 1_000, "ns": 1}
 _NANOS_PER_SECOND = 1_000_000_000
 _SECONDS_PER_DAY = 86_400
 _EXACT = Context(prec=80)
-# Fewer characters than str.isspace: the no-break spaces and U+0085 count as text.
+# The characters of blank text, as in Java: str.isspace without the no-break spaces and U+0085.
 _WHITESPACE = frozenset(
     "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a"
     "\u2028\u2029\u205f\u3000"

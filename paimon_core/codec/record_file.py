@@ -28,7 +28,7 @@ _BATCH_ROWS = 1 << 12
 def read_records(data: bytes, path: str, holding: Collection[bytes] | None = None) -> list[dict[str, Any]]:
     """Return the records of a manifest, a manifest list or an index manifest; ``path`` is used in error messages.
 
-    ``holding``: records may be left out that contain none of the given byte strings, as Avro encodes them.
+    With ``holding``, records that contain none of these byte strings in their Avro encoding may be left out.
 
     Raises CorruptTable for a file that does not decode, UnsupportedFeature for an unsupported Avro codec.
     """
@@ -41,7 +41,10 @@ def read_records(data: bytes, path: str, holding: Collection[bytes] | None = Non
 
 
 def write_records(schema: dict[str, Any], records: Iterable[dict[str, Any]], codec: str, form: str) -> bytes:
-    """Return a file of ``records`` in a format of ``manifest.format``; raises as ``avro_file.write_avro``."""
+    """Return a file of ``records`` in the format ``form``, a value of option ``manifest.format``.
+
+    Raises the errors of ``avro_file.write_avro``.
+    """
     if form == "avro":
         return avro_file.write_avro(schema, records, codec)
     return write_columns(schema, records, codec, form)
@@ -53,7 +56,10 @@ def is_avro(data: bytes) -> bool:
 
 
 def unpacked_blocks(data: bytes, path: str) -> list[bytes]:
-    """Return bytes that contain every text of the records, to search for names; raises as ``read_records`` does."""
+    """Return bytes that contain every text of the records, to search the bytes for names.
+
+    Raises the errors of ``read_records``.
+    """
     if is_avro(data):
         return avro_file.unpacked_blocks(data, path)
     return [repr(record).encode() for record in read_records(data, path)]

@@ -54,7 +54,10 @@ def _encoded(values: array[int]) -> bytes:
 
 
 def decode(data: memoryview, at: int, row_count: int) -> tuple[Mask, int]:
-    """Return the bitmap at ``at`` as one bool per row, and the position of its end; raises as ``positions``."""
+    """Return the bitmap at ``at`` as one bool per row, and the position of its end.
+
+    Raises the errors of ``positions``.
+    """
     rows, end = positions(data, at, row_count)
     mask = np.zeros(row_count, np.bool_)
     mask[rows] = True
@@ -110,7 +113,7 @@ def _extent(data: memoryview, at: int) -> tuple[int, int]:
         start = at + int(before[number])
         (runs,) = struct.unpack_from("<H", data, start)
         values = runs + int(np.frombuffer(_slice(data, start + 2, 4 * runs), "<u2")[1::2].sum())
-        if values != cards[number]:  # pyroaring takes the cardinality from the runs
+        if values != cards[number]:  # pyroaring ignores the stated number and counts the runs
             raise ValueError(f"the runs of a container have {values} values, not {cards[number]}")
         at += 2 + 4 * runs
     end = at + int(sizes.sum())

@@ -1,4 +1,4 @@
-"""Compressions: the values of option file.compression that each file format has, and their names in file names."""
+"""Compressions: the values of option file.compression that each file format supports, and their parts of file names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _CODECS: Mapping[str, Mapping[str, str]] = {
         "null": "none",
     },
 }
-"""For each format, the codec of its writer by the value of the option. Java has no xz without an optional library."""
+"""For each format: the value of the option, and the writer's name of the codec.
+
+xz is not supported, because Java needs an optional library for it.
+"""
 _EXTENSIONS: Mapping[str, str | None] = {"none": None, "gzip": "gz", "bzip2": "bz2", "zstd": "zst"}
 
 
@@ -36,5 +39,5 @@ def codec_of(file_format: str, compression: str) -> str:
 
 
 def extension_of(compression: str) -> str | None:
-    """Return the extension for option file.suffix.include.compression; None for uncompressed files."""
+    """Return the part of a file name that states the compression, such as ``zst``; None for uncompressed files."""
     return _EXTENSIONS.get(compression, compression)

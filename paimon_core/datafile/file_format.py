@@ -14,7 +14,7 @@ from paimon_core.datafile.statistics.column_statistics import Bounds
 from paimon_core.types import DataType
 
 UNPACKED_BYTES = 64 << 20
-"""The bytes of a batch of decoded rows: where a file could decode to more, fewer rows are read at a time."""
+"""Target size in bytes of a batch of decoded rows: when rows could be larger, fewer rows are read at a time."""
 
 Arrays = Mapping[str, pa.Array]
 ColumnRange = tuple[Any, Any, int | None]
@@ -27,7 +27,7 @@ def counted_batches(rows: int, batch_rows: int) -> Iterator[tuple[int, Arrays]]:
 
 
 class FileInput(Protocol):
-    """An open file. For bytes that do not decode, methods raise the errors of the format's decoder."""
+    """A data file that is open to read. For bytes that do not decode, methods raise the errors of the decoder."""
 
     @property
     def reads_members(self) -> bool:
@@ -46,9 +46,9 @@ class FileInput(Protocol):
         """The number of rows of each row group; () for a format whose ``batches`` does not select row groups."""
 
     def bounds(self, column: str, dtype: DataType) -> Sequence[ColumnRange]:
-        """Return what is known of a column in each row group; () for a format without statistics of row groups.
+        """Return the known bounds and null count of a column in each row group; () when the format has none.
 
-        ``dtype`` is the type whose Arrow type the column has in the file.
+        ``dtype`` is the type of the values in the file: its Arrow type is the type of the file's column.
         """
 
     def batches(
@@ -62,9 +62,9 @@ class FileInput(Protocol):
     ) -> Iterator[tuple[int, Arrays]]:
         """Yield the row count and the ``wanted`` columns of each batch of the row groups, in file order.
 
-        A batch has ``batch_rows`` rows at most, and about ``batch_bytes`` bytes with its dictionary columns decoded, at
-        least one row. ``row_groups`` None means all; a format without row groups ignores it and yields all rows. The
-        Arrow types are ones that ``casts.from_stored`` converts to the wanted types.
+        A batch has at least one row, at most ``batch_rows`` rows, and about ``batch_bytes`` bytes with its dictionary
+        columns decoded. ``row_groups`` None means all row groups; a format without row groups ignores ``row_groups``
+        and yields all rows. ``casts.from_stored`` converts the Arrow types of the columns to the wanted types.
         """
 
 

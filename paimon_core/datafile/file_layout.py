@@ -23,7 +23,7 @@ from paimon_core.schema import DataField, TableSchema
 
 
 class FileLayout:
-    """The columns of the files of one ``plan`` in a table, and how their rows are checked, encoded and summarized."""
+    """The columns of the files of one ``plan`` in a table, and how rows are checked, encoded and summarized."""
 
     def __init__(self, schema: TableSchema, options: TableOptions, plan: FilePlan) -> None:
         self.schema = schema
@@ -49,7 +49,7 @@ class FileLayout:
         """For each column, whether a manifest stores its bounds."""
         self._left_out = len(key) if options["data-file.thin-mode"] else 0
         self.stored_fields = self.fields[self._left_out :]
-        """The columns of the files: without ``_KEY_*`` with option data-file.thin-mode."""
+        """The columns that the files store: all columns, or with option data-file.thin-mode all except ``_KEY_*``."""
         self._key_places = [self.names.index(f.name) for f in key] if self._left_out else []
         self.indexed = indexed_fields(options.file_indexes, schema.by_name) if plan.indexed else ()
         """The file indexes of the value columns."""
@@ -63,18 +63,21 @@ class FileLayout:
 
     @cached_property
     def stored_bounded(self) -> list[bool]:
-        """For each stored column, whether the bounds of it or of its key column are in a manifest."""
+        """For each stored column, whether a manifest stores its bounds or the bounds of the key column equal to it."""
         bounded = list(self.bounded)
         for at, place in enumerate(self._key_places):
             bounded[place] = bounded[place] or bounded[at]
         return bounded[self._left_out :]
 
     def stored(self, rows: pa.Table) -> pa.Table:
-        """Return the stored columns of rows with all columns."""
+        """Return ``rows``, which have all columns, with only the columns that the files store."""
         return rows.select(range(self._left_out, len(self.fields))) if self._left_out else rows
 
     def bounds(self, output: FileOutput, null_counts: list[int], has_nan: list[bool]) -> list[Bounds]:
-        """Return the bounds of all columns from a finished file; a key column that is not stored has its value's."""
+        """Return the bounds of all columns from a finished file.
+
+        A key column that is not stored gets the bounds of the value column with the same values.
+        """
         # NaN is not ordered, so a column with NaN has no bounds.
         left = self._left_out
         without = [nan or not bounded for nan, bounded in zip(has_nan[left:], self.stored_bounded, strict=True)]

@@ -21,7 +21,7 @@ class FilePlan:
     """The format of the files: ``parquet``, ``orc`` or ``avro``."""
     compression: str
     stats_mode: str
-    """The statistics mode of value columns without a mode of their own, in a table with a primary key."""
+    """The statistics mode of value columns for which no option sets a mode, in a table with a primary key."""
     row_limit: int | None
     """The maximum of rows in a file; None: only the size limits a file."""
     indexed: bool = True
@@ -50,9 +50,9 @@ class FilePlan:
 
     @staticmethod
     def postponed(options: TableOptions, *, avro: bool) -> FilePlan:
-        """Return the plan of the files of the postpone bucket (format 11.3); ``avro``: the format can store the rows.
+        """Return the plan of the files of the postpone bucket (format 11.3).
 
-        The names that the writer generates continue the prefix with the writer's name.
+        ``avro``: whether the format Avro can store the rows. The writer appends its own name to the prefix.
         """
         return FilePlan(
             prefix="data-",
@@ -91,7 +91,10 @@ def _compression(options: TableOptions, level: int) -> str:
 
 
 def _name_compression(options: TableOptions) -> str:
-    """Return the extension of the table's file.compression; levels and changelogs use it too, as in Java."""
+    """Return the extension of option file.compression, also for levels and changelogs with another compression.
+
+    Java does the same.
+    """
     return (extension_of(options["file.compression"]) or "") if options["file.suffix.include.compression"] else ""
 
 

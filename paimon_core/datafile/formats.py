@@ -47,8 +47,8 @@ def create_file(
 ) -> FileOutput:
     """Return a new data file in the layout's format. ``first_rows`` help to choose the encoding; they are not written.
 
-    ``in_memory``: ``first_rows`` are all rows of a small file, which may be built in memory.
-    Raises UnsupportedFeature, which names the column, for a column that the format cannot store, or its compression.
+    ``in_memory``: ``first_rows`` are all rows of a small file, which may be built in memory. Raises UnsupportedFeature
+    for a column that the format cannot store, naming the column, and for a compression that the format lacks.
     """
     fields, options, plan = layout.stored_fields, layout.options, layout.plan
     codec = codec_of(plan.format, plan.compression)

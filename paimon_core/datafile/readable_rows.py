@@ -1,8 +1,9 @@
-"""Readable rows: what writers do so that ``page_checks`` and ``length_checks`` accept their files.
+"""Readable rows: splits or refuses rows before they are written, so that readers accept the files.
 
-The Parquet encoder ends a page only after ``BATCH_VALUES`` values, so a page of long texts may have more unpacked bytes
-than PAGE_BYTES, and a nested column of a row group more values than ROW_VALUES. Both are refused when they are packed
-very well. So such rows become several row groups; ordinary row groups are not split.
+``page_checks`` and ``length_checks`` are the checks of readers. The Parquet encoder ends a page only after
+``BATCH_VALUES`` values, so a page of long texts may have more unpacked bytes than PAGE_BYTES, and a nested column of a
+row group may have more values than ROW_VALUES. Readers refuse such a page or column when its compression ratio is very
+high. So writers put such rows into several row groups; ordinary row groups are not split.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from paimon_core.limits import PAGE_BYTES, PAGE_RATIO, ROW_VALUES, check_limit
 BATCH_VALUES = 1024
 """The values after which the encoder checks the size of a page; the default of Arrow."""
 TEXT_BYTES = 16 << 20
-"""Bytes of a text that the statistics of an ORC file contain several times."""
+"""Length in bytes above which the texts of ORC files are checked: the statistics of a file repeat long texts."""
 _TEXTS = (pa.types.is_string, pa.types.is_binary, pa.types.is_large_string, pa.types.is_large_binary)
 
 
 def readable_parts(rows: pa.Table, codec: str) -> Iterator[pa.Table]:
-    """Yield the rows in parts, each for one row group of Parquet; raises as ``check_values``."""
+    """Yield the rows in parts, each for one row group of Parquet; raises the errors of ``check_values``."""
     if all(_fits(column) for column in rows.columns):
         yield rows
     elif len(rows) > 1:
@@ -39,8 +40,8 @@ def readable_parts(rows: pa.Table, codec: str) -> Iterator[pa.Table]:
 def check_values(rows: pa.Table, codec: str, most_bytes: int) -> None:
     """Raise InvalidRequest, which names the column, for a value that readers would refuse.
 
-    That is an array or a map with more than ROW_VALUES values, and a text of more than ``most_bytes`` bytes that
-    ``codec`` packs to less than a PAGE_RATIO-th.
+    Readers refuse an array or a map with more than ROW_VALUES values, and a text of more than ``most_bytes`` bytes that
+    ``codec`` compresses by more than a factor of PAGE_RATIO.
     """
     for name, column in zip(rows.column_names, rows.columns, strict=True):
         for chunk in column.chunks:
@@ -87,7 +88,7 @@ def _has_texts(dtype: pa.DataType) -> bool:
 
 
 def _members(array: Any) -> list[Any]:
-    """Return the members of the rows of a nested array."""
+    """Return the child arrays of a nested array: keys and values, elements, or fields; [] for any other array."""
     if pa.types.is_map(array.type):
         start, end = (array.offsets[at].as_py() for at in (0, len(array)))
         return [array.keys.slice(start, end - start), array.items.slice(start, end - start)]
@@ -98,12 +99,12 @@ def _members(array: Any) -> list[Any]:
 
 
 def _values(array: Any) -> int:
-    """Return the most values of a leaf of an array."""
+    """Return the number of values of the longest array among ``array`` and its nested child arrays."""
     return max([len(array), *map(_values, _members(array))])
 
 
 def _most_members(array: Any) -> int:
-    """Return the most values of a row of an array, also of a row that is nested in another one."""
+    """Return the largest number of nested values in one row of an array; 0 when no row can exceed ROW_VALUES."""
     if _values(array) <= ROW_VALUES:
         return 0
     return max(_values(array.slice(at, 1)) for at in range(len(array)))

@@ -1,8 +1,8 @@
-"""Shredded VARIANT: puts values together again that a writer stored partly in typed columns (Parquet's rules).
+"""Shredded VARIANT: rebuilds values that a writer stored partly in typed columns (Parquet's rules).
 
 A group has ``value`` with encoded values and ``typed_value`` with a scalar, a list of groups, or a row of groups. The
-result has the metadata of the file. Whole columns are encoded at once, in steps of some thousand rows; only rows with
-fields that have no column of their own are put together one by one.
+rebuilt values use the metadata of the file. Whole columns are encoded at once, in steps of some thousand rows; only
+rows with fields that have no typed column are rebuilt one by one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Numbers = np.ndarray[Any, Any]
 def is_shredded(found: pa.DataType) -> bool:
     """Whether the type of a VARIANT's file column has values in typed columns.
 
-    Raises UnsupportedFeature, which names the type, when the values cannot be put together.
+    Raises UnsupportedFeature, which names the type, when the values cannot be rebuilt.
     """
     if not pa.types.is_struct(found) or found.get_field_index(TYPED) < 0:
         return False
@@ -73,7 +73,10 @@ def _is_scalar(kind: pa.DataType) -> bool:
 
 
 def unshredded(array: pa.Array) -> pa.Array:
-    """Return a column that ``is_shredded`` as a VARIANT column; raises pa.ArrowInvalid for invalid values."""
+    """Convert a column for which ``is_shredded`` is true to a VARIANT column.
+
+    Raises pa.ArrowInvalid for invalid values.
+    """
     parts = [_step(array.slice(start, _STEP_ROWS)) for start in range(0, len(array), _STEP_ROWS)]
     return pa.concat_arrays(parts) if parts else pa.nulls(0, VARIANT.to_arrow())
 
@@ -104,7 +107,7 @@ def _members(group: pa.StructArray) -> dict[str, pa.Array]:
 
 @dataclass(frozen=True)
 class _Names:
-    """The numbers of names in the metadata of each row."""
+    """The numbers that the metadata of each row assign to field names."""
 
     decoders: Sequence[Decoder]
     codes: Numbers
@@ -120,7 +123,7 @@ class _Names:
         return np.array([known.get(name, -1) for known in self.numbers], np.int64)[self.codes]
 
     def repeated(self, counts: Numbers) -> _Names:
-        """Return the same for the elements of arrays."""
+        """Return the names for the elements of arrays: row ``i`` is repeated ``counts[i]`` times."""
         return _Names(self.decoders, np.repeat(self.codes, counts))
 
 
@@ -197,7 +200,7 @@ def _objects(typed: pa.StructArray, value: pa.Array, partly: pa.Array, names: _N
 
 
 def _merged(known: Sequence[str], fields: Sequence[bytes | None], rest: bytes, names: _Names, row: int) -> bytes:
-    """Return the object of the shredded fields of one row and of the fields of the object ``rest``."""
+    """Return one encoded object with the shredded fields of a row and the fields of the encoded object ``rest``."""
     code = int(names.codes[row])
     others, numbers = names.decoders[code].fields(rest), names.numbers[code]
     if twice := others.keys() & set(known):
@@ -249,7 +252,7 @@ def _decimals(typed: pa.Array) -> pa.Array:
 
 
 def _with_first(first: bytes, data: Numbers) -> pa.Array:
-    """Return one binary for each row of bytes, with these bytes before it."""
+    """Return one binary for each row of ``data``: the bytes ``first``, then the bytes of the row."""
     whole = np.column_stack([np.tile(np.frombuffer(first, np.uint8), (len(data), 1)), data])
     return _joined_rows(whole, np.arange(len(data) + 1) * whole.shape[1])
 
@@ -272,13 +275,13 @@ def _width(numbers: Numbers) -> int:
 
 
 def _joined_rows(data: Numbers, ends: Numbers) -> pa.Array:
-    """Return binaries: the bytes of ``data`` from one of the ``ends`` to the next."""
+    """Return binaries: value ``i`` has the bytes of ``data`` from ``ends[i]`` to ``ends[i + 1]``."""
     buffers = [None, pa.py_buffer(ends.astype(np.int64)), pa.py_buffer(np.ascontiguousarray(data))]
     return pa.LargeBinaryArray.from_buffers(_BLOB, len(ends) - 1, buffers)
 
 
 def _buffers(binaries: pa.Array) -> tuple[Numbers, pa.Buffer]:
-    """Return the ends of large binaries without nulls, from the first start on, and the buffer of their bytes."""
+    """Return the n + 1 offsets of n large binaries without nulls, and the buffer of their bytes."""
     _, ends, data = binaries.buffers()
     held = np.frombuffer(ends, np.int64)[binaries.offset : binaries.offset + len(binaries) + 1]
     return held, data if data is not None else pa.py_buffer(b"")

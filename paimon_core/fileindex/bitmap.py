@@ -20,13 +20,16 @@ from paimon_core.types import DataType
 
 
 def write(keys: Keys, options: Mapping[str, Any]) -> bytes | None:
-    """Return the payload; options ``version`` and ``index-block-size``. None: a value does not fit in a block."""
+    """Return the bytes of the index; None when a value does not fit in a block.
+
+    Uses the options ``version`` and ``index-block-size``.
+    """
     distinct = distinct_of(keys)
     by_code = np.argsort(distinct.codes, kind="stable")
     counts = np.bincount(distinct.codes, minlength=len(distinct))
     single = counts == 1
     ordered = order_computed(distinct.hash_codes(keys.dtype), distinct.first, len(keys.rows))
-    # The bitmaps in the body are in the order of Java's hash map; values of one row have none.
+    # The bitmaps in the body are in the order of Java's hash map. A value of only one row has no bitmap.
     stored = ordered[~single[ordered]]
     starts = np.concatenate(([0], np.cumsum(counts)))
     rows = keys.rows[by_code]
@@ -76,7 +79,11 @@ def _blocks(values: pa.Array, entries: pa.Array, limit: int) -> bytes | None:
 
 @dataclass(frozen=True)
 class BitmapIndex:
-    """A parsed bitmap index; ``places`` has offset and length of the bitmap of each key, -1 for an unknown length."""
+    """A parsed bitmap index.
+
+    ``places`` has for each key the offset and the length of its bitmap; a length of -1 is unknown. A negative offset
+    ``n`` means that the key has only the row ``-1 - n`` and no bitmap.
+    """
 
     data: memoryview
     row_count: int
@@ -86,7 +93,7 @@ class BitmapIndex:
 
     @staticmethod
     def parse(payload: bytes, dtype: DataType, row_count: int) -> BitmapIndex:
-        """Parse a payload; raises ValueError or struct.error."""
+        """Parse the bytes of an index; raises ValueError or struct.error when they are not valid."""
         version, rows, count = struct.unpack_from(">bii", payload)
         if version not in (1, 2):
             raise ValueError(f"a bitmap index has version {version}")
@@ -125,7 +132,7 @@ class BitmapIndex:
         return out
 
     def rows(self, offset: int, length: int) -> Positions:
-        """Return the ascending rows of the bitmap at a place."""
+        """Return the ascending rows of one entry of ``places``."""
         if offset >= 0:
             rows, end = roaring.positions(self.data, self.body + offset, self.row_count)
             if length >= 0 and end != self.body + offset + length:
@@ -151,7 +158,7 @@ def _check_body(places: Sequence[tuple[int, int]], size: int) -> None:
 
 
 def _read_blocks(payload: bytes, at: int, dtype: DataType) -> tuple[dict[Any, tuple[int, int]], int]:
-    """Return the places of all keys, and the start of the body."""
+    """Return the offset and length of each key's bitmap, and the start of the body."""
     (blocks,) = struct.unpack_from(">i", payload, at)
     at += 4
     table, at = _entries(payload, at, dtype, blocks, 1)
@@ -179,7 +186,10 @@ def _read_blocks(payload: bytes, at: int, dtype: DataType) -> tuple[dict[Any, tu
 def _entries(
     payload: bytes, at: int, dtype: DataType, count: int, ints: int
 ) -> tuple[list[tuple[Any, tuple[int, int]]], int]:
-    """Return ``count`` keys, each with one or two ints after it (the second -1 when absent), and the end."""
+    """Read ``count`` keys, each followed by ``ints`` (1 or 2) integers, from position ``at``.
+
+    Return the keys with two integers each (the second is -1 when it is absent), and the position after them.
+    """
     width = width_of(dtype)
     if count < 0 or count * 4 > len(payload) - at:
         raise ValueError(f"a bitmap index has {count} entries in {len(payload)} bytes")

@@ -1,6 +1,6 @@
 """Bloom filter index: which values a file may contain (format 13.3).
 
-The filter has no checksum: a changed bit in its body looks like another value.
+The filter has no checksum, so a damaged bit in its body is not detected.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MOST_HASHES = 1 << 16
 
 
 def write(keys: Keys, options: Mapping[str, Any]) -> bytes:
-    """Return the payload for the values; options ``items`` (their expected number) and ``fpp``."""
+    """Return the bytes of the index; options ``items`` (expected number of values), ``fpp`` (false positive rate)."""
     items, fpp = options["items"], options["fpp"]
     wanted = int(-items * math.log(fpp) / (math.log(2) * math.log(2)))
     bits = wanted + (8 - wanted % 8)

@@ -1,4 +1,4 @@
-"""Bit-sliced index: the values of a column by their bits, positive and negative ones apart (format 13.5)."""
+"""Bit-sliced index: one bitmap for each bit of the values, apart for positive and negative values (format 13.5)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LEAST = -(1 << 63)
 
 
 def write(keys: Keys, options: Mapping[str, Any]) -> bytes | None:
-    """Return the payload; None when a value is -2**63, which the format cannot store."""
+    """Return the bytes of the index; None when a value is -2**63, which the format cannot store."""
     ints = keys.ints
     assert ints is not None
     if (ints == _LEAST).any():
@@ -40,7 +40,7 @@ def _half(rows: npt.NDArray[np.int64], values: npt.NDArray[np.int64]) -> bytes:
         return b"\0"
     most = int(values.max())
     slices = encode_slices(rows, values, most.bit_length())
-    # Java's minimum is always 0, because it starts to collect there.
+    # Java always writes 0 as the minimum, because its search for the minimum starts with 0.
     head = struct.pack(">bbqq", 1, _VERSION, 0, most)
     return b"".join((head, roaring.encode(rows), struct.pack(">i", len(slices)), *slices))
 
@@ -54,7 +54,7 @@ class SlicedValues:
 
 
 def parse(payload: bytes, row_count: int) -> SlicedValues:
-    """Parse a payload; raises ValueError or struct.error."""
+    """Parse the bytes of an index; raises ValueError or struct.error when they are not valid."""
     version, rows = struct.unpack_from(">bi", payload)
     if version != _VERSION or rows != row_count:
         raise ValueError(f"a bit-sliced index has version {version} and {rows} rows, its file {row_count} rows")

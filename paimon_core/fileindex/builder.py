@@ -20,7 +20,7 @@ from paimon_core.types import STRING_ROOTS, DataType, TypeRoot
 
 _WRITERS = {"bloom-filter": bloom.write, "bitmap": bitmap.write, "bsi": bsi.write, "range-bitmap": range_bitmap.write}
 _MOST_TEXT_BYTES = 1 << 30
-"""The most bytes of the texts of one column and file that are indexed."""
+"""Maximum size in bytes of the texts of one column of a file; a column with longer texts gets no index."""
 _CHUNK_BYTES = 16 << 10
 _UNCHUNKED = frozenset({TypeRoot.BOOLEAN, TypeRoot.TINYINT, TypeRoot.SMALLINT})
 """The types whose range bitmaps have one key per chunk by default."""
@@ -37,7 +37,7 @@ class IndexedField:
 def indexed_fields(indexes: Sequence[IndexedColumn], fields: Mapping[str, DataField]) -> tuple[IndexedField, ...]:
     """Return the indexes with their types; raises InvalidOption for a column that does not exist or has no such index.
 
-    An index needs a type that its kind supports; an index of a map key, a map with keys of text.
+    The kind of the index must support the type of the values. An index of a map key needs a map with text keys.
     """
     out = []
     for index in indexes:
@@ -63,7 +63,7 @@ def indexed_fields(indexes: Sequence[IndexedColumn], fields: Mapping[str, DataFi
 
 
 class IndexBuilder:
-    """Collects the indexed columns of one file, of which it holds the keys in memory until ``finish``."""
+    """Collects the indexed columns of one file, and keeps their keys in memory until ``finish``."""
 
     def __init__(self, fields: Sequence[IndexedField]) -> None:
         self._fields = fields
@@ -87,8 +87,8 @@ class IndexBuilder:
     def finish(self) -> bytes:
         """Return the container.
 
-        It has no index where the format cannot hold a value: a decimal of more than 64 bits, -2**63 in a bsi index, a
-        text longer than a block of a bitmap index, more than 1 GiB of text.
+        An index is left out when its format cannot store a value of the column: a decimal of more than 64 bits, -2**63
+        in a bsi index, a text longer than a block of a bitmap index, more than 1 GiB of text.
         """
         payloads: dict[tuple[str, str], bytes | None] = {}
         for field in self._fields:
@@ -103,7 +103,7 @@ class IndexBuilder:
 
 
 def _of_key(array: pa.Array, key: str) -> pa.Array:
-    """Return the value of ``key`` in each map, null where it has none."""
+    """Return the value of ``key`` in each map, null where the map lacks the key."""
     return pc.map_lookup(array, pa.scalar(key, array.type.key_type), "first")
 
 
@@ -125,7 +125,7 @@ def _joined(parts: Sequence[Keys | None]) -> Keys | None:
 
 
 def in_java_order(indexes: Sequence[IndexedColumn], payloads: Mapping[tuple[str, str], bytes | None]) -> Payloads:
-    """Return the payloads by column and kind in the order of Java's hash maps, without None."""
+    """Return the payloads by column and kind in the order of Java's hash maps; payloads that are None are left out."""
     kinds = put_order(i.kind for i in indexes)
     declared = sorted(indexes, key=lambda i: kinds.index(i.kind))
     by_place = {(i.column, i.key, i.kind): i for i in declared}

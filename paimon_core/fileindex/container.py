@@ -14,10 +14,10 @@ _VERSION = 1
 _EMPTY = -1
 _FIXED = 8 + 4 + 4
 MOST_HEAD_BYTES = 16 << 20
-"""The largest head that is read."""
+"""Maximum size in bytes of the head of a container that is read."""
 
 Payloads = Mapping[str, Mapping[str, bytes | None]]
-"""The payload of each index, by column and kind; None: the index has no value."""
+"""The bytes of each index (its payload), by column and kind; None: all rows of the column are null."""
 
 
 def write_container(payloads: Payloads) -> bytes:
@@ -65,14 +65,14 @@ def decoding(source: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class FileIndex:
-    """The parsed head of a container, whose payloads are read when they are used."""
+    """The parsed head of a container; the bytes of an index (its payload) are read when they are used."""
 
     places: Mapping[str, Mapping[str, tuple[int, int]]]
-    """Start and size of each payload, by column and kind; a negative start: the index has no value."""
+    """Start and size of each payload, by column and kind; a negative start: all rows of the column are null."""
     read_at: Callable[[int, int], bytes]
-    """Returns so many bytes at a position."""
+    """``read_at(position, size)`` returns ``size`` bytes of the container."""
     source: str
-    """The path of the index file or, for an index in a manifest, what it belongs to; for errors."""
+    """The text that names the index in errors: its path, or for an index in a manifest the data file it belongs to."""
 
     @staticmethod
     def parse(read_at: Callable[[int, int], bytes], size: int, source: str) -> FileIndex:
@@ -98,11 +98,14 @@ class FileIndex:
 
     @staticmethod
     def of_bytes(data: bytes, source: str) -> FileIndex:
-        """Parse a container in memory; raises as ``parse``."""
+        """Parse a container in memory; raises the errors of ``parse``."""
         return FileIndex.parse(lambda at, size: data[at : at + size], len(data), source)
 
     def payload(self, column: str, kind: str) -> bytes | None:
-        """Return the payload of an index of the container; None when it has no value. Raises CorruptTable."""
+        """Return the payload of an index; None when all rows of the column are null.
+
+        Raises CorruptTable when the container is shorter than its head states.
+        """
         at, size = self.places[column][kind]
         if at < 0:
             return None

@@ -31,16 +31,16 @@ _ORDERS = frozenset({Op.LT, Op.LE, Op.GT, Op.GE})
 _EQUALS = frozenset({Op.EQ, Op.IN})
 _UNEQUALS = frozenset({Op.NE, Op.NOT_IN})
 _KINDS = ("bloom-filter", "bitmap", "range-bitmap", "bsi")
-"""In the order of their use: the cheapest first."""
+"""The kinds of indexes in the order of their evaluation: the cheapest kind first."""
 
 
 def matching_rows(
     index: FileIndex, where: BoundPredicate, columns: Mapping[str, tuple[str, DataType]], row_count: int
 ) -> Mask | None:
-    """Return which rows of the file may match; None: all of them, or not known.
+    """Return for each row of the file whether it may match; None when all rows may match or the index cannot tell.
 
-    ``columns``: by name in the filter, the name of the column in the file and its type; columns that are left out are
-    not tested. Raises CorruptTable naming the index when it does not decode or does not fit the file.
+    ``columns`` has for each column name in the filter the name of the column in the file and its type; columns that are
+    left out are not tested. Raises CorruptTable naming the index when it does not decode or does not fit the file.
     """
     if not 0 < row_count <= MOST_ROWS:
         return None
@@ -99,7 +99,7 @@ class _Evaluation:
         return out
 
     def _reader(self, column: str, kind: str, dtype: DataType) -> _Reader | None:
-        """Return the reader of an index; None when the index states that there is no value."""
+        """Return the reader of an index; None when the index states that all rows are null."""
         if (column, kind) not in self.parsed:
             payload = self.index.payload(column, kind)
             reader = None if payload is None else _READERS[kind](payload, dtype, self.row_count)
@@ -118,7 +118,7 @@ class _Reader:
     row_count: int
 
     def rows(self, test: BoundTest) -> Mask | None:
-        """Return the rows that may pass the test; None: not known."""
+        """Return for each row whether it may pass the test; None when the index cannot tell."""
         raise NotImplementedError
 
     def keys(self, test: BoundTest) -> list[Any]:
@@ -201,7 +201,7 @@ def _bisect(keys: list[Any], key: Any, *, right: bool = False) -> int:
 
 
 def _compared(op: Op, values: Any, low: int, high: int, exists: Mask) -> Mask:
-    """Return the rows whose value passes; the values from ``low`` to ``high`` are equal to the literal."""
+    """Return the rows whose value passes the test; the values from ``low`` to ``high`` are equal to the literal."""
     found: Mask = exists
     match op:
         case Op.LT:
@@ -229,5 +229,5 @@ def _equal(op: Op, values: Any, wanted: list[int], exists: Mask) -> Mask | None:
 
 
 def _stored(keys: list[int]) -> npt.NDArray[np.int64]:
-    """Return the keys that fit in 64 bits; no stored value equals another one."""
+    """Return the keys that fit in 64 bits; a key that does not fit equals no stored value."""
     return np.array([key for key in keys if -(1 << 63) <= key < 1 << 63], np.int64)

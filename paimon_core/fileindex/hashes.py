@@ -95,7 +95,10 @@ def _rotl(values: Any, bits: int) -> U64:
 
 
 def binary_hash_codes(array: pa.Array) -> npt.NDArray[np.int32]:
-    """Return Java's hash code of each text without nulls: Murmur over words, then over single signed bytes."""
+    """Return Java's hash code of each text of an array without nulls.
+
+    The hash is Murmur over words of 4 bytes, then over the remaining bytes, each as a signed integer.
+    """
     data, at, left = _pieces(array)
     halves = _view(data, "<u4")
     sizes = left.astype(np.uint32)

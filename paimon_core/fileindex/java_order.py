@@ -21,7 +21,8 @@ _INITIAL = 16
 def order_computed(hashes: npt.NDArray[np.int32], inserted: npt.NDArray[np.int64], calls: int) -> npt.NDArray[np.int64]:
     """Return the positions of distinct keys in the order of a HashMap that is filled by ``computeIfAbsent``.
 
-    ``inserted``: the number of the call that inserted each key, of ``calls``. A call resizes the map before it inserts.
+    ``inserted`` has for each key the number of the call that inserted it; ``calls`` is the number of calls. A call
+    resizes the map before it inserts a key.
     """
     count = len(hashes) - int(len(hashes) > 0 and inserted.max() == calls - 1)
     return np.lexsort((-inserted, _slots(hashes, count)))

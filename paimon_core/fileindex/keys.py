@@ -62,7 +62,7 @@ def supports(kind: str, dtype: DataType) -> bool:
 
 
 def is_exact(dtype: DataType) -> bool:
-    """Whether different values have different keys; not so for timestamps with nanoseconds."""
+    """Whether different values have different keys; False for timestamps with nanoseconds."""
     return dtype.root not in TIMESTAMP_ROOTS or dtype.precision <= _MICROS_PRECISION
 
 
@@ -133,7 +133,7 @@ def _timestamps(units: Any, dtype: DataType) -> Any:
 def literal_keys(value: Any, dtype: DataType) -> tuple[Any, Any]:
     """Return the lowest and highest key of the stored values that equal a filter's literal.
 
-    They differ for zero only: the keys of -0.0 and 0.0.
+    The two keys are equal, except for a zero of a float column: the keys are then those of -0.0 and 0.0.
     """
     root = dtype.root
     if root in STRING_ROOTS:
@@ -160,7 +160,7 @@ def width_of(dtype: DataType) -> int | None:
 
 
 def encoded(ints: Ints, dtype: DataType) -> pa.Array:
-    """Return the stored bytes of int64 keys, big-endian, as a binary array."""
+    """Return a binary array with the stored bytes of each int64 key, big-endian."""
     width = _WIDTHS[dtype.root]
     if dtype.root in _FLOATS:
         bits, _ = _FLOATS[dtype.root]
@@ -169,7 +169,7 @@ def encoded(ints: Ints, dtype: DataType) -> pa.Array:
 
 
 def decoded(data: npt.NDArray[np.uint8], dtype: DataType) -> Ints:
-    """Return the int64 keys of n rows of stored bytes, uint8[n, width]."""
+    """Return the int64 keys of n stored keys; ``data`` has one row of bytes for each key, uint8[n, width]."""
     width = _WIDTHS[dtype.root]
     ints: Ints = np.ascontiguousarray(data).view(f">i{width}").reshape(-1).astype(np.int64)
     if dtype.root in _FLOATS:
@@ -179,13 +179,13 @@ def decoded(data: npt.NDArray[np.uint8], dtype: DataType) -> Ints:
 
 
 def with_length(texts: pa.Array) -> pa.Array:
-    """Return each text after its length, the form in which indexes store texts."""
+    """Return each text with its length before it: indexes store texts in this form."""
     sizes = pc.binary_length(texts).to_numpy()
     return joined(big_endian(sizes, 4), texts)
 
 
 def big_endian(values: npt.NDArray[Any], width: int) -> pa.Array:
-    """Return integers as a binary array of ``width`` bytes each."""
+    """Return a binary array with each integer as ``width`` bytes, big-endian."""
     data = values.astype(f">i{width}").tobytes()
     ends = np.arange(len(values) + 1, dtype=np.int32) * np.int32(width)
     return pa.Array.from_buffers(pa.binary(), len(values), [None, pa.py_buffer(ends), pa.py_buffer(data)])
@@ -211,9 +211,9 @@ class Distinct:
     ints: Ints | None
     texts: pa.Array | None
     codes: Ints
-    """The number of the key of each non-null row."""
+    """For each non-null row, the position of its key among the distinct keys."""
     first: Ints
-    """The first row with each key."""
+    """For each distinct key, the position among the non-null rows at which it occurs first."""
 
     def __len__(self) -> int:
         return len(self.first)

@@ -1,4 +1,7 @@
-"""Range bitmap index: a sorted dictionary of the values, and their codes by bits (format 13.6)."""
+"""Range bitmap index: a sorted dictionary of the values, and one bitmap for each bit of the rows' codes (format 13.6).
+
+The code of a row is the position of its value in the dictionary.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ _EMPTY_SLICES = 64
 
 
 def write(keys: Keys, options: Mapping[str, Any]) -> bytes | None:
-    """Return the payload; option ``chunk-size`` in bytes."""
+    """Return the bytes of the index; option ``chunk-size`` is the size in bytes of a chunk of the dictionary."""
     distinct = distinct_of(keys)
     stored = distinct.encoded(keys.dtype)
     count = len(distinct)
@@ -46,7 +49,10 @@ def _sized(head: bytes) -> bytes:
 
 
 def _dictionary(stored: pa.Array, width: int | None, limit: int) -> bytes:
-    """Return the chunks of the sorted keys: the first key of a chunk is in its header, up to ``limit`` bytes follow."""
+    """Return the dictionary: chunks of the sorted keys.
+
+    The first key of a chunk is in its header; up to ``limit`` bytes of further keys follow.
+    """
     sizes = pc.binary_length(stored).to_numpy().astype(np.int64)
     starts = _chunk_starts(sizes, width, limit)
     ends = np.append(starts[1:], len(stored))[: len(starts)]
@@ -98,14 +104,14 @@ def _chunk_starts(sizes: npt.NDArray[np.int64], width: int | None, limit: int) -
 
 @dataclass(frozen=True)
 class RangeBitmap:
-    """A parsed index: the sorted keys, and the code of each row, the position of its key; -1 where it is null."""
+    """A parsed index: the sorted keys, and for each row the position of its key, -1 where the row is null."""
 
     keys: list[Any]
     codes: npt.NDArray[np.int64]
 
 
 def parse(payload: bytes, dtype: DataType, row_count: int) -> RangeBitmap:
-    """Parse a payload; raises ValueError or struct.error."""
+    """Parse the bytes of an index; raises ValueError or struct.error when they are not valid."""
     size, version, rows, count = struct.unpack_from(">ibii", payload)
     if version != _VERSION or rows != row_count or not 0 <= count <= rows:
         raise ValueError(f"a range bitmap has version {version}, {rows} rows and {count} values, its file {row_count}")

@@ -5,9 +5,9 @@ Import `check`. The module `invariants` lists the rules; the other modules check
 Core types and functions:
 
 - ``Report``: the findings of a check run, and what was checked
-- ``Finding``: a problem: its level, invariant, place and sentence
+- ``Finding``: a problem: its level, invariant, location and message
 - ``Invariant``: a rule that every table keeps
 - ``CheckRun``: the settings of a run, and the metadata that it has read
-- ``CheckedFiles``: the live files while snapshots are checked one after the other
+- ``CheckedFiles``: the live files of one snapshot, updated from snapshot to snapshot
 - ``check``: checks a table
 """

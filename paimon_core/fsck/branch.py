@@ -76,7 +76,7 @@ def _check_step(run: CheckRun, step: Step, buckets: Buckets) -> None:
     check_files(run, added, location, _visit(run, location))
     check_files(run, step.changelog or (), location, _visit(run, location, changelog=True))
     buckets.check(step.files, added, location)
-    # Unchanged deletion vectors stay right, unless a data file to which one belongs was deleted.
+    # Deletion vectors that were checked before are still right, unless the snapshot deleted a data file of a vector.
     before, now = step.before, step.snapshot
     same = before is not None and (before.index_manifest, before.statistics) == (now.index_manifest, now.statistics)
     if not same or any(e.kind is FileKind.DELETE for e in step.delta):

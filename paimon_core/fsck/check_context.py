@@ -1,7 +1,7 @@
 """CheckRun: the state of one check of one table, which all parts of the check share.
 
-Files are read once and their findings reported once. Memory: the files of one snapshot, a name and a number for every
-referenced file, and some listings.
+Each file is read once, and its findings are reported once. The check holds in memory the files of one snapshot, a name
+and a number for every referenced file, and some directory listings.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class CheckRun:
     context: TableContext
     collector: FindingCollector
     reached: set[str] = field(default_factory=set)
-    """The paths of all metadata and index files that are referenced."""
+    """The paths of the metadata and index files that are referenced, as far as they have been checked."""
     data: dict[str, int] = field(default_factory=dict)
-    """Names of data files and extra files, with a hash of the record of a data file."""
+    """Names of data files and extra files; the value is a hash of a data file's record, 0 for an extra file."""
     schema_ids: set[int] = field(default_factory=set)
     """The schema ids of the branch."""
     broken: set[str] = field(default_factory=set)
@@ -44,7 +44,7 @@ class CheckRun:
         return self.collector.deep
 
     def plain(self, name: str, location: Location) -> bool:
-        """Check that a file name in metadata has no directory part; return whether it has none (I35)."""
+        """Check that a file name in metadata has no directory part (I35); return True when it has none."""
         self.collector.check("I35")
         try:
             component(name)
@@ -54,11 +54,11 @@ class CheckRun:
         return True
 
     def has_file(self, path: str, location: Location, size: int | None = None) -> bool:
-        """Check that a file exists and has the recorded ``size``, if given (I6); return whether it does."""
+        """Check that a file exists and has the recorded ``size``, if given (I6); return whether this is so."""
         self.collector.check("I6")
         found = self._size(path)
         if found is None and location.path is not None and not self.context.storage.exists(location.path):
-            return False  # its snapshot expired during the check
+            return False  # the snapshot that needs the file expired during the check
         if found is None:
             self.collector.find("I6", location, f"{location.holder} needs {path}, which is missing", path=path)
         elif size is not None and found != size:
@@ -85,7 +85,10 @@ class CheckRun:
         return self._listings[directory].get(name)
 
     def manifests_of(self, name: str | None, size: int | None, location: Location) -> list[ManifestFile] | None:
-        """Return the manifests of a list, [] without a name; None when the list is bad, which is reported."""
+        """Return the manifests of the manifest list ``name``; [] when the name is None.
+
+        Return None when the list cannot be read or has a bad file name; the problem is then a finding.
+        """
         if name is None:
             return []
         if not self.plain(name, location):
@@ -103,7 +106,11 @@ class CheckRun:
         return None  # type: ignore[unreachable]  # an error that guarding() has reported
 
     def entries(self, manifest: ManifestFile, location: Location) -> list[ManifestEntry] | None:
-        """Return the entries of a manifest; None when it is bad. Its record is checked when it is read first."""
+        """Return the entries of a manifest; None when it cannot be read.
+
+        When a manifest is first read, problems become findings, and the numbers that its manifest list records are
+        checked.
+        """
         path = self.context.paths.manifest(manifest.file_name)
         first = path not in self._manifests
         self._manifests.add(path)
@@ -125,7 +132,7 @@ class CheckRun:
     def _check_manifest(
         self, manifest: ManifestFile, found: list[ManifestEntry], path: str, location: Location
     ) -> None:
-        """Check the numbers and ranges that a manifest list records of a manifest (I18, I19)."""
+        """Check the file counts and value ranges that a manifest list records for a manifest (I18, I19)."""
         kinds = Counter(e.kind for e in found)
         recorded = (manifest.num_added_files, manifest.num_deleted_files)
         self.collector.check("I18")

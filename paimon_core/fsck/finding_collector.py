@@ -1,4 +1,4 @@
-"""FindingCollector: collects findings and counts, with a maximum; errors during a check become findings."""
+"""FindingCollector: collects findings up to a maximum, and counts checks; errors during a check become findings."""
 
 from __future__ import annotations
 
@@ -60,7 +60,10 @@ class FindingCollector:
 
     @contextlib.contextmanager
     def guarding(self, invariant: str, location: Location, path: str | None = None) -> Iterator[None]:
-        """Turn an error of the body into a finding and suppress it; SnapshotNotFound (an expiry) is no finding."""
+        """Suppress an error of the body and add a finding for it.
+
+        SnapshotNotFound is suppressed without a finding: the snapshot has expired during the check.
+        """
         try:
             yield
         except SnapshotNotFound:

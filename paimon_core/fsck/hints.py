@@ -14,7 +14,11 @@ _TEMPORARY = re.compile(r"\..*\.tmp|.*\.tmp|\.tmp.*")
 
 
 def check_hints(run: CheckRun, location: Location) -> None:
-    """Check LATEST and EARLIEST. A stale hint costs a listing; one next to a gap gives readers a wrong snapshot."""
+    """Check the hints LATEST and EARLIEST.
+
+    A stale hint only costs readers a listing. But if the snapshot id next to a stale hint is missing, readers take the
+    hint for right and use a wrong snapshot.
+    """
     context, collector = run.context, run.collector
     ids = context.snapshots.ids()
     for name, right, step in ((LATEST, ids[-1:], 1), (EARLIEST, ids[:1], -1)):
@@ -48,7 +52,7 @@ def check_hints(run: CheckRun, location: Location) -> None:
 
 
 def check_unknown_files(run: CheckRun, location: Location) -> None:
-    """Check that the snapshot directory has no entries other than snapshots and hints."""
+    """Report the entries of the snapshot directory that are neither snapshots nor hints."""
     context = run.context
     for entry in context.storage.list(context.paths.snapshot_directory):
         is_snapshot = _SNAPSHOT.fullmatch(entry.name) is not None

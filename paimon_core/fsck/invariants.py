@@ -1,4 +1,4 @@
-"""Invariants: the rules that every table keeps, by the number in findings, and when each can be checked."""
+"""Invariants: the rules that every table keeps, each with its number and the kind of data that its check reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class When(StrEnum):
     DEEP = "deep"
     """The rows of data files."""
     HISTORY = "history"
-    """A record of all operations: the files of a table do not show it."""
+    """A record of all operations. The files of a table do not contain it; the simulator has it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """CheckedFiles: the files of a snapshot, updated from one snapshot to the next by the files that each adds and deletes.
 
-A snapshot is compared with the one before only by the manifests in which they differ, so that a thousand snapshots cost
-little more than one: manifests that both have are skipped, and the others must have the same net effect (I7).
+Each snapshot is compared with the snapshot before it: manifests that both reference are skipped, and the remaining
+manifests of both must have the same net effect (I7). So checking a thousand snapshots costs little more than checking
+one snapshot.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Place = tuple[bytes, int]
 
 @dataclass
 class CheckedFiles:
-    """The live entries by identity and by bucket, with the manifests that contain them."""
+    """The manifest entries of the live files, by identity and by bucket, and the manifests that contain the entries."""
 
     manifests: list[ManifestFile] = field(default_factory=list)
     entries: dict[Any, ManifestEntry] = field(default_factory=dict)
@@ -50,7 +51,7 @@ class CheckedFiles:
                 self.rows -= deleted.file.row_count
 
     def load(self, run: CheckRun, manifests: Iterable[ManifestFile], location: Location) -> bool:
-        """Load the files of the manifests; return False when a manifest is bad.
+        """Load the files of the manifests; return False when a manifest cannot be read.
 
         A DELETE may come before its ADD, because merged manifests are not ordered by time.
         """
@@ -70,9 +71,10 @@ class CheckedFiles:
         return True
 
     def follow(self, run: CheckRun, base: list[ManifestFile], location: Location) -> bool:
-        """Check that the next snapshot's base has the same files as this object (I7).
+        """Check that the next snapshot starts with the files of this object (I7).
 
-        Return False when a manifest is bad, or when files were added or are missing.
+        ``base`` are the manifests of the files with which the next snapshot starts. Return False when a manifest cannot
+        be read, or when files were added or are missing.
         """
         current, following = {m.file_name for m in self.manifests}, {m.file_name for m in base}
         net: Counter[Any] = Counter()

@@ -48,7 +48,7 @@ class Directory:
 
 @dataclass
 class Found:
-    """The candidate files, and the entries that must not be removed with the reason."""
+    """The candidate files, and the entries that must not be removed, each with the reason."""
 
     files: list[FileInfo] = field(default_factory=list)
     protected: list[Protected] = field(default_factory=list)
@@ -76,7 +76,10 @@ def directories(context: TableContext) -> Iterator[Directory]:
 
 
 def _below(context: TableContext, directory: str, partition_keys: int) -> Iterator[Directory]:
-    """Yield the directory itself, then the buckets below it; ``partition_keys`` is the number of levels between."""
+    """Yield the directory itself, then the partition and bucket directories below it.
+
+    ``partition_keys`` is the number of levels of partition directories between ``directory`` and the buckets.
+    """
     yield Directory(directory, Kind.ABOVE)
     for entry in context.storage.list(directory):
         if not entry.is_directory or entry.is_link or "\\" in entry.name or not entry.name.isprintable():
@@ -119,7 +122,7 @@ def _protection(entry: FileInfo, kind: Kind, names: dict[Kind, re.Pattern[str]])
 
 
 def _names(context: TableContext) -> dict[Kind, re.Pattern[str]]:
-    """Return, by kind of directory, the file names that writers of Java, pypaimon and paimon_core use (format 1.1)."""
+    """Return by kind of directory a pattern of the file names that Java, pypaimon and paimon_core use (format 1.1)."""
     prefixes = {"data-", "changelog-", context.options["changelog-file.prefix"]}
     prefixes |= {value for key, value in context.schema.options.items() if key == "data-file.prefix"}
     either = "|".join(re.escape(p) for p in sorted(prefixes))

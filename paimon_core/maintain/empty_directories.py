@@ -9,10 +9,11 @@ from paimon_core.metadata.context import TableContext
 
 
 def remove_empty_directories(context: TableContext, deleted: Iterable[str]) -> int:
-    """Remove the directories of deleted data files that are empty now, then their empty parents; return how many.
+    """Remove the directories of deleted data files that are empty now, then their empty parents.
 
-    Never removes the root. A directory that cannot be removed is kept, because a concurrent writer may have created a
-    file in it. A writer that is about to create its first file there may have to create the directory again.
+    Return the number of removed directories. Never removes the root. A directory that cannot be removed is kept,
+    because a concurrent writer may have created a file in it. A writer that is about to create its first file in a
+    removed directory has to create the directory again.
     """
     root, removed = context.paths.root, 0
     waiting = {path.rsplit("/", 1)[0] for path in deleted}

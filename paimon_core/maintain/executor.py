@@ -1,9 +1,9 @@
 """WorkExecutor: runs the long steps of a clean-up in parallel, for example as Spark tasks.
 
-All decisions, their order and the last check stay in one process. An executor only lists directories, reads the file
-names in manifests, and moves or deletes files that were already selected. It must have finished when the call returns,
-and must raise instead of returning an incomplete result: a file whose name is missing from the result of
-``data_names`` is treated as unused and deleted.
+The calling process makes all decisions in order, up to the last check. An executor only lists directories, reads the
+file names in manifests, and moves or deletes files that were already selected. An executor must have finished its work
+when a call returns, and must raise an error instead of returning an incomplete result: a file whose name is missing
+from the result of ``data_names`` is treated as unused and deleted.
 """
 
 from __future__ import annotations
@@ -19,10 +19,13 @@ class WorkExecutor(Protocol):
     """Runs the long steps of a clean-up; without an executor, the calling process does them one after the other."""
 
     def candidates(self, context: TableContext, places: Sequence[Directory], before_millis: int) -> Found:
-        """As ``candidate_files.candidates``; all listings must end before it returns, as references are read next."""
+        """Return the result of ``candidate_files.candidates``.
+
+        All listings must end before the call returns, because the caller reads the references next.
+        """
 
     def data_names(self, context: TableContext, manifests: Mapping[str, bool], among: Collection[str]) -> set[str]:
-        """As ``references.used_files.data_names``; raises CorruptTable with the same facts."""
+        """Return the result of ``references.used_files.data_names``; raises CorruptTable with the same facts."""
 
     def move(self, context: TableContext, moves: Sequence[tuple[str, str]]) -> list[bool]:
         """Move files from source to target, in any order; return in the given order whether each one was moved.
@@ -32,7 +35,10 @@ class WorkExecutor(Protocol):
         """
 
     def delete(self, context: TableContext, paths: Sequence[str]) -> None:
-        """Delete files; a missing file is no error. A late deletion is harmless, as file names are never reused."""
+        """Delete files; a missing file is no error.
+
+        A deletion after the call has returned is harmless, because file names are never reused.
+        """
 
 
 def find_candidates(

@@ -1,7 +1,7 @@
 """Rewriting of file indexes: give existing data files the indexes that the table's options ask for (format 13.1).
 
-No row changes: a file keeps its name, and its entry gets another index. The replaced index file stays until orphan
-removal, because older snapshots may use it.
+Rows do not change: a data file keeps its name, and its manifest entry gets another index. The replaced index file stays
+until a removal of orphans, because older snapshots may use it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ from paimon_core.schema import TableSchema
 def rewrite_indexes(context: TableContext, where: Where | None, *, every: bool) -> list[CommitMessage]:
     """Write the indexes and return a message for each bucket with a changed file.
 
-    ``where`` selects partitions. Without ``every``, files that have an index for all that the options name are skipped.
-    A file that another commit removes meanwhile is skipped. If one file fails, the new index files are deleted.
+    ``where`` selects partitions. Without ``every``, files that already have exactly the indexes of the options are
+    skipped. A data file that a concurrent commit removes is skipped. If one file fails, the new index files are
+    deleted.
     """
     indexes = indexed_fields(context.options.file_indexes, context.schema.by_name)
     matches = None if where is None else matching_partitions(context, where)
@@ -61,14 +62,18 @@ def _joined(messages: Sequence[CommitMessage]) -> CommitMessage:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """The indexes of a file, under the names and types of its own schema."""
+    """The indexes that a file should have, with the column names and types of the schema that wrote the file."""
 
     fields: tuple[IndexedField, ...]
     schema: TableSchema
 
     @staticmethod
     def of(context: TableContext, indexes: Sequence[IndexedField], schema_id: int) -> _Wanted:
-        """Match columns by id; a column that the file lacks, or whose type there has no such index, has no index."""
+        """Return the wanted indexes of the files of one schema; columns are matched by field id.
+
+        A column has no index in these files when the schema lacks the column, or has it with another type, or the type
+        does not support the index.
+        """
         schema = context.schemas.read(schema_id)
         by_id = {f.id: f for f in schema.fields}
         fields = []
@@ -85,7 +90,7 @@ class _Wanted:
 def _rewritten(
     context: TableContext, entry: ManifestEntry, indexes: Sequence[IndexedField], *, every: bool
 ) -> DataFile | None:
-    """Return the file with the wanted indexes; None when it has them, or was removed by another commit."""
+    """Return the file with the wanted indexes; None when nothing changes or another commit has removed the file."""
     wanted = _Wanted.of(context, indexes, entry.file.schema_id)
     reader = BucketReader(context, entry.partition, entry.bucket, threads=False)
     file = entry.file
@@ -105,14 +110,14 @@ def _rewritten(
         return None
     if len(data) <= context.options["file-index.in-manifest-threshold"]:
         return replace(file, extra_files=others, embedded_index=data)
-    # A random name: an older snapshot or another call may use any name that is derived from the file's.
+    # The name is random, because an older snapshot or another call may use the names that the data file's name implies.
     name = index_file_name(f"{file.file_name}-{uuid.uuid4().hex}")
     context.storage.write(reader.path_of(file, name), data)
     return replace(file, extra_files=(*others, name), embedded_index=None)
 
 
 def _held(context: TableContext, reader: BucketReader, file: DataFile) -> bytes | None:
-    """Return the bytes of the file's present index; None without one."""
+    """Return the bytes of the file's current index; None when the file has no index."""
     if file.embedded_index is not None or not file.index_files:
         return file.embedded_index
     path = reader.path_of(file, file.index_files[0])
@@ -123,7 +128,7 @@ def _held(context: TableContext, reader: BucketReader, file: DataFile) -> bytes 
 
 
 def _places(held: bytes) -> set[tuple[str, str]] | None:
-    """Return column and kind of each index; None for bytes that are no index, which are replaced."""
+    """Return the column and the kind of each index; None for bytes that do not decode, so that they are replaced."""
     try:
         index = FileIndex.of_bytes(held, "present index")
     except CorruptTable:

@@ -1,6 +1,6 @@
 """Done marks: writes a file that states that a partition is complete (format 16.8).
 
-The file ``_SUCCESS`` in the partition's directory stores when the partition was first marked and when last.
+The file ``_SUCCESS`` in the partition's directory stores the times at which the partition was first and last marked.
 """
 
 from __future__ import annotations

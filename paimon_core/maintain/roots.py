@@ -17,7 +17,7 @@ from paimon_core.storage.paths import MAIN
 
 
 class Holder(StrEnum):
-    """The kind of file that references a snapshot."""
+    """The kind of metadata file in which a root is stored."""
 
     SNAPSHOT = "snapshot"
     TAG = "tag"
@@ -26,7 +26,10 @@ class Holder(StrEnum):
 
 @dataclass(frozen=True)
 class Root:
-    """A snapshot that is stored in its own file, in a tag, or in a lasting changelog (then only its changes exist)."""
+    """A snapshot that is stored in a snapshot file, in a tag, or in a lasting changelog.
+
+    Of a snapshot in a lasting changelog only the changes are kept.
+    """
 
     holder: Holder
     name: str
@@ -79,9 +82,10 @@ def all_roots(context: TableContext) -> Iterator[Root]:
 
 
 def roots_of(context: TableContext) -> Iterator[Root]:
-    """Yield the roots of the context's own branch; raises as ``all_roots``.
+    """Yield the roots of the context's own branch; raises the errors of ``all_roots``.
 
-    Snapshots are read first: a tag or changelog that references an expired snapshot existed before its expiry.
+    Snapshots are read before tags and changelogs. If a snapshot expires in between, the tag or changelog that keeps its
+    files existed before the expiry, so it is still listed.
     """
     ids = _snapshot_ids(context)
     for snapshot_id in ids:
@@ -98,7 +102,7 @@ def roots_of(context: TableContext) -> Iterator[Root]:
 
 
 def _snapshot_ids(context: TableContext) -> list[int]:
-    """Return all ids, including new ones at the end that a listing of the store does not show yet."""
+    """Return all snapshot ids, including the ids of new snapshots that a listing of the store does not show yet."""
     snapshots = context.snapshots
     ids = snapshots.ids()
     following = ids[-1] + 1 if ids else 1

@@ -1,12 +1,12 @@
-"""Filters: ``col("price") > 10`` is a Predicate; Arrow evaluates it on rows, and statistics prune files by it.
+"""Filters: ``col("price") > 10`` is a Predicate. Arrow evaluates it on rows; statistics show which files to skip.
 
 Core types and functions:
 
-- ``Predicate``: a filter over names, not bound to a table
-- ``BoundPredicate``: a filter over the columns of a schema, in storage values
+- ``Predicate``: a filter on column names, not yet checked against the schema of a table
+- ``BoundPredicate``: a filter that was checked against a schema, with its literals as storage values
 - ``Column``: a column in a filter, from ``col``
-- ``Op``: a test such as equality
-- ``parse_where``: parses the text of a filter
+- ``Op``: the operator of a comparison, such as equality
+- ``parse_where``: converts a text, a predicate or an Arrow expression to a predicate
 """
 
 from paimon_core.predicate.arrow_expression import from_arrow

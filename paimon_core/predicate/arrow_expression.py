@@ -1,12 +1,12 @@
 """Arrow expressions as predicates: ``from_arrow(pc.field("a") > 5)`` is ``col("a") > 5``.
 
-Arrow shows the parts of an expression in two ways. Substrait has no form for many functions, such as match_like. The
-form in which an expression is pickled has all of them: an Arrow record batch with the literals and the options, and
-metadata that list the calls. It is read here without pickle. The metadata may repeat a key, so they are read by the C
-data interface.
+Arrow shows the parts of an expression in two forms: Substrait and the pickled form. Substrait has no form for many
+functions, such as match_like. The pickled form has all functions: it is an Arrow record batch with the literals and the
+options, and metadata that list the calls. This module reads the pickled form without pickle. The metadata may repeat a
+key, so they are read by the C data interface.
 
-A predicate selects the rows that the expression selects. They differ for NaN only: for Arrow NaN equals nothing, in a
-predicate it equals NaN and is the greatest number. An expression whose meaning a predicate cannot state raises
+The predicate selects the rows that the expression selects, except for NaN: in Arrow NaN equals nothing, in a predicate
+NaN equals NaN and is the greatest number. An expression whose meaning a predicate cannot state raises
 UnsupportedFeature naming the function.
 """
 
@@ -57,9 +57,10 @@ class _Literal:
 def from_arrow(expression: pc.Expression, schema: pa.Schema | None = None) -> Predicate:
     """Return the predicate that selects the rows that an Arrow expression selects, except for NaN.
 
-    ``schema``: the columns, so that unknown ones raise SchemaMismatch. Comparisons with literals and of two columns,
-    ``&``, ``|``, ``~``, is_in, is_null, is_valid, is_nan, starts_with, ends_with, match_substring, match_like and
-    fields of structs are converted; casts, arithmetic and other functions raise UnsupportedFeature naming the function.
+    With ``schema``, a column that is not in the schema raises SchemaMismatch. Comparisons with literals and of two
+    columns, ``&``, ``|``, ``~``, is_in, is_null, is_valid, is_nan, starts_with, ends_with, match_substring, match_like
+    and fields of structs are converted; casts, arithmetic and other functions raise UnsupportedFeature naming the
+    function.
     """
     if not isinstance(expression, pc.Expression):
         raise InvalidRequest(f"from_arrow takes an Arrow expression, not {type(expression).__name__}")
@@ -77,15 +78,15 @@ def from_arrow(expression: pc.Expression, schema: pa.Schema | None = None) -> Pr
 
 
 _STACK_BYTES = 512 << 20
-"""Virtual memory of the stack on which Arrow serializes, which takes 256 bytes per nested call."""
+"""Size of the stack of the thread that serializes an expression; each nested call takes 256 bytes of it."""
 _STARTING = threading.Lock()
 
 
 def _serialized(expression: pc.Expression) -> pa.Buffer:
     """Return the form in which the expression is pickled.
 
-    Arrow walks the expression recursively, and 100,000 nested calls would end the process on the stack of a usual
-    thread. So a thread with a large stack does it.
+    Arrow walks the expression recursively: 100,000 nested calls would overflow the stack of an ordinary thread and end
+    the process. So a thread with a large stack serializes the expression.
     """
     found: list[pa.Buffer | pa.ArrowException] = []
 
@@ -103,7 +104,7 @@ def _serialized(expression: pc.Expression) -> pa.Buffer:
         finally:
             threading.stack_size(usual)
     thread.join()
-    if isinstance(found[0], pa.ArrowException):  # a reference by position
+    if isinstance(found[0], pa.ArrowException):  # Arrow does not serialize a column reference by position
         raise UnsupportedFeature(f"a filter cannot contain this Arrow expression: {found[0]}") from found[0]
     return found[0]
 
@@ -200,7 +201,11 @@ def _compared(op: Op, left: Any, right: Any, function: str) -> Predicate:
 
 
 def _listed(column: Column, options: dict[str, pa.Scalar], negated: bool) -> Predicate:
-    """For Arrow, "is_in" of a null is false, not unknown, or with a null in the list true."""
+    """Return the predicate of Arrow's is_in; with ``negated``, its negation.
+
+    For a null value, Arrow's is_in is true when the list has a null that may match, and otherwise false. In a predicate
+    it is unknown. So tests of null are added.
+    """
     values, behavior = options["value_set"].values, options["null_matching_behavior"].as_py()
     has_null = values.null_count > 0
     if behavior > _SKIP and has_null:
@@ -214,7 +219,10 @@ def _listed(column: Column, options: dict[str, pa.Scalar], negated: bool) -> Pre
 
 
 _MATCH, _SKIP = 0, 1
-"""Values of null_matching_behavior: a null in the list matches nulls, or is ignored; otherwise nulls are unknown."""
+"""Values of null_matching_behavior: a null in the list matches null values (0), or is ignored (1).
+
+With any other value of this option, is_in is unknown for null values.
+"""
 
 
 def _tested(function: str, argument: Any, options: dict[str, pa.Scalar]) -> Predicate:
@@ -246,7 +254,7 @@ def _value(scalar: pa.Scalar) -> Literal:
     kind = scalar.type
     if pa.types.is_timestamp(kind) and kind.unit == "ns":
         return str(scalar.cast(pa.timestamp("ns")).cast(pa.string()).as_py()) + ("Z" if kind.tz else "")
-    if kind == pa.time64("ns"):  # its value in Python has no nanoseconds
+    if kind == pa.time64("ns"):  # a time in Python has no nanoseconds, so the text is used
         return str(scalar.cast(pa.string()).as_py())
     value = scalar.as_py()
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:

@@ -1,4 +1,4 @@
-"""Binding: the tests of a predicate on the columns of one schema; literals become storage values."""
+"""Binding: checks the comparisons of a predicate against one schema, and converts literals to storage values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from paimon_core.schema import DataField
 from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS, STRING_ROOTS, DataType, TypeRoot
 
 _INTEGERS = {TypeRoot.TINYINT: 3, TypeRoot.SMALLINT: 5, TypeRoot.INT: 10, TypeRoot.BIGINT: 19}
-"""The digits of integers by type."""
+"""For each integer type, the number of decimal digits of its largest value."""
 _TIMES = frozenset({TypeRoot.TIMESTAMP, TypeRoot.TIMESTAMP_LTZ})
 
 
@@ -44,8 +44,8 @@ def bind_comparison(
 def bind_test(op: Op, field: DataField, literals: Sequence[Literal]) -> BoundTest:
     """Return the test with literals converted to ``field``; raises SchemaMismatch naming the column.
 
-    A comparison with an inexact literal is replaced by an equivalent one with the next storage value below, a pattern
-    by a simpler test where there is one.
+    A literal between two storage values is replaced by the lower one, with an operator that selects the same rows. A
+    pattern of LIKE is replaced by a simpler test, such as "starts with", if one selects the same rows.
     """
     kinds = STRING_ROOTS if op in PATTERNS else STRING_ROOTS | BINARY_ROOTS
     if op in PARTS | PATTERNS and field.type.root not in kinds:
@@ -78,12 +78,12 @@ def bind_test(op: Op, field: DataField, literals: Sequence[Literal]) -> BoundTes
 def _pattern_test(op: Op, field: DataField, pattern: str) -> BoundTest:
     simple = like.simple_test(pattern)
     if simple is None:
-        like.arrow_pattern(pattern)  # refuses patterns that cannot be compiled
+        like.arrow_pattern(pattern)  # raises InvalidRequest for a pattern that cannot be compiled
         return BoundTest(op, field, (pattern,))
     test, values = simple
     if op is Op.LIKE:
         return BoundTest(test, field, values)
-    # All texts match "%": its negation is false for them, and unknown for nulls.
+    # "%" matches every text. So NOT LIKE "%" is false for texts and unknown for nulls, like IN without values.
     return BoundTest(Op.IN, field) if test is Op.NOT_NULL else BoundTest(test.negated, field, values)
 
 
@@ -107,7 +107,7 @@ def _not_comparable(one: BoundColumn, other: BoundColumn) -> SchemaMismatch:
 
 
 def _common_type(a: DataType, b: DataType) -> pa.DataType | None:
-    """Return the Arrow type to which the values of both types are cast without a change; None if there is none."""
+    """Return an Arrow type to which both types can be cast without changing a value; None if there is no such type."""
     roots = {a.root, b.root}
     if roots <= STRING_ROOTS or roots <= BINARY_ROOTS:
         return pa.string() if roots <= STRING_ROOTS else pa.binary()
@@ -129,7 +129,7 @@ def _common_type(a: DataType, b: DataType) -> pa.DataType | None:
 
 
 def joined(kind: type[BoundAnd] | type[BoundOr], parts: Sequence[BoundPredicate]) -> BoundPredicate:
-    """Return the conjunction or disjunction of the parts, at least one, without constants."""
+    """Return the conjunction or disjunction of ``parts`` (at least one); constant parts are evaluated and removed."""
     absorbing = kind is BoundOr
     rest = []
     for part in parts:

@@ -1,9 +1,10 @@
 """BoundPredicate: a predicate on the columns of one schema, with literals as storage values.
 
-It has the same meaning for rows and for statistics. A row is selected when the predicate is true; a comparison with a
-null is unknown, which is not true, and ``~`` of unknown is unknown (SQL's three-valued logic). Numbers, dates and
-decimals are ordered by value, strings and binary by unsigned bytes, False before True. Floats have SQL's total order:
-NaN equals NaN and is greater than all other numbers, -0.0 equals 0.0. ``may_match`` is False only if no row can match.
+A predicate has the same meaning for rows and for statistics. A row is selected when the predicate is true. A comparison
+with a null is unknown, so it does not select the row, and ``~`` of unknown is unknown (SQL's three-valued logic).
+Numbers, dates and decimals are ordered by value, strings and binary by unsigned bytes; False is less than True. Floats
+have SQL's total order: NaN equals NaN and is greater than all other numbers, -0.0 equals 0.0. ``may_match`` is False
+only if no row can match.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ __all__ = ["BoundAnd", "BoundConstant", "BoundNested", "BoundOr", "BoundPair", "
 
 Rows: TypeAlias = pa.Table | pa.RecordBatch
 Truth: TypeAlias = pa.BooleanArray | pa.ChunkedArray
-"""True for the selected rows, False or null for other rows."""
+"""One value for each row: True for the selected rows, False or null for other rows."""
 
 
 class BoundPredicate:
@@ -44,30 +45,32 @@ class BoundPredicate:
     def mask(self, rows: Rows) -> Truth:
         """Return True for exactly the selected rows, and False or null for other rows.
 
-        It is evaluated column by column and costs a fraction of ``Table.filter(to_arrow())`` on few rows. Do not negate
-        it: a test in it may be false where its meaning is unknown.
+        On few rows this costs a fraction of ``Table.filter(to_arrow())``. Do not negate the result: where a test is
+        unknown, the result may be False, and its negation would select the row.
         """
         raise NotImplementedError
 
     def to_arrow(self) -> pc.Expression:
         """Return an Arrow expression that is true for exactly the selected rows, and false or null for other rows.
 
-        Use it as a filter and do not negate it: a test in it may be false where its meaning is unknown.
+        Use the expression as a filter and do not negate it: where a test is unknown, the expression may be false, and
+        its negation would select the row.
         """
         raise NotImplementedError
 
     def may_match(self, stats: Stats, row_count: int) -> bool:
-        """Return False only if none of ``row_count`` rows with these statistics can match; a missing column is unknown.
+        """Return False only if none of ``row_count`` rows with these statistics can match.
 
-        The bounds may be wider than the values (truncated statistics). Float columns may contain NaN and both zeros
-        whatever their bounds are.
+        ``stats`` may lack columns. The bounds may be wider than the values (truncated statistics). The bounds of a
+        float column do not cover NaN, and do not determine the sign of a zero.
         """
         raise NotImplementedError
 
     def equality_values(self, column: str) -> tuple[Any, ...] | None:
-        """Return the storage values that ``column`` can have when the predicate is true; None for any values.
+        """Return the storage values that ``column`` can have when the predicate is true; None if it can have any value.
 
-        None for floats too: equal floats (two zeros, many NaNs) have different bytes and thus different buckets.
+        Always None for a column of floats, because equal floats (0.0 and -0.0, or two NaNs) can have different bytes
+        and therefore different buckets.
         """
         return None
 
@@ -78,7 +81,7 @@ class BoundPredicate:
     def only(self, columns: Collection[str]) -> BoundPredicate | None:
         """Return the conjunction of the conjuncts that read only these columns; None if there is none.
 
-        It is weaker: it selects every row that the whole predicate selects.
+        The result selects every row that the whole predicate selects, and may select more rows.
         """
         parts = tuple(p for p in self.conjuncts() if p.columns <= set(columns))
         return None if not parts else parts[0] if len(parts) == 1 else BoundAnd(parts)
@@ -89,10 +92,10 @@ _CHAIN = 32
 
 
 def _joined(join: Callable[[Any, Any], Any], parts: Sequence[pc.Expression]) -> pc.Expression:
-    """Join the parts, at least one, in their order.
+    """Join the parts (at least one) in their order.
 
-    Arrow flattens nested calls of one function into a chain, which it processes recursively and in quadratic time. A
-    double negation, which does not change the value, ends a chain.
+    Arrow flattens nested calls of one function into a chain, which it processes recursively and in quadratic time. So
+    chains are limited to ``_CHAIN`` parts: a double negation, which does not change the value, ends a chain.
     """
     layer = list(parts)
     while len(layer) > _CHAIN:
@@ -102,7 +105,7 @@ def _joined(join: Callable[[Any, Any], Any], parts: Sequence[pc.Expression]) -> 
 
 @dataclass(frozen=True, slots=True)
 class BoundAnd(BoundPredicate):
-    """All parts are true."""
+    """A conjunction: true when all parts are true."""
 
     parts: tuple[BoundPredicate, ...]
 
@@ -112,11 +115,11 @@ class BoundAnd(BoundPredicate):
         return frozenset().union(*(p.columns for p in self.parts))
 
     def mask(self, rows: Rows) -> Truth:
-        """Return the truths of the parts, joined by Kleene's and."""
+        """Return the masks of the parts, joined by Kleene's "and" (SQL's three-valued logic)."""
         return reduce(pc.and_kleene, (p.mask(rows) for p in self.parts))
 
     def to_arrow(self) -> pc.Expression:
-        """Return the parts, joined by Kleene's and."""
+        """Return the expressions of the parts, joined by Kleene's "and"."""
         return _joined(and_, [p.to_arrow() for p in self.parts])
 
     def may_match(self, stats: Stats, row_count: int) -> bool:
@@ -124,7 +127,7 @@ class BoundAnd(BoundPredicate):
         return all(p.may_match(stats, row_count) for p in self.parts)
 
     def equality_values(self, column: str) -> tuple[Any, ...] | None:
-        """Return the values that are common to all parts that restrict the column."""
+        """Return the values that all parts that restrict the column have in common; None if no part restricts it."""
         found = [v for v in (p.equality_values(column) for p in self.parts) if v is not None]
         if not found:
             return None
@@ -132,13 +135,13 @@ class BoundAnd(BoundPredicate):
         return tuple(v for v in found[0] if v in shared)
 
     def conjuncts(self) -> tuple[BoundPredicate, ...]:
-        """The parts."""
+        """Return the parts."""
         return self.parts
 
 
 @dataclass(frozen=True, slots=True)
 class BoundOr(BoundPredicate):
-    """At least one part is true."""
+    """A disjunction: true when at least one part is true."""
 
     parts: tuple[BoundPredicate, ...]
 
@@ -148,11 +151,11 @@ class BoundOr(BoundPredicate):
         return frozenset().union(*(p.columns for p in self.parts))
 
     def mask(self, rows: Rows) -> Truth:
-        """Return the truths of the parts, joined by Kleene's or."""
+        """Return the masks of the parts, joined by Kleene's "or" (SQL's three-valued logic)."""
         return reduce(pc.or_kleene, (p.mask(rows) for p in self.parts))
 
     def to_arrow(self) -> pc.Expression:
-        """Return the parts, joined by Kleene's or."""
+        """Return the expressions of the parts, joined by Kleene's "or"."""
         return _joined(or_, [p.to_arrow() for p in self.parts])
 
     def may_match(self, stats: Stats, row_count: int) -> bool:
@@ -172,7 +175,10 @@ class BoundOr(BoundPredicate):
 
 @dataclass(frozen=True, slots=True)
 class BoundTest(BoundPredicate):
-    """One comparison; ``values`` are storage values, for IN and NOT_IN distinct and ascending (NaN last)."""
+    """A comparison of one column with ``values``, which are storage values.
+
+    For IN and NOT_IN the values are distinct and ascending, with NaN last.
+    """
 
     op: Op
     field: DataField
@@ -188,7 +194,7 @@ class BoundTest(BoundPredicate):
         return passes(self.op, self.values, self.field.type, BoundColumn(self.field.name, self.field).of(rows))
 
     def to_arrow(self) -> pc.Expression:
-        """Return the test, with NaN and zeros ordered as the module docstring defines."""
+        """Return the test as an Arrow expression, with NaN and zeros ordered as the module docstring defines."""
         return passes(self.op, self.values, self.field.type, pc.field(self.field.name))
 
     def may_match(self, stats: Stats, row_count: int) -> bool:
@@ -203,7 +209,7 @@ class BoundTest(BoundPredicate):
         return value_may_pass(self.op, self.values, low, high, is_float=self.field.type.root in FLOATS)
 
     def equality_values(self, column: str) -> tuple[Any, ...] | None:
-        """Return the values of == and IN on that column, otherwise None."""
+        """Return the values if the test is == or IN on ``column``, and the column has no floats; otherwise None."""
         if column != self.field.name or self.op not in (Op.EQ, Op.IN) or self.field.type.root in FLOATS:
             return None
         return self.values
@@ -211,7 +217,7 @@ class BoundTest(BoundPredicate):
 
 @dataclass(frozen=True, slots=True)
 class BoundNested(BoundPredicate):
-    """A test of a field of a ROW or of the value of a key of a MAP, which have no statistics and no indexes."""
+    """A test of a field of a ROW, or of the value of a key of a MAP. Such values have no statistics and no indexes."""
 
     op: Op
     column: BoundColumn
@@ -227,11 +233,11 @@ class BoundNested(BoundPredicate):
         return passes(self.op, self.values, self.column.field.type, self.column.of(rows))
 
     def to_arrow(self) -> pc.Expression:
-        """Return the test on the field."""
+        """Return the test on the field as an Arrow expression."""
         return passes(self.op, self.values, self.column.field.type, self.column.to_arrow())
 
     def may_match(self, stats: Stats, row_count: int) -> bool:
-        """Whether the column has a value, inside of which nothing is known."""
+        """Whether the test is IS NULL or the column has a row that is not null; nothing is known of values inside."""
         _, _, nulls = stats.get(self.column.root, (None, None, None))
         return self.op is Op.IS_NULL or nulls is None or nulls < row_count
 
@@ -255,11 +261,11 @@ class BoundPair(BoundPredicate):
         return pair_passes(self.op, self.left.of(rows), self.right.of(rows), self.common)
 
     def to_arrow(self) -> pc.Expression:
-        """Return the comparison of the casts."""
+        """Return the comparison of the cast columns as an Arrow expression."""
         return pair_passes(self.op, self.left.to_arrow(), self.right.to_arrow(), self.common)
 
     def may_match(self, stats: Stats, row_count: int) -> bool:
-        """Whether values within the bounds of both columns can pass; bounds of floats do not cover NaN."""
+        """Whether values within the bounds of both columns can pass; True for floats, whose bounds do not cover NaN."""
         bounds = []
         for column in (self.left, self.right):
             low, high, nulls = stats.get(column.root, (None, None, None))
@@ -273,7 +279,7 @@ class BoundPair(BoundPredicate):
 
 @dataclass(frozen=True, slots=True)
 class BoundConstant(BoundPredicate):
-    """True or false for all rows; binding removes constants inside other predicates."""
+    """A predicate that is true for all rows or for no row; binding removes constants inside of other predicates."""
 
     value: bool
 
@@ -287,7 +293,7 @@ class BoundConstant(BoundPredicate):
         return pa.array(np.full(rows.num_rows, self.value))
 
     def to_arrow(self) -> pc.Expression:
-        """Return the value."""
+        """Return the value as an Arrow expression."""
         return pc.scalar(self.value)
 
     def may_match(self, stats: Stats, row_count: int) -> bool:
@@ -295,5 +301,5 @@ class BoundConstant(BoundPredicate):
         return self.value
 
     def equality_values(self, column: str) -> tuple[Any, ...] | None:
-        """Return no values when no row is selected, otherwise None."""
+        """Return () when the predicate selects no row, otherwise None."""
         return None if self.value else ()

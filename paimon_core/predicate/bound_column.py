@@ -19,7 +19,7 @@ from paimon_core.types import NESTED_ROOTS, DataType, TypeRoot
 
 @dataclass(frozen=True, slots=True)
 class MapKey:
-    """A step to the value of this key of a MAP."""
+    """A step in the path to a nested value: from a MAP to the value of ``key``."""
 
     key: Any
     type: DataType
@@ -32,11 +32,11 @@ class BoundColumn:
     root: str
     """The name of the top-level column."""
     field: DataField
-    """The type of the values, and the name for messages."""
+    """The type of the values, and the name that messages show."""
     steps: tuple[str | MapKey, ...] = ()
 
     def of(self, rows: pa.Table | pa.RecordBatch) -> Any:
-        """Return the values; null where a ROW or a MAP on the way is null, and where the MAP has no such key."""
+        """Return the values in ``rows``; null where a ROW or MAP on the path is null, or a MAP lacks the key."""
         found = rows.column(self.root)
         for step in self.steps:
             found = _entered(found, step)
@@ -54,7 +54,7 @@ class BoundColumn:
 
 def _entered(column: Any, step: str | MapKey) -> Any:
     if isinstance(step, str):
-        return pc.struct_field(column, [step])  # as a text, a leading point would start a path
+        return pc.struct_field(column, [step])  # a list, because Arrow parses a text with a leading point as a path
     return pc.map_lookup(column, pa.scalar(step.key, step.type.to_arrow()), "first")
 
 

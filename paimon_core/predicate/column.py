@@ -38,11 +38,14 @@ class Column:
 
     @property
     def reference(self) -> str:
-        """The column as the text of a filter contains it."""
+        """The column as it is written in the text of a filter, such as ``address.city``."""
         return path_text(self.name, self.path)
 
     def test(self, op: Op, *values: Any) -> Predicate:
-        """Return the test by ``op`` with these values, one of which may be a column if ``op`` compares two values."""
+        """Return the comparison of this column with ``values`` by ``op``.
+
+        A value may be a column only if ``op`` is one of ``==``, ``!=``, ``<``, ``<=``, ``>`` and ``>=``.
+        """
         for value in values:
             if isinstance(value, Column):
                 if op in ORDERS:
@@ -101,9 +104,11 @@ class Column:
         return self.test(Op.CONTAINS, part)
 
     def like(self, pattern: str, escape: str | None = "\\") -> Predicate:
-        r"""Select rows whose text matches: ``%`` is any number of characters, ``_`` one, ``escape`` quotes both.
+        r"""Select rows whose text matches ``pattern``.
 
-        Raises InvalidRequest when ``escape`` is not one character or is not followed by ``%``, ``_`` or itself.
+        ``%`` matches any number of characters, ``_`` exactly one; after the character ``escape`` both are literal.
+        Raises InvalidRequest when ``escape`` is not one character, or the pattern has ``escape`` before any other
+        character than ``%``, ``_`` and itself.
         """
         if not isinstance(pattern, str):
             raise InvalidRequest(f"like takes a text as its pattern, not {pattern!r:.80}", column=self.name)

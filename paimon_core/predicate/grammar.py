@@ -12,8 +12,8 @@
     literal    = [ "-" | "+" ] number | text | X'hex' | "true" | "false" | type text
     type       = "date" | "time" | "timestamp" | "double" | "decimal"
 
-Words are not case-sensitive, names are. A quote inside of quotes is written twice. The parser keeps open parentheses on
-a list of its own, so that their number is not limited by the stack.
+Keywords are not case-sensitive, names of columns are. A quote inside of quotes is written twice. The parser stores open
+parentheses in a list and not on the call stack, so that the stack does not limit their number.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ _FUNCTIONS = {
 }
 
 _Signed = tuple[Predicate, bool]
-"""A predicate, and whether its negation is meant; "not" is applied once, when the predicate is joined."""
+"""A predicate, and whether it must still be negated: "not" is applied when the predicate is joined or returned."""
 
 
 def parse(source: str, fields: Fields | None = None) -> Predicate:
     """Return the predicate that the text states.
 
-    ``fields``: the columns on which each test is checked, so that errors name its position. Raises InvalidRequest for
-    text that is no filter, and for text and filters beyond the limits, SchemaMismatch for a test that does not fit the
-    columns.
+    With ``fields``, the columns of a table, each comparison is checked when it is parsed, so that an error names the
+    position of the comparison in the text. Raises InvalidRequest for text that is not a filter, and for texts and
+    filters beyond the limits, SchemaMismatch for a comparison that does not fit the columns.
     """
     check_limit("the filter", len(source), FILTER_TEXT_LENGTH, "characters")
     return _Parser(source, list(tokens(source)), fields).filter()
@@ -60,7 +60,7 @@ def parse(source: str, fields: Fields | None = None) -> Predicate:
 
 @dataclass(slots=True)
 class _Open:
-    """The parts before and inside of an open parenthesis that are not joined yet."""
+    """The predicates inside of one open parenthesis, or of the whole filter, that are not joined yet."""
 
     negated: bool = False
     """Whether an odd number of "not" is before the parenthesis."""

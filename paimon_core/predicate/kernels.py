@@ -1,7 +1,7 @@
-"""Kernels: the truth of one test, on a column that is an Arrow array or an Arrow expression.
+"""Kernels: evaluate one test on a column that is an Arrow array or an Arrow expression.
 
-Floats have SQL's total order: NaN equals NaN and is greater than all other numbers, -0.0 equals 0.0. A null is unknown;
-in "in" it may be false instead, which selects the same rows.
+Floats have SQL's total order: NaN equals NaN and is greater than all other numbers, -0.0 equals 0.0. The result for a
+null value is null (unknown). For IN the result may be False instead, which selects the same rows.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _listed(op: Op, column: Operand, inside: Operand) -> Operand:
 
 def _float_passes(column: Operand, op: Op, values: Sequence[float], arrow: pa.DataType) -> Operand:
     if op in (Op.IN, Op.NOT_IN):
-        # Arrow compares bits: a zero is listed with both signs, and NaN is tested with is_nan.
+        # is_in compares the bits of floats. So a zero is listed with both signs, and NaN is tested with is_nan.
         bits = [v for v in values if not math.isnan(v) and v != 0] + [0.0, -0.0] * any(v == 0 for v in values)
         inside = pc.is_in(column, value_set=pa.array(bits, arrow))
         if any(map(math.isnan, values)):
@@ -102,7 +102,7 @@ def pair_passes(op: Op, left: Operand, right: Operand, common: pa.DataType) -> O
 
 
 def cast_to(column: Operand, arrow: pa.DataType) -> Operand:
-    """Return the column cast to the type ``arrow``; dictionaries and other widths of text are decoded."""
+    """Return the column cast to the Arrow type ``arrow``, for example from a dictionary or from large_string."""
     if isinstance(column, pc.Expression):
         return column.cast(arrow)
     return column if column.type == arrow else column.cast(arrow)

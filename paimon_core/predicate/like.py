@@ -1,7 +1,7 @@
-r"""Patterns of LIKE: ``%`` matches any number of characters, ``_`` exactly one, ``\`` takes the next one literally.
+r"""Patterns of LIKE: ``%`` matches any number of characters, ``_`` exactly one; the character after ``\`` is literal.
 
-Characters are code points, line breaks included, as in SQL. A pattern without inner wildcards is a simpler test, such
-as "starts with". Java Paimon (2.1) matches ``_`` with no line break.
+A character is a code point, as in SQL; line breaks are characters too. A pattern with wildcards ``%`` only at its ends
+becomes a simpler test, such as "starts with". In Java Paimon (2.1), ``_`` does not match a line break.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ ESCAPE = "\\"
 _WILD = "%_"
 
 Pieces = tuple[tuple[bool, str], ...]
-"""The pattern as (is a wildcard, text) in order; the text of literals is joined."""
+"""The pieces of a pattern in order: whether the piece is a wildcard, and its text. Adjacent literals are one piece."""
 
 
 def normalized(pattern: str, escape: str | None) -> str:
-    """Return the pattern with a backslash as its escape character; None: it has no escape character.
+    """Return the pattern rewritten with a backslash as its escape character.
 
-    Raises InvalidRequest when ``escape`` is not one character or a wildcard, or is not followed by ``%``, ``_`` or
-    itself in the pattern.
+    ``escape`` is the escape character of ``pattern``, None if it has none. Raises InvalidRequest when ``escape`` is not
+    exactly one character or is a wildcard, or the pattern has ``escape`` before any other character than ``%``, ``_``
+    and itself.
     """
     if escape is not None and (not isinstance(escape, str) or len(escape) != 1 or escape in _WILD):
         raise InvalidRequest(f"the escape character of like must be one character, but not % or _: {escape!r:.40}")
@@ -63,7 +64,7 @@ def _pieces(pattern: str, escape: str | None) -> Pieces:
 
 
 def simple_test(pattern: str) -> tuple[Op, tuple[str, ...]] | None:
-    """Return the test on a part of the value that a normalized pattern stands for; None when there is none."""
+    """Return the operator and values of a simpler test that equals a normalized pattern; None when there is none."""
     match _pieces(pattern, ESCAPE):
         case ():
             return Op.EQ, ("",)
@@ -81,7 +82,7 @@ def simple_test(pattern: str) -> tuple[Op, tuple[str, ...]] | None:
 
 
 def prefix(pattern: str) -> str:
-    """Return the text with which all values start that match a normalized pattern."""
+    """Return the literal text at the start of a normalized pattern: every value that matches starts with this text."""
     first = next(iter(_pieces(pattern, ESCAPE)), (True, ""))
     return "" if first[0] else first[1]
 
@@ -95,8 +96,8 @@ def matches(pattern: str, value: str) -> bool:
 def arrow_pattern(pattern: str) -> str:
     """Return the regular expression of a normalized pattern in the syntax of RE2, which Arrow uses.
 
-    Arrow's own match_like replaces ``_`` by ``.``, which is a byte in binary columns, and takes other escapes. Raises
-    InvalidRequest when the pattern is too long for RE2.
+    Arrow's match_like is not used: it replaces ``_`` by ``.``, which is a byte in binary columns, and has other rules
+    for escapes. Raises InvalidRequest when the pattern is too long for RE2.
     """
     wild = {"%": ".*", "_": "."}
     inner = "".join(wild[text] if is_wild else _quoted(text) for is_wild, text in _pieces(pattern, ESCAPE))

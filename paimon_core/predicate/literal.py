@@ -1,8 +1,9 @@
 """Literals of predicates: converts Python values to storage values of a column's type and to JSON.
 
-A literal between two storage values (a microsecond for a TIMESTAMP(3), 1.005 for a DECIMAL(10, 2)) becomes the next
-value below and is marked as inexact, so that comparisons with it stay exact. A literal of the wrong kind, or outside
-the range of the type, is refused and never silently replaced by null or by the nearest value.
+A literal between two storage values (a microsecond for a TIMESTAMP(3), 1.005 for a DECIMAL(10, 2)) becomes the lower
+storage value and is marked as inexact. Binding then changes the operator, so that the comparison selects the right
+rows. A literal of the wrong kind, or outside the range of the type, is refused and never silently replaced by null or
+by the nearest value.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ def plain_literal(value: Any) -> Literal:
 def storage_value(value: Literal, field: DataField) -> tuple[Any, bool]:
     """Return the greatest storage value of the field's type that is <= ``value``, and whether both are equal.
 
-    Floats are rounded to the column's width and count as equal: 0.1 means the FLOAT 0.1. Raises SchemaMismatch naming
-    the column for a literal of another kind or outside of the type's range.
+    A literal for a FLOAT or DOUBLE column is rounded to the column's width and treated as equal: 0.1 means the FLOAT
+    0.1. Raises SchemaMismatch naming the column for a literal of another kind or outside of the type's range.
     """
     kind = field.type
     root = kind.root
@@ -59,7 +60,7 @@ def storage_value(value: Literal, field: DataField) -> tuple[Any, bool]:
         if root is TypeRoot.BOOLEAN and isinstance(value, bool):
             return value, True
         if root in STRING_ROOTS and isinstance(value, str):
-            value.encode()  # a lone surrogate is not valid text
+            value.encode()  # raises an error for a lone surrogate, which is not valid text
             return value, True
         if root in BINARY_ROOTS and isinstance(value, bytes):
             return value, True

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Op(StrEnum):
-    """The operator of a comparison; the value is its name in JSON."""
+    """The operator of a comparison; the value of each member is its name in JSON."""
 
     EQ = "=="
     NE = "!="
@@ -34,7 +34,7 @@ class Op(StrEnum):
 
     @property
     def mirrored(self) -> Op:
-        """The operator for exchanged sides: ``1 < x`` is ``x > 1``."""
+        """The operator with the same meaning after the two sides are exchanged: ``1 < x`` is ``x > 1``."""
         return _MIRRORED.get(self, self)
 
 
@@ -57,7 +57,7 @@ LISTS = frozenset({Op.IN, Op.NOT_IN})
 NULLS = frozenset({Op.IS_NULL, Op.NOT_NULL})
 """Operators without values."""
 ORDERS = frozenset({Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE})
-"""Operators that compare two values; the other one may be a column."""
+"""Operators that compare a column with one value; the value may be another column."""
 PARTS = frozenset({Op.STARTS, Op.NOT_STARTS, Op.ENDS, Op.NOT_ENDS, Op.CONTAINS, Op.NOT_CONTAINS})
 """Operators on a part of a text or binary value."""
 PATTERNS = frozenset({Op.LIKE, Op.NOT_LIKE})

@@ -13,6 +13,6 @@ Mask = npt.NDArray[np.bool_]
 
 
 def row_mask(where: BoundPredicate, rows: pa.RecordBatch | pa.Table) -> Mask:
-    """Return one bool per row: whether ``where`` is true for it; ``rows`` have its columns under their names."""
+    """Return for each row whether ``where`` is true; ``rows`` must have the columns that ``where`` names."""
     found = where.mask(rows)
     return np.asarray(pc.fill_null(found, False) if found.null_count else found, np.bool_)

@@ -1,6 +1,6 @@
-"""Literals as the text of a filter contains them: ``literal_text`` writes them, the other functions read them.
+"""Literals in the text of a filter: ``literal_text`` writes them, the other functions read them.
 
-Numbers with an exponent are floats, numbers with a point alone are decimals, as in SQL.
+A number with an exponent is a float; a number with a decimal point and no exponent is a decimal, as in SQL.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from decimal import Decimal, InvalidOperation
 from paimon_core.predicate.literal import Literal
 
 TYPED = ("date", "time", "timestamp", "double", "decimal")
-"""The words before a text that give it a type."""
+"""The words that give a type to the quoted text after them, as in ``date '2026-05-01'``."""
 _MOST_ZEROS = 60
-"""Digits after the point up to which a decimal is written without an exponent."""
+"""Maximum number of digits after the decimal point of a decimal that is written without an exponent."""
 
 
 def literal_text(value: Literal) -> str:
-    """Return the literal as text, from which the text of a filter gets an equal literal of the same type."""
+    """Return the literal as it is written in a filter; parsing the text gives an equal literal of the same type."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -54,7 +54,10 @@ def _float_text(value: float) -> str:
 
 
 def number(text: str) -> int | float | Decimal:
-    """Return the number that digits stand for; raises ValueError for an integer of thousands of digits and beyond."""
+    """Return the number that ``text`` states.
+
+    Raises ValueError for a float outside the range of a double, and for an integer of thousands of digits.
+    """
     if "e" in text.lower():
         value = float(text)
         if math.isinf(value):

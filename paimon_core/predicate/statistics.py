@@ -11,11 +11,14 @@ from paimon_core.predicate import like
 from paimon_core.predicate.op import Op
 
 Stats = Mapping[str, tuple[Any, Any, int | None]]
-"""By column: minimum and maximum (storage values that bound all non-null values) and null count; None: unknown."""
+"""For each column: minimum and maximum (storage values that bound all non-null values), and null count.
+
+None means unknown.
+"""
 
 
 def value_may_pass(op: Op, values: Sequence[Any], low: Any, high: Any, *, is_float: bool) -> bool:
-    """Whether a value from ``low`` to ``high`` may pass; the bounds may be wider than the values are.
+    """Whether a value from ``low`` to ``high`` may pass the test; the bounds may be wider than the values are.
 
     Bounds of floats say nothing about NaN and about the sign of a zero.
     """
@@ -29,7 +32,10 @@ def value_may_pass(op: Op, values: Sequence[Any], low: Any, high: Any, *, is_flo
 
 
 def pair_may_pass(op: Op, left: tuple[Any, Any], right: tuple[Any, Any]) -> bool:
-    """Whether a value within the bounds ``left`` may pass the comparison with one within ``right``; not for floats."""
+    """Whether a value within the bounds ``left`` may pass the comparison with a value within the bounds ``right``.
+
+    Not for floats, whose bounds do not cover NaN.
+    """
     (low, high), (other_low, other_high) = left, right
     match op:
         case Op.LT:
@@ -62,7 +68,7 @@ _RANGE_TESTS: dict[Op, Callable[[Any, Any, Sequence[Any]], bool]] = {
     # Code points have the same order as their UTF-8 bytes, so text is compared directly.
     Op.STARTS: lambda low, high, v: low[: len(v[0])] <= v[0] <= high,
     Op.NOT_STARTS: lambda low, high, v: not (low.startswith(v[0]) and high.startswith(v[0])),
-    # The other tests on parts of a value are decided only where all values are equal.
+    # The other tests on parts of a value can be decided only when both bounds, and so all values, are equal.
     Op.ENDS: lambda low, high, v: low != high or low.endswith(v[0]),
     Op.NOT_ENDS: lambda low, high, v: low != high or not low.endswith(v[0]),
     Op.CONTAINS: lambda low, high, v: low != high or v[0] in low,

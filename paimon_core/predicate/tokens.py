@@ -1,4 +1,4 @@
-"""Tokens of the text of a filter, with their positions; errors show the line, the column and the place."""
+"""Tokens of the text of a filter, with their positions; errors show the line, the column and the text around it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Token:
 
     @property
     def word(self) -> str:
-        """The word in small letters; empty for other tokens."""
+        """The word in lower case; empty for a token that is not a word."""
         return self.text.lower() if self.kind == "word" else ""
 
     def __str__(self) -> str:
@@ -41,7 +41,10 @@ class Token:
 
 
 def tokens(source: str) -> Iterator[Token]:
-    """Yield the tokens of the text, and a last one of no kind; raises InvalidRequest naming the position."""
+    """Yield the tokens of the text, and at the end a token whose kind is empty.
+
+    Raises InvalidRequest, which names the position, for text that is not a token.
+    """
     at = 0
     while at < len(source):
         found = _PATTERN.match(source, at)

@@ -53,10 +53,13 @@ class Predicate(ABC):
     @property
     @abstractmethod
     def columns(self) -> frozenset[str]:
-        """The names of the top-level columns that the predicate reads; exact after ``resolve``."""
+        """The names of the top-level columns that the predicate reads.
+
+        Before ``resolve``, a name such as ``address.city`` may be the path to a field and not the name of a column.
+        """
 
     def bind(self, fields: Iterable[DataField]) -> BoundPredicate:
-        """Return the predicate on these columns.
+        """Check the predicate against the columns ``fields``, and return it with its literals as storage values.
 
         Raises SchemaMismatch naming the column, for an unknown column and for a literal that does not fit.
         """
@@ -67,10 +70,10 @@ class Predicate(ABC):
 
     @abstractmethod
     def _bind(self, fields: Fields) -> BoundPredicate:
-        """Return the predicate on these columns."""
+        """Return the bound predicate; ``resolve`` has been called before."""
 
     def resolve(self, fields: Fields) -> Predicate:
-        """Return the predicate with each dotted name that is no column, such as ``address.city``, as a path."""
+        """Replace each dotted name that is not a column, such as ``address.city``, by the path to a field."""
         return self
 
     def conjuncts(self) -> tuple[Predicate, ...]:
@@ -88,7 +91,7 @@ class Predicate(ABC):
 
     @property
     def summary(self) -> str:
-        """The text with only the first parts of long lists, for messages and plans."""
+        """The text of the predicate for messages and plans, with only the first parts of long lists."""
         return self._text(_SHOWN)
 
     def __str__(self) -> str:
@@ -96,7 +99,7 @@ class Predicate(ABC):
 
     @abstractmethod
     def _text(self, most: int | None) -> str:
-        """Return the text with at most that many parts of each list."""
+        """Return the predicate as text, with at most ``most`` parts of each list; None: with all parts."""
 
     def __and__(self, other: Predicate) -> Predicate:
         return join(And, (self, _predicate(other)))
@@ -211,13 +214,13 @@ class ColumnComparison(Predicate):
 
 @dataclass(frozen=True, slots=True)
 class Constant(Predicate):
-    """True or false for every row."""
+    """A predicate that is true for every row, or false for every row."""
 
     value: bool
 
     @property
     def columns(self) -> frozenset[str]:
-        """No column."""
+        """An empty set: a constant reads no column."""
         return frozenset()
 
     def _bind(self, fields: Fields) -> BoundPredicate:
@@ -235,7 +238,11 @@ class Constant(Predicate):
 
 
 class _Joined(Predicate):
-    """Several parts. Joining refers to the joined trees and flattens them when asked, so that it takes linear time."""
+    """A conjunction or disjunction of several parts.
+
+    The constructor only stores its parts; ``parts`` flattens nested trees of the same kind when it is first read. So
+    joining many predicates one after the other takes linear time.
+    """
 
     __slots__ = ("_comparisons", "_depth", "_flat", "_joined")
     __match_args__ = ("parts",)
@@ -243,10 +250,10 @@ class _Joined(Predicate):
     kind: type[BoundAnd] | type[BoundOr]
     one: Op
     many: Op
-    """Tests by ``one`` and ``many`` of one column are joined to a single test by ``many``."""
+    """Binding replaces all tests of one column by ``one`` and ``many`` by a single test by ``many`` (== by IN)."""
 
     def __init__(self, parts: Sequence[Predicate]) -> None:
-        """Join the parts, at least one; ``join`` checks the limits."""
+        """Store the parts (at least one); the function ``join`` checks the limits."""
         self._joined: Sequence[Predicate] = parts
         self._flat: tuple[Predicate, ...] | None = None
         self._comparisons = sum(p.comparisons for p in parts)
@@ -264,7 +271,7 @@ class _Joined(Predicate):
 
     @property
     def parts(self) -> tuple[Predicate, ...]:
-        """The parts, none of which is of the same kind."""
+        """The parts; a part of the same kind as this predicate is replaced by its own parts."""
         if self._flat is None:
             out: list[Predicate] = []
             waiting: list[Predicate] = [self]
@@ -287,7 +294,7 @@ class _Joined(Predicate):
         return frozenset().union(*(p.columns for p in self.parts))
 
     def resolve(self, fields: Fields) -> Predicate:
-        """Return the parts resolved."""
+        """Return the predicate with each part resolved."""
         parts = [p.resolve(fields) for p in self.parts]
         return self if all(map(_is, parts, self.parts)) else type(self)(parts)
 
@@ -322,14 +329,14 @@ def _is(a: object, b: object) -> bool:
 
 
 class And(_Joined):
-    """All parts are true."""
+    """A conjunction: true when all parts are true."""
 
     __slots__ = ()
     word = "and"
     kind, one, many = BoundAnd, Op.NE, Op.NOT_IN
 
     def conjuncts(self) -> tuple[Predicate, ...]:
-        """The parts."""
+        """Return the parts."""
         return self.parts
 
     def __invert__(self) -> Predicate:
@@ -337,7 +344,7 @@ class And(_Joined):
 
 
 class Or(_Joined):
-    """At least one part is true."""
+    """A disjunction: true when at least one part is true."""
 
     __slots__ = ()
     word = "or"
@@ -354,7 +361,7 @@ def _predicate(value: Any) -> Predicate:
 
 
 def join(kind: type[And] | type[Or], parts: Sequence[Predicate]) -> Predicate:
-    """Join the parts, flattening parts of the same kind; raises InvalidRequest beyond the limits."""
+    """Return the conjunction or disjunction of the parts; raises InvalidRequest beyond the limits."""
     if len(parts) == 1:
         return parts[0]
     out = kind(parts)

@@ -1,4 +1,4 @@
-"""where: the argument of reads and changes, a predicate in one of its forms."""
+"""where: the argument of reads and changes that selects rows: a predicate, a text or an Arrow expression."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Where = Predicate | str | pc.Expression
 def parse_where(value: Any, fields: Iterable[DataField] | None = None) -> Predicate | None:
     """Return a ``where`` argument as a predicate, None for None.
 
-    With ``fields``, the columns of the table, the predicate has been checked on them, and its ``columns`` are exact.
-    Raises InvalidRequest for any other value and for text that is no filter, SchemaMismatch for a filter that does not
-    fit ``fields``, UnsupportedFeature for an Arrow expression that has no equal predicate.
+    With ``fields``, the columns of the table, the predicate is checked against them, and its dotted names are resolved.
+    Raises InvalidRequest for any other value and for text that is not a filter, SchemaMismatch for a filter that does
+    not fit ``fields``, UnsupportedFeature for an Arrow expression that a predicate cannot state.
     """
     known = None if fields is None else {f.name: f for f in fields}
     match value:
@@ -46,7 +46,7 @@ def parse_where(value: Any, fields: Iterable[DataField] | None = None) -> Predic
 
 
 def required_where(value: Any, fields: Iterable[DataField], operation: str) -> Predicate:
-    """Return ``parse_where``, but raise InvalidRequest naming the operation for None."""
+    """Return ``where`` as a predicate, as ``parse_where`` does; raises InvalidRequest naming the operation for None."""
     found = parse_where(value, fields)
     if found is None:
         raise InvalidRequest(f"{operation} needs a predicate such as col('x') == 1, not None ('true' is all rows)")

@@ -1,4 +1,4 @@
-"""create_once: create a small file exclusively, with a certain result even when the store's answer is lost or wrong."""
+"""create_once: creates a small file exclusively, and finds out the result if the store's answer is lost or wrong."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ FIRST_PAUSE_SECONDS = 0.01
 def create_once(storage: Storage, path: str, data: bytes) -> bool:
     """Create a file; return True when it contains exactly ``data``, False when another writer created it.
 
-    A client that repeats its own request can get the answer "exists" for the file that it created. So after every
-    answer but "created" the file is read. When an answer was lost and there is no file, the creation is retried.
-    Raises StorageError when this call created nothing, CommitStateUnknown when the result cannot be determined, also
-    because the file cannot be read.
+    A store's client that repeats a request can get the answer "exists" for the file that its first request created. So
+    after every answer except "created" the file is read and compared with ``data``. When an answer was lost and the
+    file does not exist, the creation is retried. Raises StorageError when this call created nothing, CommitStateUnknown
+    when the result cannot be determined, for example because the file cannot be read.
     """
     unknown: PaimonError | None = None
     for attempt in range(TRIES):

@@ -1,8 +1,8 @@
-"""ExternalRoots: the directories outside of tables in which their data files may be (format 1.4).
+"""ExternalRoots: the directories outside of a table's directory in which its data files may be (format 1.4).
 
 The operator gives the list; it is empty by default. A path from metadata is untrusted: it is normalised, and accepted
-only below one of the listed directories, compared by path components. On the local disk no symbolic link below them is
-followed (``Bounds``).
+only below one of the listed directories, compared by path components. On the local disk no symbolic link below these
+directories is followed (``Bounds``).
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from paimon_core.storage.storage import Storage
 
 @dataclass(frozen=True, slots=True)
 class ExternalRoots:
-    """The allowed directories, as paths of the storage; () allows no file outside of its table."""
+    """The allowed directories, as paths of the storage; () allows no data file outside of its table."""
 
     paths: tuple[str, ...] = ()
     kind: str = ""
-    """The kind of store that contains them, the same as the warehouse's."""
+    """The kind of store of these directories and of the warehouse."""
 
     @staticmethod
     def of(allowed: Sequence[str | os.PathLike[str]] | None, storage: Storage) -> ExternalRoots:
-        """Return the roots of an argument ``allowed_roots`` for a warehouse in ``storage``.
+        """Return the roots that the argument ``allowed_roots`` lists, for a warehouse in ``storage``.
 
-        Raises InvalidRequest for a value that is not a list of paths and URLs, UnsupportedFeature for one in another
-        kind of store than the warehouse.
+        Raises InvalidRequest for a value that is not a list of paths and URLs, UnsupportedFeature for a root in
+        another kind of store than the warehouse.
         """
         if allowed is None:
             return NO_ROOTS

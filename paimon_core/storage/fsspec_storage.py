@@ -70,7 +70,7 @@ class FsspecStorage(Storage):
         return True
 
     def list(self, directory: str) -> list[FileInfo]:
-        """Return the direct entries, sorted by path; [] for a directory that does not exist."""
+        """Return the direct entries of a directory, sorted by path; [] for a directory that does not exist."""
         if self.bounds is not None:
             self.bounds.check_directory(directory)
         try:
@@ -111,21 +111,21 @@ class FsspecStorage(Storage):
 
     @contextlib.contextmanager
     def open_version(self, path: str, version: str) -> Iterator[pa.NativeFile]:
-        """Open a file; its version is compared when it is opened and when the context ends."""
+        """Open a file; its version is compared with ``version`` when it is opened and when the context ends."""
         with self._opened(path) as stream, contextlib.ExitStack() as opened:
-            handle = os.dup(stream.fileno()) if self.is_local else None  # a reader may close the stream
+            handle = os.dup(stream.fileno()) if self.is_local else None  # a duplicate, as a reader may close the stream
             if handle is not None:
                 opened.callback(os.close, handle)
             self._check_version(path, handle, version)
             try:
                 yield stream
-            except Exception:  # a reader fails where the end of a file is missing
+            except Exception:  # the reader may have failed because the file was changed or cut
                 self._check_version(path, handle, version)
                 raise
             self._check_version(path, handle, version)
 
     def _opened(self, path: str) -> pa.NativeFile:
-        """Open a file as ``open_input`` does, also one whose name is not UTF-8, which Arrow cannot open itself."""
+        """Open a file as ``open_input`` does; Python opens a file whose name is not UTF-8, because Arrow cannot."""
         try:
             return self.open_input(path)
         except UnicodeEncodeError:
@@ -142,7 +142,10 @@ class FsspecStorage(Storage):
             raise StorageError(f"{path} was replaced or changed after it was listed", path=path)
 
     def open_output(self, path: str) -> pa.NativeFile:
-        """Open a new file to stream into, with its directories; once closed it is durable, and visible in memory."""
+        """Open a new file to stream into; missing directories are created. The file is durable once closed.
+
+        In memory the file does not exist before it is closed.
+        """
         if not self.is_local:
             return _MemoryOutput(self, path)
         self._check_entry(path)
@@ -210,7 +213,10 @@ class FsspecStorage(Storage):
                 self.filesystem.makedirs(directory, exist_ok=True)
 
     def delete(self, paths: Iterable[str]) -> int:
-        """Delete files, and links but not their targets; return how many were deleted. Missing files are no error."""
+        """Delete files and return how many were deleted; missing files are no error.
+
+        Of a symbolic link only the link is deleted.
+        """
         deleted = 0
         known: set[str] = set()
         for path in paths:
@@ -223,7 +229,10 @@ class FsspecStorage(Storage):
         return deleted
 
     def delete_directory(self, directory: str) -> None:
-        """Delete a directory and everything below it, links but not their targets; a missing one is no error."""
+        """Delete a directory and everything below it; a missing directory is no error.
+
+        Of a symbolic link only the link is deleted.
+        """
         if not self.is_local:
             found = self.filesystem.find(directory, withdirs=True, detail=True)
             self.delete(path for path, entry in found.items() if entry["type"] != "directory")
@@ -261,13 +270,16 @@ def _version(size: int, modified: float, inode: int) -> str:
 
 
 def _is_same_elsewhere(found: str, listed: str) -> bool:
-    """Whether a version that another machine listed has this size and time: its numbers of inodes may differ."""
+    """Whether two versions come from different machines and have the same size and time.
+
+    Different machines may show different inode numbers for one file.
+    """
     (one, one_place), (other, other_place) = (text.rsplit("@", 1) for text in (found, listed))
     return one_place != other_place and one.rsplit(":", 1)[0] == other.rsplit(":", 1)[0]
 
 
 def confined(storage: Storage, root: str, others: tuple[str, ...] = ()) -> Storage:
-    """Return the storage for files below ``root`` and ``others``; on the local disk it follows no symbolic link there.
+    """Return ``storage``, limited on the local disk: it follows no symbolic link below ``root`` and ``others``.
 
     See ``Bounds``.
     """
@@ -285,7 +297,7 @@ def forget_directories(storage: Storage) -> None:
 
 
 class _Handle(pa.PythonFile):  # type: ignore[misc]
-    """A file that Python opened."""
+    """An Arrow file over a file that Python opened; ``fileno`` returns its descriptor."""
 
     def __init__(self, file: BinaryIO, mode: str) -> None:
         self._file = file
@@ -309,7 +321,7 @@ class _MemoryOutput(pa.BufferOutputStream):  # type: ignore[misc]
 
 @contextlib.contextmanager
 def _storage_errors(verb: str, path: str, *, missing: bool = False) -> Iterator[None]:
-    """Raise failures of the store as StorageError; with ``missing``, FileNotFoundError is raised unchanged."""
+    """Turn an OSError of the store into StorageError; with ``missing``, FileNotFoundError is raised unchanged."""
     try:
         yield
     except PaimonError:

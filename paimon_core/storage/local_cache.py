@@ -1,7 +1,8 @@
-"""LocalCache: files of a warehouse that never change, kept in a directory of this machine between processes.
+"""LocalCache: copies of files of a warehouse that never change, in a directory of this machine.
 
-The cache may lose files at any time, and never makes a read fail: a file that is missing, damaged or cannot be read is
-read from the warehouse. Several processes can use one directory.
+Several processes can use one directory, and later processes find the files again. The cache may lose files at any time,
+and never makes a read fail: when its copy of a file is missing, damaged or cannot be read, the caller reads the file
+from the warehouse.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from pathlib import Path
 from paimon_core.errors import InvalidOption
 
 TRIMMED_TO = 0.9
-"""The part of the maximum size that is left when the files used longest ago are deleted."""
+"""When the cache is too large, the files used longest ago are deleted until this part of the maximum size is left."""
 FILES_PER_LISTING = 64
-"""After how many new files the directory is listed again, because other processes add files too."""
+"""The directory is listed again after this number of new files, because other processes add files too."""
 STALE_SECONDS = 3600
-"""The age after which a temporary file counts as left behind by a process that ended."""
+"""The age in seconds of a temporary file after which it is deleted: the process that wrote it has ended."""
 
 _CRC_BYTES = 4
 _NAME = re.compile(r"[0-9a-f]{64}\.cached")
@@ -38,7 +39,7 @@ class _CachedFile:
     path: str
     size: int
     used: float
-    """When it was written or read last, in epoch seconds."""
+    """When the file was last written or read, in epoch seconds."""
 
 
 class LocalCache:
@@ -78,7 +79,7 @@ class LocalCache:
         return data
 
     def keep(self, path: str, data: bytes) -> None:
-        """Add a file of the warehouse, which never changes; an error of the disk is logged once."""
+        """Add a file of the warehouse, which must never change. Only the first error of the disk is logged."""
         if len(data) + _CRC_BYTES > self.max_bytes:
             return
         cached = self._path(path)
@@ -114,7 +115,7 @@ class LocalCache:
             self._size = self._trimmed()
 
     def _trimmed(self) -> int:
-        """Delete files until the directory has its size; return the bytes that are left."""
+        """Delete the files that were used longest ago if the directory is too large; return the bytes that are left."""
         files = sorted(self._listed(), key=lambda file: file.used)
         size = sum(file.size for file in files)
         if size <= self.max_bytes:

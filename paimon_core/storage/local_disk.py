@@ -5,8 +5,8 @@ When a function returns, the bytes and the directory entry are on disk (fsync of
 succeeds. Temporary files are called ``.<name>.<uuid>.tmp``, in the directory of the final file (format 1.1), and are
 deleted also after errors.
 
-Other threads and processes may create the same directories at any time, and an expiry may delete empty ones. So a
-directory that is missing, or is deleted before the new file is in it, is created again, up to ``TRIES`` times.
+Other threads and processes may create the same directories at any time, and an expiry may delete empty directories. So
+a directory that is missing, or is deleted before the new file is in it, is created again, up to ``TRIES`` times.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from paimon_core.errors import CommitStateUnknown, StorageError
 from paimon_core.storage.symbolic_links import link_error
 
 TRIES = 20
-"""How often a missing directory is created again; the limit also ends retries in places such as /proc."""
+"""How often a missing directory is created again. Without the limit, retries below /proc would not end."""
 _T = TypeVar("_T")
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV, errno.EMLINK})
 _CHUNK_BYTES = 1 << 20
@@ -148,9 +148,9 @@ def make_directory(directory: str) -> None:
 
 
 def delete_directory(directory: str) -> None:
-    """Delete a directory and everything below it; of a symbolic link, here or below, only the link is deleted.
+    """Delete a directory and everything below it; of a symbolic link only the link is deleted, not its target.
 
-    Entries that other processes add or delete at the same time are no error, up to ``TRIES`` times. Raises
+    The deletion is repeated up to ``TRIES`` times when other processes add or delete entries at the same time. Raises
     FileNotFoundError when ``directory`` is missing.
     """
     if os.path.islink(directory):

@@ -24,7 +24,7 @@ SCHEMES = {
     "abfss": ("azure", "abfs"),
     "az": ("azure", "abfs"),
 }
-"""For each scheme: the kind of store, and the scheme that paths are written with."""
+"""For each scheme of a URL: the kind of its store, and the scheme that is used in paths."""
 
 OPTIONS: Mapping[str, Mapping[str, bool]] = {
     "s3": {
@@ -54,7 +54,7 @@ OPTIONS: Mapping[str, Mapping[str, bool]] = {
         TIME_OUT: False,
     },
 }
-"""For each kind of store: its options, and whether the value is a secret."""
+"""For each kind of store: its options, and for each option whether its value is a secret."""
 
 CHOICES = {
     "s3.path.style.access": ("true", "false"),
@@ -81,8 +81,8 @@ def open_storage(url: str, options: Mapping[str, str] | None = None) -> tuple[St
     Plain paths, ``file:///path`` and ``file:/path`` are on the local disk; a plain path may start with ``~`` or
     ``~user``, a home directory. ``memory://name`` is in the memory of this process; ``s3://``, ``gs://`` and
     ``abfs://`` are object stores. No connection is opened yet. Raises UnsupportedFeature for any other scheme or when
-    an extra must be installed, InvalidOption for an option that the store does not have or a value outside its rule
-    (secrets are not shown), InvalidRequest for a URL that cannot be a warehouse.
+    an optional package must be installed first, InvalidOption for an option that the store does not have or a value
+    that is not allowed (secrets are not shown), InvalidRequest for a URL that cannot be a warehouse.
     """
     if not url.strip() or "\0" in url:
         raise InvalidRequest(f"warehouse URL {url!r} must contain a path and no NUL character", url=url)

@@ -28,7 +28,10 @@ def component(name: str) -> str:
 
 
 def identifier(name: str, what: str) -> str:
-    """Return the name of a database, table or tag (``what``) when a path may contain it; raises InvalidRequest."""
+    """Return ``name`` when it is allowed in a path; raises InvalidRequest otherwise.
+
+    ``what`` is the kind of object that has the name, such as ``database``, ``table`` or ``tag``.
+    """
     plain = isinstance(name, str) and _NAME.fullmatch(name) and name.strip() and not name.startswith(".")
     if (
         not plain
@@ -79,7 +82,7 @@ def database_path(warehouse: str, database: str) -> str:
 
 
 def group_path(warehouse: str, group: str) -> str:
-    """Return the directory of a table group's records."""
+    """Return the directory with the records of a group of tables."""
     return f"{warehouse}/group/{identifier(group, 'group')}"
 
 
@@ -95,7 +98,7 @@ def stem_of(name: str) -> str:
 
 @dataclass(slots=True)
 class FileNames:
-    """New file names: one random uuid and a counter, so that no two writers use the same name (format 1.1)."""
+    """Creates new file names: a random UUID and a counter, so that no two writers use the same name (format 1.1)."""
 
     token: str = field(default_factory=lambda: str(uuid.uuid4()))
     count: int = 0
@@ -104,7 +107,10 @@ class FileNames:
 
     @staticmethod
     def again(name: str) -> FileNames:
-        """Return names for files that contain the rows of the file ``name``: they start with its stem, then ``-``."""
+        """Return names for files that contain the rows of the file ``name``.
+
+        The new names start with the part of ``name`` before its first dot, followed by ``-``.
+        """
         return FileNames(f"{stem_of(name)}-{uuid.uuid4()}", has_prefix=True)
 
     def next(self, prefix: str, suffix: str = "") -> str:
@@ -140,7 +146,7 @@ class TablePaths:
 
     @property
     def home(self) -> str:
-        """Return the directory of the branch's own files; the table's root for main."""
+        """Return the directory of the files that belong to this branch only; the table's root for main."""
         return self.root if self.branch == MAIN else self.branch_home(self.branch)
 
     def branch_home(self, branch: str) -> str:
@@ -204,14 +210,17 @@ class TablePaths:
         return self.quarantine(plan_id) + self.below(relative).removeprefix(self.root)
 
     def below(self, relative: str) -> str:
-        """Return the path of ``relative`` below the root; raises CorruptTable for one outside it or in quarantine."""
+        """Return the path of ``relative`` below the root.
+
+        Raises CorruptTable for a path outside of the root or in the quarantine directory.
+        """
         parts = [component(part) for part in relative.split("/")]
         if parts[0] == "quarantine":
             raise CorruptTable(f"path {relative!r} is in the quarantine directory", path=relative)
         return "/".join((self.root, *parts))
 
     def relative(self, path: str) -> str:
-        """Return the path relative to the root, the inverse of ``below``; raises CorruptTable for a path elsewhere."""
+        """Return ``path`` relative to the root, the inverse of ``below``; raises CorruptTable for any other path."""
         if not path.startswith(f"{self.root}/"):
             raise CorruptTable(f"path {path!r} is not below {self.root}", path=path)
         relative = path.removeprefix(f"{self.root}/")
@@ -233,7 +242,7 @@ class TablePaths:
         return f"{self.snapshot_directory}/snapshot-{int(snapshot_id)}"
 
     def hint(self, name: str) -> str:
-        """Return the hint file of snapshots called ``LATEST`` or ``EARLIEST``."""
+        """Return the hint file ``LATEST`` or ``EARLIEST`` of the snapshots."""
         return f"{self.snapshot_directory}/{component(name)}"
 
     def schema(self, schema_id: int) -> str:
@@ -245,7 +254,7 @@ class TablePaths:
         return f"{self.tag_directory}/tag-{identifier(name, 'tag')}"
 
     def tag_success(self, name: str) -> str:
-        """Return the success file of a tag."""
+        """Return the success file of a tag, which other tools wait for (option ``tag.create-success-file``)."""
         return f"{self.tag_directory}/tag-success-file/{identifier(name, 'tag')}_SUCCESS"
 
     def changelog(self, snapshot_id: int) -> str:
@@ -277,15 +286,15 @@ class TablePaths:
         return f"{self.root}/{self.relative_bucket(partition, bucket)}"
 
     def relative_bucket(self, partition: str, bucket: int) -> str:
-        """Return the directory of a bucket below the root, or below an external path."""
+        """Return the directory of a bucket, relative to the root or to an external path."""
         return "/".join(filter(None, (self.data_directory, partition, bucket_directory(bucket))))
 
     def data_file(self, partition: str, bucket: int, name: str) -> str:
-        """Return the path of a data file in the table, or of an extra file of one."""
+        """Return the path of a data file in the table, or of an extra file that belongs to a data file."""
         return f"{self.bucket(partition, bucket)}/{component(name)}"
 
     def external_file(self, external: str, data_file: str, name: str) -> str:
-        """Return the path of the file ``name`` beside ``data_file``, which is recorded at the path ``external``.
+        """Return the path of the file ``name`` in the directory of ``data_file``, whose recorded path is ``external``.
 
         Raises InvalidRequest for a file that is not below the allowed roots.
         """

@@ -1,7 +1,7 @@
 """RootedStorage: the Storage of a warehouse in an object store and of the allowed roots outside of it.
 
 Each path is accessed by the storage of the directory that contains it, with the options of the warehouse. Files are
-not moved between them.
+not moved between two storages.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from paimon_core.storage.storage import FileInfo, Storage
 
 
 def rooted(storage: Storage, roots: ExternalRoots) -> Storage:
-    """Return the storage with which the files of ``storage`` and those below the roots are accessed."""
+    """Return a storage that accesses the files of ``storage`` and the files below the roots."""
     if not isinstance(storage, ObjectStorage):
         return storage
     outside = [root for root in roots.paths if not f"{root}/".startswith(f"{storage.base}/")]
@@ -49,7 +49,7 @@ class RootedStorage(Storage):
         return self._of(path).exists(path)
 
     def list(self, directory: str) -> list[FileInfo]:
-        """Return the direct entries."""
+        """Return the direct entries of a directory."""
         return self._of(directory).list(directory)
 
     def walk(self, directory: str) -> Iterator[FileInfo]:
@@ -89,7 +89,7 @@ class RootedStorage(Storage):
         return self._of(directory).remove_empty_directory(directory)
 
     def delete(self, paths: Iterable[str]) -> int:
-        """Delete files and return how many were deleted, as the storages count them."""
+        """Delete files and return how many were deleted; for stores that count missing files see ``Storage.delete``."""
         by_storage: dict[str, tuple[ObjectStorage, list[str]]] = {}
         for path in paths:
             storage = self._of(path)

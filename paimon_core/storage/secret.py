@@ -1,8 +1,9 @@
 """Secret: a credential that is not shown.
 
 Only ``reveal`` returns its text; a repr, a message, a log line or an f-string shows ``***``. A pickle does contain the
-text, because a worker needs it; this library sends pickles between processes and never writes them to files. To avoid
-that, give no credentials and let each machine find its own (environment, profile, instance role).
+text, because a worker needs it; this library sends pickles between processes and never writes them to files. To keep
+credentials out of pickles, pass no credentials: each machine then finds credentials in its environment, its profile or
+its instance role.
 """
 
 from __future__ import annotations

@@ -20,7 +20,8 @@ from paimon_core.errors import UnsupportedFeature
 class FileInfo:
     """One entry of a directory listing: size in bytes, time in epoch milliseconds.
 
-    For a directory both are 0, except for the time on a local disk: the time of the last change of its entries.
+    For a directory the size is 0, and the time is 0 too, except on a local disk: there it is the time at which an entry
+    of the directory was last added or removed.
     """
 
     path: str
@@ -57,7 +58,7 @@ class Storage(Protocol):
         """Whether a file or directory exists at the path."""
 
     def list(self, directory: str) -> list[FileInfo]:
-        """Return the direct entries; [] for a directory that does not exist."""
+        """Return the direct entries of a directory; [] for a directory that does not exist."""
 
     def walk(self, directory: str) -> Iterator[FileInfo]:
         """Yield every file below a directory, in any order; nothing when the directory does not exist.
@@ -69,10 +70,10 @@ class Storage(Protocol):
         """Open the file for random access; raises FileNotFoundError when it is missing."""
 
     def open_version(self, path: str, version: str) -> AbstractContextManager[pa.NativeFile]:
-        """Open a file for random access, and give only bytes of the version that a listing stated.
+        """Open a file for random access, and check that it has ``version``, which a listing stated.
 
-        Raises FileNotFoundError when it is missing. Raises StorageError when it has another version: when it is opened
-        or read, or at the latest when the context ends without an error.
+        Raises FileNotFoundError when the file is missing. Raises StorageError when the file has another version: when
+        it is opened or read, or at the latest when the context ends without an error.
         """
         raise UnsupportedFeature(f"cannot open a version of {path}: this store does not compare versions", path=path)
 
@@ -114,8 +115,8 @@ class Storage(Protocol):
     def delete(self, paths: Iterable[str]) -> int:
         """Delete files and return how many were deleted; missing files are no error.
 
-        The number is exact for a single path. For several paths it includes the missing ones on stores that do not
-        report them (S3).
+        The number is exact for a single path. For several paths it includes missing files on stores that do not report
+        missing files (S3).
         """
 
     def delete_directory(self, directory: str) -> None:
@@ -124,5 +125,5 @@ class Storage(Protocol):
     def remove_empty_directory(self, directory: str) -> bool:
         """Delete a directory if it is empty.
 
-        Return True when it was deleted, False when it was not, also on stores without directories.
+        Return True when the directory was deleted, otherwise False; always False on stores without directories.
         """

@@ -1,4 +1,4 @@
-"""Bounds: below the root directory of a table on the local disk no symbolic link is followed; nor below other roots.
+"""Bounds: prevents following symbolic links below a table's root directory on the local disk, and below other roots.
 
 The root itself and its parents may be links, since a user gave that path. Below the root, reading, writing, listing or
 deleting through a link to a directory is refused, and so is reading a link to a file. Deleting or moving a link acts on
@@ -17,11 +17,11 @@ from paimon_core.errors import CorruptTable, StorageError
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The root directories and the directories below them that were checked; only the roots are pickled."""
+    """The root directories, and the directories below them that are known not to be links; only roots are pickled."""
 
     root: str
     others: tuple[str, ...] = ()
-    """Directories of external data files, outside of the root, to which the same applies."""
+    """Directories of external data files, outside of the root, below which links are not followed either."""
     _plain: set[str] = field(default_factory=set, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[type[Bounds], tuple[str, tuple[str, ...]]]:
@@ -32,7 +32,9 @@ class Bounds:
         self.check_directory(os.path.dirname(path))
 
     def check_directory(self, directory: str) -> None:
-        """Raise CorruptTable when ``directory`` or one between it and the root is a link; a missing one is no error.
+        """Raise CorruptTable when ``directory``, or a directory between the root and it, is a link.
+
+        A missing directory is no error.
 
         Costs one lstat for each directory.
         """
@@ -49,9 +51,9 @@ class Bounds:
             raise link_error(directory)
 
     def check_file(self, path: str) -> None:
-        """Raise CorruptTable when the file is a link, or a directory above it not yet checked since ``forget`` is one.
+        """Raise CorruptTable when the file, or a directory between the root and the file, is a link.
 
-        Costs one lstat for the file.
+        Directories that were checked after the last ``forget`` are not checked again. Costs one lstat for the file.
         """
         directory = os.path.dirname(path)
         if directory not in self._plain:

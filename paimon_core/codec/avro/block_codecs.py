@@ -19,9 +19,9 @@ else:
 ZSTD_LEVEL = 1
 _CRC_BYTES = 4
 _XZ_MEMORY_BYTES = 256 << 20
-"""The most memory that a block of xz may state as its need; level 9 needs 65 MB."""
+"""The maximum memory that a block of xz may state that it needs; level 9 needs 65 MB."""
 _SNAPPY_RATIO = 64
-"""Snappy needs two bytes or more for each copy of at most 64 bytes."""
+"""More than the maximum ratio of unpacked to packed bytes: a copy of at most 64 bytes takes two bytes or more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,14 @@
-"""Avro columns: decodes all records of many Avro blocks at once, each field as a column, with numpy.
+"""Avro columns: decodes all records of many Avro blocks at once with numpy; each field becomes a column.
 
-An Avro record has no length, so a reader finds the end of a record only by decoding it. Here the caller names places at
-which records may start, a superset of the real starts. The records at all named places are decoded together: one step
-decodes one field of every record. Only the records count that follow each other from the start of a block to
-its end. They are what a sequential reader finds; all others are dropped.
+An Avro record does not state its length, so a reader finds the end of a record only by decoding it. Here the caller
+names all places at which records may start; some of these places may be wrong. The records at all places are decoded
+together: one step decodes one field of every record. The result has only the records that follow each other from the
+start of a block to its end, which are the records that a sequential reader finds. All other records are dropped.
 
-Bytes are not copied: a text or an array is a span of the buffer. Whatever is not decoded here raises NotInColumns, and
-the caller decodes the file record by record, which also says what is wrong with it: invalid bytes, schemas with maps or
-unions of several types, arrays in blocks with a size, numbers in more bytes than needed for a branch.
+Bytes are not copied: a text or an array is a span of the buffer. NotInColumns is raised for everything that this module
+does not decode: invalid bytes, schemas with maps or unions of several types, arrays in blocks with a size, numbers in
+more bytes than needed for a branch. The caller then decodes the file record by record, which also finds out what is
+wrong with an invalid file.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ Bytes = npt.NDArray[np.uint8]
 PADDING = bytes(16)
 """Zeros after the last block: a record that runs past the end finds only zeros, and is dropped."""
 MOST_ITEMS = 1 << 15
-"""Items of one array; longer arrays are decoded record by record."""
+"""Maximum number of items of an array; files with longer arrays are decoded record by record."""
 _LEAST_STEPS = 256
-"""Steps that the arrays of few records may take."""
+"""The number of steps that the arrays of a few records may take in any case."""
 _MOST_SPURIOUS = 256
-"""How many more places than twice the records may be tried."""
+"""At most this number of places more than twice the number of records may be tried."""
 _NUMBER_BYTES = 10
 _BYTE = np.arange(256, dtype=np.int64)
 _ONE_BYTE = (_BYTE >> 1) ^ -(_BYTE & 1)
-"""The numbers that one byte encodes."""
+"""For each byte, the number that it encodes alone."""
 _WIDTHS = {"null": 0, "boolean": 1, "float": 4, "double": 8}
 
 
@@ -54,7 +55,7 @@ class Field:
     """The names of the field and of the records around it, from the outermost on."""
     kind: str
     null: int | None = None
-    """The position of null in a union of null and the field's type; None: it is no union."""
+    """The position of null in a union of null and the field's type; None if the field is not a union."""
     width: int = 0
     items: Field | None = None
 
@@ -70,7 +71,7 @@ class Column:
     values: Numbers
     lengths: Numbers | None
     nulls: Mask | None
-    """Which values are null; None: the field has no union with null."""
+    """Whether each value is null; None if the field is not a union with null."""
 
     def taken(self, at: Numbers) -> Column:
         """Return the values at some positions."""
@@ -84,7 +85,7 @@ class Records:
 
     fields: tuple[Field, ...]
     branch: int | None
-    """The position of the record in a union with null; None: it is no union."""
+    """The position of the record in a union with null; None if the schema is not a union."""
 
     @staticmethod
     def of(schema: Any) -> Records:
@@ -159,7 +160,7 @@ def decode_columns(
 
 
 def _chained(bounds: Numbers, starts: Numbers, ends: Numbers) -> Numbers | None:
-    """Return the positions of the records that follow each other from the start to the end of a block; None: all."""
+    """Return the positions of the records that follow each other from the start to the end of a block; None: all do."""
     first = np.searchsorted(starts, bounds[:, 0])
     after = np.append(first[1:], len(starts))
     following = np.append(starts[1:], 0)
@@ -195,14 +196,14 @@ def _walked(starts: Numbers, ends: Numbers, end: int, count: int) -> Numbers:
 
 @dataclass(slots=True)
 class Budget:
-    """What may still be spent on the items of arrays; each item takes a byte or more."""
+    """The numbers of array items and of steps that may still be decoded; each item takes a byte or more."""
 
     items: int
     steps: int
-    """A step decodes one item of several lanes. Long arrays of few records are decoded faster one by one."""
+    """A step decodes one item of several records; long arrays of a few records are decoded faster record by record."""
 
     def spend(self, items: int) -> None:
-        """Take one step off. Raises NotInColumns when nothing is left."""
+        """Subtract one step and ``items`` items. Raises NotInColumns when nothing is left."""
         self.items -= items
         self.steps -= 1
         if self.items < 0 or self.steps < 0:
@@ -212,8 +213,8 @@ class Budget:
 class Lanes:
     """Positions in a buffer that move forward together, one for each record that is decoded.
 
-    A lane that finds something invalid moves to the end of the buffer, and never back. All reads are clipped to the
-    buffer, and no memory is used but for a few numbers per lane and field.
+    A lane is one of these positions. A lane that finds something invalid moves to the end of the buffer, and never
+    back. All reads are clipped to the buffer, and only a few numbers per lane and field are stored.
     """
 
     def __init__(self, buffer: Bytes, at: Numbers, budget: Budget | None = None) -> None:
@@ -223,7 +224,7 @@ class Lanes:
         self.budget = budget or Budget(2 * len(buffer), _LEAST_STEPS + 2 * len(at))
 
     def end_unless(self, valid: Mask) -> None:
-        """End the lanes that found something invalid."""
+        """Move the lanes that are not ``valid`` to the end of the buffer."""
         if not valid.all():
             self.at[~valid] = self.end
 
@@ -238,7 +239,7 @@ class Lanes:
         return value
 
     def _longer(self, first: Bytes, value: Numbers, lanes: Numbers) -> None:
-        """Read the other bytes of the numbers of some lanes."""
+        """Read the remaining bytes of the numbers of the lanes whose number has more than one byte."""
         whole = (first[lanes] & 0x7F).astype(np.uint64)
         at = self.at[lanes]
         for count in range(1, _NUMBER_BYTES):
@@ -372,7 +373,7 @@ def digests(data: bytes, starts: Offsets, lengths: Offsets) -> tuple[Numbers, Ma
 
 
 _DIGESTED = 1 << 12
-"""Bytes of a span of which the hash is computed."""
+"""The number of bytes at the start of a span of which the hash is computed."""
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _HIGH_BITS = np.uint64(0x8080808080808080)
 

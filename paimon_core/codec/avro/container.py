@@ -4,9 +4,10 @@ Records are dicts by the field names of the writer's schema. Values are plain: a
 stored. A file that is truncated, contains garbage, is nested too deeply or unpacks to far more than its size raises
 CorruptTable before it uses much memory.
 
-Avro has no checksums, so written files have some in places that other readers ignore: zstd frames have a content
-checksum, snappy blocks always have a CRC32, and a deflate stream is followed by one. Uncompressed blocks are written as
-deflate streams of level 0, which store the bytes unchanged. A member of the header contains the CRC32 of the header.
+Avro has no checksums, so this module writes checksums in places that other readers ignore: zstd frames have a content
+checksum, snappy blocks always have a CRC32, and a deflate stream is followed by a CRC32. Uncompressed blocks are
+written as deflate streams of level 0, which store the bytes unchanged. A member of the header contains the CRC32 of the
+header.
 """
 
 from __future__ import annotations
@@ -86,8 +87,8 @@ def most_entries(size: int) -> int:
 class AvroWriter:
     """Writes records to a container file, in blocks of ``_BLOCK_BYTES`` plus at most one ``write`` call.
 
-    ``schema`` is written to the header. ``encoding`` is the schema that fastavro encodes with, if it is another one; it
-    must produce the same bytes. Raises InvalidOption for an unsupported codec.
+    ``schema`` is written to the header. ``encoding`` is the schema with which fastavro encodes, by default ``schema``;
+    it must produce the same bytes. Raises InvalidOption for an unsupported codec.
     """
 
     def __init__(
@@ -162,7 +163,7 @@ class AvroWriter:
 
 
 def _most_values(packed: int) -> int:
-    """Return how many values a block or a manifest of ``packed`` bytes may have, where they are counted."""
+    """Return the maximum number of values of a block or a manifest of ``packed`` bytes, if its values are counted."""
     return max(AVRO_VALUES, VALUES_PER_BYTE * packed)
 
 
@@ -202,7 +203,7 @@ def read_blocks(data: bytes, path: str) -> tuple[bytes, list[AvroBlock]] | None:
 
 
 def _blocks(reader: AvroReader) -> Iterator[AvroBlock]:
-    """Yield the blocks of a manifest within the limits."""
+    """Yield the blocks of a manifest; raises an error when they exceed the limits."""
     budget, stated = max(MANIFEST_BYTES, AVRO_RATIO * reader.size), 0
     while (block := reader.next_block(budget)) is not None:
         budget -= len(block.data)
@@ -218,7 +219,7 @@ def _most_uncounted(size: int) -> int:
 
 
 def unpacked_blocks(data: bytes, path: str) -> list[bytes]:
-    """Return the unpacked blocks of a container file, to search for names; raises as ``read_avro`` does.
+    """Return the unpacked blocks of a container file, to search for names; raises the errors of ``read_avro``.
 
     The records are not decoded, so invalid records raise no error.
     """

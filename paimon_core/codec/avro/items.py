@@ -1,6 +1,6 @@
-"""Avro items: encodes and decodes single arrays, as ``avro_columns`` leaves them in its buffer.
+"""Avro items: encodes and decodes single arrays, which ``codec.avro.columns`` returns as spans of encoded bytes.
 
-Decoded arrays have been walked by ``avro_columns`` before, so their counts and lengths are valid.
+``codec.avro.columns`` has checked the counts and lengths of these arrays, so they are valid.
 """
 
 from __future__ import annotations

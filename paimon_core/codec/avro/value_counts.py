@@ -1,7 +1,7 @@
 """Avro values: counts the values in encoded records without creating them, to limit memory before they are decoded.
 
-A decoded value takes 8 to 60 bytes and a record 200, also when it takes one byte in the file. Without a limit, a short
-file that unpacks to many small values would use gigabytes.
+A decoded value takes 8 to 60 bytes of memory and a record 200 bytes, even if it takes one byte in the file. Without a
+limit, a short file that unpacks to many small values would use gigabytes.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 _RECORD_VALUES = 4
-"""A record counts as so many values besides its fields: it becomes a dict."""
+"""A record is counted as this number of values, in addition to its fields, because it becomes a dict."""
 _WIDTHS = {"null": 0, "boolean": 1, "float": 4, "double": 8}
 
 
@@ -27,7 +27,7 @@ def count_values(schema: Any, data: bytes, records: int, limit: int) -> int:
 
 
 def repeats_records(schema: Any, inside: bool = False) -> bool:
-    """Whether an array or a map of the schema has records in it, which take the most memory for their bytes."""
+    """Whether an array or a map of the schema contains records, which use the most memory for each byte of the file."""
     if isinstance(schema, list):
         return any(repeats_records(branch, inside) for branch in schema)
     if not isinstance(schema, dict):

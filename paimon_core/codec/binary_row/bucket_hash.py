@@ -62,7 +62,7 @@ def hash_images(flat: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> 
 
 
 def _mix(hashes: _U32, words: _U32 | None) -> None:
-    """Add one 4-byte word of each row to its hash, in place; None stands for a word of zeros."""
+    """Add one 4-byte word of each row to the hash of the row, in place; None is a word of zeros."""
     if words is not None:
         mixed = words * _C1
         mixed = _rotated(mixed, 15)

@@ -1,7 +1,8 @@
 """Cells: encodes an Arrow column as the 8-byte slots and variable words of its BinaryRow field (format 5.2, 5.3).
 
-Whole columns are encoded with numpy; there is no Python loop over rows. A slot lacks only the offset of its variable
-part, which depends on the columns before it; the caller adds the offset where ``counts`` is not zero.
+Whole columns are encoded with numpy; there is no Python loop over rows. The slot of a value with a variable part does
+not yet have the offset of this part, which depends on the columns before; the caller adds it where ``counts`` is not
+zero.
 """
 
 from __future__ import annotations

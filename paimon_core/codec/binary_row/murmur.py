@@ -1,6 +1,6 @@
 """MurmurHash3 of bytes, 32 bits with seed 0, as Guava computes it for the directories of external paths (format 1.4).
 
-Bucket hashes are another variant, which ``codec.binary_row.bucket_hash`` computes over whole columns.
+Buckets use another variant of the hash, which ``codec.binary_row.bucket_hash`` computes for whole columns.
 """
 
 from __future__ import annotations

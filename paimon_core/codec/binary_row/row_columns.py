@@ -1,6 +1,7 @@
-"""Row columns: one field of many serialized BinaryRows as a list, read from all rows at once (format 5).
+"""Row columns: reads one field of many serialized BinaryRows at once, as a list (format 5).
 
-The slots of a BinaryRow have fixed places. Anything that ``decode_row`` might refuse is left to it: None is returned.
+The slots of a BinaryRow have fixed places. For bytes that ``decode_row`` might refuse, None is returned, so that the
+caller uses ``decode_row``.
 """
 
 from __future__ import annotations
@@ -55,17 +56,22 @@ class RowBytes:
         return bool((self._take(0, ">i4") == self.arity).all())
 
     def numbers(self, at: int, dtype: DataType) -> npt.NDArray[Any] | None:
-        """Return a field whose slot is its value (a compact DECIMAL unscaled), null or not; None for other types."""
+        """Return the slots of a field whose slot is its value (a compact DECIMAL unscaled); None for other types.
+
+        The value of a null field is undefined, see ``nulls``.
+        """
         kind = _slot_kind(dtype)
         return None if kind is None else self._take(self._slot(at), kind)
 
     def nulls(self, at: int) -> npt.NDArray[np.bool_]:
-        """Return whether the field is null."""
+        """Return for each row whether the field is null."""
         bit = 8 + at
         return (self._take(_ARITY_BYTES + bit // 8, "u1") >> (bit % 8) & 1).astype(bool)
 
     def values(self, at: int, dtype: DataType) -> list[Any] | None:
-        """Return a field as storage values, None for null; None for a type or for bytes that ``decode_row`` must read.
+        """Return a field as a list of storage values; None in the list is null.
+
+        Return None instead of a list for a type or for bytes that must be read by ``decode_row``.
 
         The rows must be complete.
         """

@@ -3,7 +3,7 @@
 Core types and functions:
 
 - ``Metadata``: the checked metadata of a file
-- ``Lengths``: what is known of the numbers of a stream, such as the longest
+- ``Lengths``: the count, the sum and the maximum of the numbers of a stream
 - ``check_metadata``: checks the metadata of a file by rules
-- ``rows_within``: how many rows to decode at a time within a number of bytes
+- ``rows_within``: the number of rows that can be decoded at a time within a number of bytes
 """

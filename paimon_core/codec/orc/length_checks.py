@@ -1,7 +1,7 @@
-"""Length checks: how many rows of an ORC file may be decoded at a time, from the lengths of its texts and lists.
+"""Length checks: computes from the lengths of texts and lists how many rows of an ORC file may be decoded at a time.
 
-Arrow takes the memory for the texts of a batch before it reads their bytes, so lengths that a stripe cannot contain are
-refused here. Files of more than ``CHECKED_BYTES`` bytes are not checked.
+Arrow allocates the memory for the texts of a batch before it reads their bytes. So this module refuses lengths that are
+too large for the stripe. Files of more than ``CHECKED_BYTES`` bytes are not checked.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _TEXTS, _LISTS = (7, 8, 16, 17), (10, 11)
 _DATA, _LENGTH, _DICTIONARY_DATA = 1, 2, 3
 _DICTIONARIES, _SECOND_VERSIONS = (1, 3), (2, 3)
 _NUMBER_BYTES = 16
-"""The most bytes of a number in memory, with its null bit and its offset."""
+"""The maximum size in bytes of a number in memory, with its null bit and its offset."""
 _HEAD_BYTES = 3
 _QUEUED = 32
-"""The batches that Arrow decodes ahead, whatever ``batch_readahead`` is."""
+"""The number of batches that Arrow decodes ahead, whatever ``batch_readahead`` is."""
 
 
 def rows_within(source: pa.NativeFile, metadata: Metadata, wanted: Collection[str], size: int) -> int:
     """Return how many rows of the columns ``wanted`` to decode at a time; 1 or more.
 
-    All batches that Arrow holds take about ``size`` bytes then. Raises ValueError for lengths
-    that do not match the streams of a stripe.
+    With this number of rows, all batches that Arrow holds in memory take about ``size`` bytes. Raises ValueError for
+    lengths that do not match the streams of a stripe.
     """
     if source.size() > CHECKED_BYTES:
         return size
@@ -47,7 +47,7 @@ def rows_within(source: pa.NativeFile, metadata: Metadata, wanted: Collection[st
 
 
 def _column(source: pa.NativeFile, metadata: Metadata, stripe: Stripe, column: int, rows: int) -> tuple[int, int]:
-    """Return the bytes of ``rows`` values of a column in a stripe, and the most bytes of one of them."""
+    """Return upper bounds of the bytes of ``rows`` values of a column in a stripe, and of the bytes of one value."""
     kind, children = one(metadata.types[column], 1), metadata.types[column].get(2, [])
     if kind in _TEXTS:
         return _texts(source, metadata, stripe, column, rows)
@@ -77,7 +77,7 @@ def _texts(source: pa.NativeFile, metadata: Metadata, stripe: Stripe, column: in
 
 
 def lengths_of(source: pa.NativeFile, metadata: Metadata, stripe: Stripe, column: int, most: int) -> Lengths:
-    """Return what is known of the first ``most`` lengths of a column's texts, lists or maps; raises ValueError."""
+    """Return sum and maximum of the first ``most`` lengths of a column's texts, lists or maps; raises ValueError."""
     stream = stripe.streams.get((column, _LENGTH))
     if stream is None:
         return Lengths(0, 0, 0)
@@ -90,7 +90,7 @@ def lengths_of(source: pa.NativeFile, metadata: Metadata, stripe: Stripe, column
 
 
 def _parts(source: pa.NativeFile, metadata: Metadata, stripe: Stripe, column: int, kind: int) -> Iterator[Any]:
-    """Yield the most unpacked bytes of each packed part of a stream."""
+    """Yield for each packed part of a stream its maximum size in bytes after unpacking."""
     stream = stripe.streams.get((column, kind))
     if stream is None:
         return

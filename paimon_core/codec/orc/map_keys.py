@@ -1,6 +1,7 @@
-"""Map keys: whether an ORC file contains a map with a null key. Java Paimon writes such maps to ORC files.
+"""Map keys: finds out whether an ORC file contains a map with a null key.
 
-Arrow has no null keys: it ends the process when it reads one from an ORC file.
+Java Paimon writes such maps to ORC files. Arrow does not support null keys: it ends the process when it reads one from
+an ORC file.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def _null_keys(source: pa.NativeFile, metadata: Metadata, stripe: Stripe, column
 
 
 def _key_columns(metadata: Metadata, column: int, stripe: Stripe) -> Iterator[bool]:
-    """Yield true for each map below the column whose keys may be null: its keys have a stream that says which are."""
+    """Yield True for each map in the column whose keys have a stream that states which keys are null."""
     children = metadata.types[column].get(2, [])
     if one(metadata.types[column], 1) == _MAP and (children[0], _PRESENT) in stripe.streams:
         yield True

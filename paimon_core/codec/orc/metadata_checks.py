@@ -41,7 +41,7 @@ _MOST_POST_SCRIPT = 256
 
 
 class Stream(NamedTuple):
-    """A stream of a stripe: its bytes in the file."""
+    """A stream of a stripe: its position and length in the file."""
 
     start: int
     length: int
@@ -61,11 +61,11 @@ class Stripe(NamedTuple):
     length: int
     encodings: list[Encoding]
     streams: dict[tuple[int, int], Stream]
-    """By column and kind."""
+    """The streams by column and kind of stream."""
 
 
 class Metadata(NamedTuple):
-    """The metadata of a file: its types, and how its streams are packed."""
+    """The metadata of a file: its types, its stripes, and the compression of its streams."""
 
     types: list[dict[int, list[Any]]]
     stripes: list[Stripe]
@@ -80,7 +80,7 @@ class Tail:
     footer: dict[int, list[Any]]
     statistics: bytes
     body: int
-    """The bytes of the file before the statistics and the footer."""
+    """The number of bytes of the file before the statistics and the footer."""
     codec: int
     block: int
 
@@ -90,7 +90,7 @@ class Tail:
 
 
 def check_metadata(source: pa.NativeFile) -> Metadata | None:
-    """Return valid metadata, None when it cannot be unpacked here, and raise ValueError for other metadata.
+    """Return the metadata of a file; None when it is packed with LZO. Raises ValueError for invalid metadata.
 
     Reads the end of the file and the footer of each stripe.
     """
@@ -211,7 +211,7 @@ def _unpack(chunk: bytes, codec: int, block: int) -> bytes:
         if codec in _AVRO_NAMES:
             return CODECS[_AVRO_NAMES[codec]].unpack(chunk, block)
         decoder = pa.Codec("snappy" if codec == _SNAPPY else "lz4_raw")
-        # Neither codec stores the unpacked size: it is the smallest size for which unpacking succeeds.
+        # The codec does not store the unpacked size, so the smallest size for which unpacking succeeds is searched.
         size = bisect_left(range(block), True, key=lambda size: _fits(decoder, chunk, size))
         return bytes(decoder.decompress(chunk, size, asbytes=True))
     except Exception as error:  # each decoder raises errors of its own

@@ -1,6 +1,7 @@
-"""Run lengths: the sum and the maximum of the unsigned integers in an ORC stream, versions 1 and 2 of the encoding.
+"""Run lengths: computes the sum and the maximum of the unsigned integers in an ORC stream, versions 1 and 2.
 
-The lengths of texts and lists are such streams. A run of a few bytes has up to 512 numbers; they are not all built.
+The lengths of texts and lists are stored in such streams. A run of a few bytes has up to 512 numbers, so the numbers of
+a run are not all decoded.
 Raises ValueError or IndexError for bytes that do not decode.
 """
 
@@ -17,7 +18,7 @@ _WIDEST = 70
 
 
 class Lengths(NamedTuple):
-    """What is known of the numbers of a stream; ``longest`` may be too high."""
+    """The count, the sum and the maximum of the numbers of a stream; ``longest`` may be too high."""
 
     number: int
     total: int

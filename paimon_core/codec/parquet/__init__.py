@@ -2,7 +2,7 @@
 
 Core types and functions:
 
-- ``RowGroup``: the checked places of a row group; ``Chunk`` is one column of it
+- ``RowGroup``: the row count and the column chunks of a row group; ``Chunk`` is the place of one column chunk
 - ``Pages``: the decoded sizes of the pages of a column chunk
 - ``check_footer``: checks a footer by rules
 - ``parse_struct``: parses the thrift form of a footer

@@ -84,10 +84,10 @@ class RowGroup(NamedTuple):
 
 
 def check_footer(footer: Struct, end: int, *, statistics: bool = True) -> list[RowGroup]:
-    """Return the row groups of a valid footer, and raise ValueError for another one.
+    """Return the row groups of a footer; raises ValueError for an invalid footer.
 
-    ``end`` is the byte position in the file where the footer begins. ``statistics``: whether they are checked; old
-    writers stored wrong ones.
+    ``end`` is the byte position in the file where the footer begins. ``statistics``: whether the statistics are
+    checked; old writers stored wrong statistics.
     """
     _check_types(footer, _FILE, "the file")
     if 8 in footer:

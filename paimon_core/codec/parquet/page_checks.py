@@ -1,6 +1,6 @@
-"""Page checks: how many rows of a Parquet file may be decoded at a time, from the headers of its pages.
+"""Page checks: computes from the headers of pages how many rows of a Parquet file may be decoded at a time.
 
-A page of a few bytes may unpack to 2 GB, and a long text of a dictionary may be repeated in each row; the footer states
+A page of a few bytes may unpack to 2 GB, and a long text of a dictionary may be repeated in each row. The footer shows
 neither. So all page headers are read before Arrow reads a column chunk. In an object store, only the first header of a
 chunk of more than ``_REMOTE_CHECKED_BYTES`` packed bytes is read.
 """
@@ -19,16 +19,19 @@ from paimon_core.codec.parquet.page_headers import DATA, DATA_V2, DICTIONARY, Pa
 from paimon_core.limits import PAGE_BYTES, PAGE_RATIO, ROW_VALUES, VALUES_PER_PACKED_BYTE
 
 _REMOTE_CHECKED_BYTES = 1 << 18
-"""The packed bytes of a chunk up to which its pages are checked in an object store, where a header may be a request."""
+"""In an object store, all page headers are read only for chunks of at most this number of packed bytes.
+
+Reading a header may take a request to the store.
+"""
 _HEAD_BYTES = 1 << 9
-"""The bytes that are read for a page header first; texts in its statistics may make it longer."""
+"""The number of bytes that are first read for a page header; texts in its statistics may make the header longer."""
 _LENGTH_BYTES = 4
 _LENGTH = Struct("<I").unpack_from
 _NUMBER_BYTES = 16
-"""The most bytes of a number in memory, with its levels."""
+"""The maximum size in bytes of a number in memory, with its levels."""
 _TEXT, _FIXED = 6, 7
 _PLAIN, _PREFIXED, _INDEXES = 0, 7, (2, 8)
-"""The encodings of texts: one by one, as prefixes of the text before, and as indexes in a dictionary."""
+"""The encodings of texts: plain, with a prefix of the text before, and as indexes in a dictionary."""
 _ZSTD = 6
 _CODECS = {1: "snappy", 2: "gzip", 4: "brotli", 7: "lz4_raw"}
 
@@ -81,7 +84,7 @@ def read_pages(source: pa.NativeFile, group: RowGroup, wanted: Collection[str]) 
 def rows_within(source: pa.NativeFile, groups: Sequence[RowGroup], wanted: Collection[str], size: int) -> int:
     """Return how many rows of the columns ``wanted`` take at most about ``size`` bytes when decoded; 1 or more.
 
-    Raises as ``read_pages``.
+    Raises the errors of ``read_pages``.
     """
     most = max(1, sum(group.rows for group in groups))
     for group in groups:
@@ -92,7 +95,8 @@ def rows_within(source: pa.NativeFile, groups: Sequence[RowGroup], wanted: Colle
 def rows_of(source: pa.NativeFile, group: RowGroup, pages: Mapping[int, Pages], size: int, most: int) -> int:
     """Return how many rows of a row group take at most ``size`` bytes with these pages: 1 or more, ``most`` at most.
 
-    Each text counts as the longest of its dictionary, which is unpacked only where its length may matter.
+    Each text is assumed to be the longest text of its dictionary. A dictionary is unpacked only when the length of its
+    texts may change the result.
     """
     counts = [(found, -(-found.chunk.values // group.rows)) for found in pages.values()]
     row_bytes = sum(count * (found.value_bytes + found.texts) for found, count in counts)
@@ -116,7 +120,7 @@ def _checked(source: pa.NativeFile, chunk: Chunk, rows: int, *, whole: bool) -> 
             values += page.values
             if texts and page.encoding not in _INDEXES:
                 is_plain = is_plain and page.encoding == _PLAIN
-                # With prefixes, each value may repeat the longest one.
+                # With prefixes, each value may be as long as the longest value of the page.
                 parts = 1 if page.encoding == _PREFIXED else max(1, page.values)
                 longest = max(longest, page.unpacked // parts)
         if not whole:

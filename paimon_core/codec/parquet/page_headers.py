@@ -1,4 +1,4 @@
-"""Page headers: decodes the part of a Parquet page header that its memory depends on, and finds where the header ends.
+"""Page headers: decodes the parts of a Parquet page header that determine a page's memory, and finds the header's end.
 
 Other parts, such as the statistics of a page, are skipped. A scan reads a header for each page, so the decoder is one
 loop over the bytes instead of ``thrift``.

@@ -15,7 +15,7 @@ MAX_DEPTH = 32
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, _MAP, STRUCT = range(1, 13)
 _INTEGERS = (I16, I32, I64)
 _WIDEST = 70
-"""The bits of the longest number, which is encoded in ten groups of seven bits."""
+"""The number of bits of the longest encoded number: ten groups of seven bits."""
 
 
 _EXTENSION = -16384

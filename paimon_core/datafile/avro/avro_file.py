@@ -1,8 +1,8 @@
 """Avro data files (format 7.10): reads and writes them block by block.
 
-They are ten to twenty times slower than Parquet files: an Avro file stores rows, fastavro decodes each row to a dict,
-and Arrow converts the dicts to columns, and back for writing. This module has no loop over rows, but fastavro and Arrow
-have. Memory holds the dicts of ``_STEP_BYTES`` bytes of rows.
+Avro files are ten to twenty times slower than Parquet files: an Avro file stores rows, fastavro decodes each row to a
+dict, and Arrow converts the dicts to columns; writing takes the same steps backwards. At any time, only the dicts of
+``_STEP_BYTES`` bytes of rows are in memory.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from paimon_core.types import DataType
 _STEP_BYTES = 1 << 20
 """Bytes of rows that are converted to dicts at a time; the dicts use about ten times as much memory."""
 _STEP_ROWS = 1 << 12
-"""The most dicts that are converted to columns at a time."""
+"""Maximum number of dicts that are converted to columns at a time."""
 _BLOCK_BYTES = 64_000
 
 
@@ -98,7 +98,7 @@ class AvroInput:
 
     @property
     def row_group_rows(self) -> Sequence[int]:
-        """(): ``batches`` reads the whole file."""
+        """An empty sequence: ``batches`` reads the whole file."""
         return ()
 
     def bounds(self, column: str, dtype: DataType) -> Sequence[ColumnRange]:
@@ -114,7 +114,7 @@ class AvroInput:
         batch_bytes: int,
         use_threads: bool,
     ) -> Iterator[tuple[int, Arrays]]:
-        """Yield all rows, in batches of one step at most, whatever ``batch_bytes`` is.
+        """Yield all rows, in batches of at most ``_STEP_ROWS`` rows, whatever ``batch_bytes`` is.
 
         zstd frames that have a checksum are always verified.
         """

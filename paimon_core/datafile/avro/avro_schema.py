@@ -159,7 +159,10 @@ def _not_null(node: Any) -> Any:
 
 
 def plain_schema(node: Any, numbers: Iterator[int] | None = None) -> Any:
-    """Return a schema with the same encoding for fastavro: maps are arrays of pairs, records have generated names."""
+    """Return the schema in plain form: maps are arrays of pairs, records have generated names.
+
+    The bytes of a file are the same for both schemas.
+    """
     numbers = itertools.count() if numbers is None else numbers
     if isinstance(node, list):
         return [plain_schema(branch, numbers) for branch in node]

@@ -1,4 +1,4 @@
-"""Evolution: columns of older files in the types of the current schema, by field id (format 2.3, 2.4).
+"""Evolution: reads the columns of older files as columns of the current schema, by field id (format 2.3, 2.4).
 
 Core types and functions:
 

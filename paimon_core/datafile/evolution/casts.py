@@ -1,10 +1,10 @@
 """Casts: converts columns of files with an older schema to their current type (format 2.3).
 
 ``check_cast`` returns the cast between two table types, or raises UnsupportedFeature before data is read. Values follow
-Java's rules: integers wrap around, floats are cut to the nearest integer towards zero, decimals are rounded half up and
-become null when they have too many digits, times are rounded towards the past, texts and binaries are cut to the new
-length. A value that has no result, such as the text "x" as a number, raises pa.ArrowInvalid. Casts between a TIMESTAMP
-WITH LOCAL TIME ZONE and other types use the local time zone in Java; they are supported in the time zone UTC only.
+Java's rules: integers wrap around, the fraction of floats is cut off, decimals are rounded half up and become null when
+they have too many digits, times are rounded towards the past, texts and binaries are cut to the new length. A value
+that cannot be converted, such as the text "x" to a number, raises pa.ArrowInvalid. Casts between a TIMESTAMP WITH LOCAL
+TIME ZONE and other types use the local time zone in Java; they are supported in the time zone UTC only.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PARTED = frozenset({TypeRoot.ARRAY, TypeRoot.MAP, TypeRoot.ROW})
 _WIDE = pa.decimal256(76, 38)
 """Represents every DECIMAL(38, s) exactly."""
 _FLOAT_SCALE = 20
-"""The highest DECIMAL scale to which floats are cast: doubles below 1e-21 have more digits than _WIDE."""
+"""The highest DECIMAL scale to which floats are cast: smaller doubles have more digits than ``_WIDE`` can represent."""
 _COMPACT = 18
 """The highest precision of a DECIMAL whose unscaled value fits in 64 bits."""
 _UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
@@ -66,7 +66,7 @@ def check_cast(stored: DataType, wanted: DataType, column: str) -> Cast | None:
 
 
 def find_cast(stored: DataType, wanted: DataType) -> Cast | None:
-    """Return the cast between two different types, None when there is none."""
+    """Return the cast between two different types, None when the cast is not supported."""
     source, target = stored.root, wanted.root
     if source in _PARTED:
         if target in STRING_ROOTS:
@@ -86,14 +86,14 @@ def find_cast(stored: DataType, wanted: DataType) -> Cast | None:
 
 
 def _text_cast(stored: DataType, wanted: DataType) -> Cast | None:
-    """Return the cast to a text, with which nested types also convert their members."""
+    """Return the cast to text, None when it is not supported; nested types also use it for their members."""
     if stored.root in _PARTED:
         return nested_to_text(stored, _text_cast)
     if stored.root in BINARY_ROOTS:
         return _binary_to_text
     if stored.root in TIMESTAMP_ROOTS or stored.root in (TypeRoot.DATE, TypeRoot.TIME):
         if not wanted.nullable or wanted.with_nullable(True) != STRING:
-            return None  # as in Java, only STRING and no text with a length
+            return None  # as in Java, times are cast only to STRING, not to CHAR or VARCHAR
         return _in_utc(times_to_text) if stored.root is TypeRoot.TIMESTAMP_LTZ else times_to_text
     return scalar_to_text if stored.root in _NUMERIC | STRING_ROOTS | {TypeRoot.BOOLEAN} else None
 
@@ -108,7 +108,10 @@ def _plain(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
 
 
 def _binary_to_text(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
-    """Return the bytes as text, in Java without a limit of the length; raises pa.ArrowInvalid if it is not UTF-8."""
+    """Return the bytes as text; raises pa.ArrowInvalid for bytes that are not UTF-8.
+
+    As in Java, the text is not cut to the length of ``wanted``.
+    """
     return array.cast(pa.string())
 
 
@@ -116,9 +119,10 @@ def _binary_to_text(array: pa.Array, stored: DataType, wanted: DataType) -> pa.A
 
 
 def _nested(stored: DataType, wanted: DataType) -> Cast | None:
-    """Return the cast of a nested type: the fields of a ROW by id, elements and values by their place.
+    """Return the cast of a nested type: it casts the fields of a ROW by id, and elements, keys and values.
 
-    Where a ROW has lost all stored fields, it is null, and so is an ARRAY or MAP of such rows, as in Java.
+    If ``wanted`` has none of the stored fields of a ROW, the ROW is null, and so is an ARRAY or MAP of such rows, as in
+    Java.
     """
     if not _has_stored_field(stored, wanted):
         return _all_null
@@ -214,7 +218,10 @@ def _float_to_decimal(array: pa.Array, stored: DataType, wanted: DataType) -> pa
 
 
 def _decimal_to_float(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
-    """Divide the unscaled value, as Java does; a wide value is converted through its text, to the nearest double."""
+    """Divide the unscaled value by a power of ten, as Java does.
+
+    A DECIMAL whose unscaled value does not fit in 64 bits is converted through its text, to the nearest double.
+    """
     if stored.precision > _COMPACT:
         return array.cast(pa.string()).cast(pa.float64()).cast(wanted.to_arrow(), safe=False)
     doubles = _low_words(array).astype(np.float64) / 10.0**stored.scale
@@ -222,7 +229,7 @@ def _decimal_to_float(array: pa.Array, stored: DataType, wanted: DataType) -> pa
 
 
 def _decimal_to_integer(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
-    """Cut the fraction and keep the low bits."""
+    """Cut the fraction off, and keep the low bits of a value that is out of range."""
     words = _low_words(array.cast(pa.decimal128(38, 0), safe=False) if stored.scale else array)
     return pa.array(words, mask=_nulls(array)).cast(wanted.to_arrow(), safe=False)
 
@@ -234,7 +241,11 @@ def _low_words(array: pa.Array) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 def _float_to_integer(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
-    """Cut the fraction; NaN is 0, a value beyond BIGINT (or INT, for smaller types) is the nearest value of that."""
+    """Cut the fraction off; NaN becomes 0.
+
+    A value out of range becomes the nearest BIGINT, or for smaller types the nearest INT, of which the low bits are
+    kept.
+    """
     doubles = np.nan_to_num(array.cast(pa.float64()).fill_null(0.0).to_numpy(), nan=0.0, posinf=np.inf, neginf=-np.inf)
     bits = 63 if wanted.root is TypeRoot.BIGINT else 31
     low, high = -(2**bits), 2**bits - 1
@@ -273,7 +284,10 @@ def _temporal(source: TypeRoot, target: TypeRoot) -> Cast | None:
 
 
 def _in_utc(cast: Cast) -> Cast:
-    """Return a cast that depends on the local time zone in Java; raises UnsupportedFeature in another zone than UTC."""
+    """Return ``cast``, which depends on the local time zone in Java, with a check of the time zone.
+
+    The returned cast raises UnsupportedFeature when the local time zone is not UTC.
+    """
 
     def checked(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
         if time.timezone or time.daylight:
@@ -289,7 +303,7 @@ def _in_utc(cast: Cast) -> Cast:
 
 
 def _timestamp(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
-    """Change the unit and cut digits: towards the past, but from milliseconds on towards zero, as in Java."""
+    """Change the unit and cut digits off, as in Java: towards zero up to milliseconds, otherwise towards the past."""
     array = rescale(array, wanted.to_arrow())
     digits = {"ms": 3, "us": 6, "ns": 9}[wanted.timestamp_unit] - wanted.precision
     if not digits or wanted.precision >= stored.precision:

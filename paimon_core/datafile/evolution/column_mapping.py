@@ -1,8 +1,8 @@
 """Evolution: maps a file's columns to the columns of the reading schema, by field id (format 2.4).
 
 A renamed column is read under its old name, a column that was added later is null, and a column whose type changed is
-cast. For a file without ``_KEY_*`` columns the keys are read from the value columns; if a file has both, they are equal
-and only one of them is decoded.
+cast. For a file without ``_KEY_*`` columns the keys are read from the value columns. If a file has a key column and its
+value column, both have the same values, and only one of the two is decoded.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Source:
     cast: Cast | None
 
     def with_chosen_members(self) -> Source:
-        """Return the source for a file of which only the wanted fields of a ROW are decoded."""
+        """Return the source for a read that decodes only the wanted fields of each ROW."""
         stored = with_members_of(self.stored, self.wanted.type)
         if stored is self.stored or stored == self.stored:
             return self
@@ -111,7 +111,10 @@ def _source(
 
 
 def _stored_name(stored: DataField, wanted_ids: set[int], found: pa.Schema) -> str | None:
-    """Return the name of the column to decode, or None; a key column and its value column use the same one."""
+    """Return the name of the file column to decode, None if the file lacks it.
+
+    A key column and its value column use the same file column.
+    """
     if stored.name.startswith(KEY_PREFIX):
         candidates = [stored.name, stored.name.removeprefix(KEY_PREFIX)]
     elif KEY_FIELD_ID_START + stored.id in wanted_ids:

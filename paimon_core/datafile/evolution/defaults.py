@@ -1,4 +1,4 @@
-"""Default values: the text of a column's default as a value of its type (format 2.3)."""
+"""Default values: converts the text of a column's default to a value of the column's type (format 2.3)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from paimon_core.types import DataType
 
 
 def default_value(column: str, kind: DataType, text: str) -> pa.Scalar:
-    """Return the default as a scalar of ``kind.to_arrow()``; a text in single quotes is taken without them.
+    """Return the default as a scalar of ``kind.to_arrow()``; single quotes around a text are removed.
 
     ``nested_texts`` describes the texts of nested types. Raises InvalidRequest for a text that is no value of the type,
     UnsupportedFeature for a MULTISET or VARIANT.

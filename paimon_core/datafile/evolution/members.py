@@ -1,4 +1,4 @@
-"""Members: some of the fields of a ROW column."""
+"""Members: reads only some of the fields of a ROW column."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paimon_core.types import DataType, TypeRoot
 
 
 def with_members_of(stored: DataType, wanted: DataType) -> DataType:
-    """Return the stored type with only those fields of its ROWs that ``wanted`` has, by id; other types unchanged."""
+    """Return the stored type with only the fields of its ROWs that ``wanted`` has, by id; other types are unchanged."""
     if stored.root is not TypeRoot.ROW or wanted.root is not TypeRoot.ROW:
         return stored
     types = {c.id: c.type for c in wanted.children if c.id >= 0}
@@ -22,7 +22,10 @@ def with_members_of(stored: DataType, wanted: DataType) -> DataType:
 
 
 def shares_members(stored: DataType, wanted: DataType) -> bool:
-    """Whether a file with ``stored`` shows which values of ``wanted`` are null: each ROW has one of the fields."""
+    """Whether a file of type ``stored`` has at least one of the wanted fields of each ROW.
+
+    Only then do the wanted fields in the file show which values of ``wanted`` are null.
+    """
     if stored.root is not TypeRoot.ROW or wanted.root is not TypeRoot.ROW:
         return True
     types = {c.id: c.type for c in stored.children}

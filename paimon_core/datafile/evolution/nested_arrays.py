@@ -58,7 +58,7 @@ def assembled(array: pa.Array, inner: Sequence[pa.Array], wanted: pa.DataType) -
 
 
 def has_required(kind: pa.DataType) -> bool:
-    """Whether any member of a nested type is NOT NULL, at any level; map keys do not count."""
+    """Whether any member of a nested type, at any level, is NOT NULL; map keys are ignored."""
     return any(
         not f.nullable or has_required(f.type)
         for f in _members(kind)

@@ -1,4 +1,4 @@
-"""Nested texts: the texts that Java takes as defaults of ARRAY, MAP and ROW columns (format 2.3).
+"""Nested texts: parses the texts that Java accepts as defaults of ARRAY, MAP and ROW columns (format 2.3).
 
 An ARRAY is ``[1, 2]`` or ``ARRAY(1, 2)``, a MAP ``{a -> 1, b -> 2}`` or ``MAP(a, 1, b, 2)``, a ROW ``{1, x}`` or
 ``STRUCT(1, x)``, with the fields in order. Commas inside of brackets or double quotes separate nothing. As in Java, the
@@ -25,14 +25,14 @@ _ENTRY = re.compile(r"(.+?)\s*->\s*(.+)")
 
 
 def is_parsed(kind: DataType) -> bool:
-    """Whether texts can be values of the type: at no level a MULTISET or VARIANT."""
+    """Whether texts can be parsed as values of the type: no type in it, at any level, is a MULTISET or VARIANT."""
     if kind.root in _FORMS:
         return all(is_parsed(child.type) for child in kind.children)
     return find_cast(STRING, kind) is not None
 
 
 def parsed(text: str, kind: DataType) -> pa.Array:
-    """Return an array of the one value that a text is; raises pa.ArrowInvalid for a text that is no value."""
+    """Return an array with the one value that the text states; raises pa.ArrowInvalid for any other text."""
     return labelled(_parsed(text, kind), kind.to_arrow())
 
 
@@ -72,7 +72,8 @@ def _map(parts: Sequence[str], kind: DataType, is_call: bool) -> pa.Array:
     if len(parts) % 2:
         raise pa.ArrowInvalid("a key has no value")
     key, value = kind.children
-    pairs = {k.strip(): v.strip() for k, v in zip(parts[::2], parts[1::2], strict=True)}  # the last of equal keys
+    # Of equal keys, the last one is used.
+    pairs = {k.strip(): v.strip() for k, v in zip(parts[::2], parts[1::2], strict=True)}
     if "null" in pairs:
         raise pa.ArrowInvalid("a key of a MAP is null")
     keys, values = _column(list(pairs), key), _column(list(pairs.values()), value)

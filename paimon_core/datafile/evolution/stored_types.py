@@ -74,7 +74,7 @@ def is_stored_as(found: pa.DataType, dtype: DataType) -> bool:
 
 
 def _has_shredded(found: pa.DataType, dtype: DataType) -> bool:
-    """Whether a stored type has a shredded VARIANT, as far as ``from_stored`` would put it together."""
+    """Whether a stored type has a shredded VARIANT that ``from_stored`` would rebuild."""
     if dtype.root is TypeRoot.VARIANT:
         return is_shredded(found)
     if dtype.root is not TypeRoot.ROW or not pa.types.is_struct(found):
@@ -84,7 +84,7 @@ def _has_shredded(found: pa.DataType, dtype: DataType) -> bool:
 
 
 def _whole_variants(array: pa.Array, dtype: DataType) -> pa.Array:
-    """Return the column with each shredded VARIANT, at the top or in a ROW, put together."""
+    """Return the column with each shredded VARIANT, at the top level or in a ROW, rebuilt."""
     if not _has_shredded(array.type, dtype):
         return array
     if dtype.root is TypeRoot.VARIANT:

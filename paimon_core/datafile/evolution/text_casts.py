@@ -1,6 +1,6 @@
 """Text casts: converts columns to text and from text, in the forms of Java's casts (format 2.3).
 
-Whole columns are converted. A text that is not a value of the wanted type raises pa.ArrowInvalid, which shows it.
+Whole columns are converted. A text that is not a value of the wanted type raises pa.ArrowInvalid, which shows the text.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NULL = "null"
 
 
 def _joined(*texts: Any) -> pa.Array:
-    """Return the texts of each row one after the other; null where one is null."""
+    """Return for each row the texts one after the other; null where one of the texts is null."""
     return pc.binary_join_element_wise(*texts, "")
 
 
@@ -59,7 +59,7 @@ def scalar_to_text(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Ar
 
 
 def _decimal_texts(array: pa.Array, scale: int) -> pa.Array:
-    """Return all digits, without an exponent."""
+    """Return each decimal as text with all digits, without an exponent."""
     kind = pa.decimal128(38, 0)
     digits = pa.Array.from_buffers(kind, len(array), array.buffers(), offset=array.offset).cast(pa.string())
     if not scale:
@@ -174,7 +174,7 @@ def from_text(wanted: DataType) -> TextCast | None:
 
 
 def _matching(array: pa.Array, pattern: str, wanted: DataType) -> pa.Array:
-    """Return ``array``; raises pa.ArrowInvalid, which shows it, for a text that does not match."""
+    """Return ``array`` unchanged; raises pa.ArrowInvalid, which shows the text, for a text that does not match."""
     _require(pc.match_substring_regex(array, pattern), array, wanted)
     return array
 
@@ -213,12 +213,15 @@ def _to_float(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
 
 
 def decimal_texts(array: pa.Array, wanted: DataType) -> pa.Array:
-    """Return ``array``; raises pa.ArrowInvalid for a text that is not a decimal number."""
+    """Return ``array`` unchanged; raises pa.ArrowInvalid for a text that is not a decimal number."""
     return _matching(array, r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$", wanted)
 
 
 def _days(parts_of: Callable[[str], pa.Array], texts: pa.Array, wanted: DataType) -> np.ndarray[Any, Any]:
-    """Return the days since 1970 of the groups year, month and day; 0 for null; raises for a day of no calendar."""
+    """Return the days since 1970 of year, month and day, which ``parts_of`` returns; 0 for null.
+
+    Raises pa.ArrowInvalid for a day that does not exist.
+    """
     year, month, day = (
         _whole_numbers(parts_of(name), 1).fill_null(1).to_numpy(zero_copy_only=False)
         for name in ("year", "month", "day")

@@ -1,7 +1,7 @@
-"""Decoded sizes: how many bytes a row takes in memory, from the statistics of an ORC file.
+"""Decoded sizes: computes from the statistics of an ORC file how many bytes a row takes in memory.
 
-The stored size says little, because a dictionary stores a repeated text once. The statistics state the bytes of all
-texts of a column in each stripe and in the file.
+The size in the file may be much smaller than the size in memory, because a dictionary stores a repeated text once. The
+statistics state the bytes of all texts of a column in each stripe and in the file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _VALUE_BYTES = 8
 def row_bytes(source: pa.NativeFile) -> dict[str, float]:
     """Return the mean bytes of a value of each column, in the stripe where the mean is largest.
 
-    Empty when the file does not state them. Raises ValueError for metadata that does not decode.
+    Empty when the file does not state these bytes. Raises ValueError for metadata that does not decode.
     """
     metadata = read_tail(source)
     if metadata is None or not metadata.footer.get(4):

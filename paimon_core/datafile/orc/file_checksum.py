@@ -1,7 +1,7 @@
-"""File checksum: a CRC32 of a whole ORC file; ORC has no checksum, and a flipped bit can change rows or crash a reader.
+"""File checksum: adds a CRC32 to an ORC file. ORC has no checksum, and a flipped bit can change rows or crash a reader.
 
 The checksum is stored in a field of the PostScript, before the last field, which other readers skip: an 8-byte marker,
-then the little-endian CRC32 of all other bytes of the file. Programs that rewrite a file drop it.
+then the little-endian CRC32 of all other bytes of the file. Programs that rewrite a file drop the checksum.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class ChecksumSink(io.RawIOBase):
 
 
 def verified(source: pa.NativeFile) -> tuple[pa.NativeFile, bool]:
-    """Return the open file, a small file as an in-memory copy, and whether it has a checksum.
+    """Return the open file (a small file as a copy in memory), and whether it has a checksum.
 
     Raises ValueError when the bytes do not match the checksum.
     """

@@ -1,6 +1,7 @@
 """ORC data files (format 7.9): reads and writes them with Arrow, in bounded memory and with a checksum.
 
-Timestamps that Arrow reads or writes wrongly are refused by ``timestamps``; years out of range, when Arrow reads them.
+The module ``timestamps`` refuses timestamps that Arrow reads or writes wrongly; years out of Arrow's range are refused
+when Arrow reads them.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ class OrcOutput:
         self._unflushed = 0
 
     def bounds(self, null_counts: list[int], without: list[bool]) -> list[Bounds]:
-        """Return the bounds of each column; none where ``without`` is true, and none for long texts, as in Java."""
+        """Return the bounds of each column; unknown where ``without`` is true, and for long texts, as in Java."""
         found = self._bounds.bounds(null_counts, without)
         return [Bounds(_short(b.low), _short(b.high), b.null_count) for b in found]
 
@@ -118,14 +119,14 @@ class OrcOutput:
         try:
             self._writer.close()
         finally:
-            self._writer.is_open = False  # otherwise it would try to close again when it is garbage collected
+            self._writer.is_open = False  # otherwise the writer would try to close again when it is garbage collected
 
 
 class OrcInput:
     """The FileInput for ORC; it reads stripes in parts and supports one pass.
 
-    When the file is opened, its checksum is verified. The metadata of a short file, and of one without a checksum, is
-    checked; it bounds the rows of a batch.
+    When the file is opened, its checksum is verified. The metadata of a short file, and of a file without a checksum,
+    is checked, and limits the number of rows of a batch.
     """
 
     reads_members = False
@@ -144,7 +145,7 @@ class OrcInput:
 
     @property
     def row_group_rows(self) -> Sequence[int]:
-        """(): ``batches`` reads the whole file."""
+        """An empty sequence: ``batches`` reads the whole file."""
         return ()
 
     def bounds(self, column: str, dtype: DataType) -> Sequence[ColumnRange]:

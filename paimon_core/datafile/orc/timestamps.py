@@ -1,4 +1,4 @@
-"""ORC columns: refuses types and timestamps that ORC files of Paimon or Arrow's ORC library lack (format 7.9)."""
+"""ORC columns: refuses types and timestamps that Paimon's ORC files or Arrow's ORC library lack (format 7.9)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _NANOS = 1 << 63
 _SECOND, _MILLI = 10**9, 10**6
 _FARTHEST = 16 * 3600 * _SECOND
-"""More than the offset of any time zone, in nanoseconds."""
+"""A duration in nanoseconds that is greater than the offset of any time zone from UTC."""
 
 
 def leaves(dtype: DataType) -> Iterator[DataType]:
@@ -114,12 +114,12 @@ def _check_values(numbers: pa.Array, per_second: int, column: str) -> None:
 
 
 def as_java_reads(array: pa.Array, dtype: DataType, offset: Callable[[], int]) -> pa.Array:
-    """Return a decoded column with the timestamps without zone that Arrow moves by a second as Java reads them.
+    """Return a decoded column, in which the timestamps without zone that Arrow moves by a second are corrected.
 
-    A writer stores the seconds of a time before 1970 rounded up, and its fraction. Readers subtract a second when there
-    is a fraction of at least a millisecond: Java before 1970 in UTC, Arrow before 1970 in the zone of the writer. They
-    differ for times that lie between the two. ``offset`` returns the seconds from UTC to the zone of the writer; it is
-    called only for an array with such a time near 1970.
+    A writer stores the seconds of a time before 1970 rounded up, and its fraction. When the fraction is at least a
+    millisecond, readers subtract a second: Java does so before 1970 in UTC, Arrow before 1970 in the time zone of the
+    writer. So their results differ for the times between these two moments. ``offset`` returns the seconds from UTC to
+    the time zone of the writer; it is called only for an array with such a time near 1970.
     """
     if all(leaf.root not in TIMESTAMP_ROOTS for leaf in leaves(dtype)):
         return array
@@ -144,7 +144,10 @@ def _moved(array: pa.Array, offset: Callable[[], int]) -> pa.Array:
 
 
 def offset_of(zones: Collection[str]) -> int:
-    """Return the seconds from UTC to the time zones of writers, at 1970; raises ValueError unless they have one."""
+    """Return the seconds, in 1970, from UTC to the time zones of writers.
+
+    Raises ValueError unless all zones have the same offset.
+    """
     found = {_offset(zone) for zone in zones}
     if len(found) != 1:
         raise ValueError(f"its stripes state the zones {sorted(zones)}")

@@ -1,7 +1,7 @@
-"""CheckedFooter: a verified footer as Arrow metadata; the footers read last are kept in memory by their bytes.
+"""CheckedFooter: a verified footer as Arrow metadata; the footers that were read last are cached in memory.
 
-To verify a footer takes longer than to decode a small file. A kept footer is found by the bytes at the end of the file,
-which are read each time, so that a file that was changed is verified again.
+Verifying a footer takes longer than decoding a small file. A cached footer is found by the bytes at the end of the
+file. These bytes are read each time, so a file that was changed is verified again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from paimon_core.datafile.parquet.decoded_sizes import DecodedSizes
 from paimon_core.datafile.parquet.optional_map_keys import open_metadata, with_maps
 
 KEPT_BYTES = 16 << 20
-"""The bytes of all kept footers in their files; in memory a footer takes a few times as much."""
+"""Maximum size of all cached footers, as bytes in their files; in memory a footer takes a few times as much."""
 
 Bounds = tuple[Any, Any, int | None]
 """Minimum, maximum and null count of a column in a row group, as the footer has them; None: unknown."""
@@ -40,7 +40,7 @@ class CheckedFooter:
     row_groups: tuple[RowGroup, ...]
     sizes: DecodedSizes
     leaves: dict[str, int] = field(default_factory=dict)
-    """The positions of the columns that are not nested."""
+    """For each column that is not nested, the position of its leaf in the footer."""
     known: dict[str, tuple[Bounds, ...]] = field(default_factory=dict)
     """The result of ``bounds`` by column."""
 
@@ -87,7 +87,7 @@ def _bounds(metadata: pq.FileMetaData, row_group: int, leaf: int) -> Bounds:
 
 
 class _Kept:
-    """The footers used last, up to KEPT_BYTES; may be used by several threads."""
+    """A cache of the footers used last, up to KEPT_BYTES bytes; several threads may use it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -121,5 +121,5 @@ _KEPT = _Kept()
 
 
 def forget() -> None:
-    """Drop all kept footers."""
+    """Remove all footers from the cache."""
     _KEPT.clear()

@@ -1,8 +1,9 @@
-"""Decoded sizes: how many bytes the columns of each row group take in memory, from the footer of a Parquet file.
+"""Decoded sizes: computes from a Parquet footer how many bytes the columns of each row group take in memory.
 
-The stored size says little: a row group of a few kilobytes may have gigabytes of text, because a dictionary stores a
-repeated text once. The footer states the bytes of all texts of a column chunk (``SizeStatistics``). Where it does not,
-the stored size counts, and the size of the dictionary's values, which ``with_dictionaries`` adds.
+The size in the file may be much smaller: a row group of a few kilobytes may have gigabytes of text, because a
+dictionary stores a repeated text once. The footer states the bytes of all texts of a column chunk
+(``SizeStatistics``). Where it does not, the size in the file is used, and ``with_dictionaries`` adds an estimate from
+the size of the dictionary.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ _VALUE_BYTES = 8
 _TEXT_BYTES = 4
 _BYTE_ARRAY, _FIXED = 6, 7
 _LONG_TEXT_BYTES, _REPEATS = 256, 4
-"""A column of texts of this mean size that are stored in a fraction of their bytes is decoded as a dictionary."""
+"""A text column is decoded as a dictionary if its texts have on average more than ``_LONG_TEXT_BYTES`` bytes, and take
+``_REPEATS`` times more bytes in memory than in the file."""
 
 # The field ids of format/parquet.thrift.
 _ROW_GROUPS, _COLUMNS, _ROWS, _METADATA = 4, 1, 3, 3
@@ -34,7 +36,7 @@ _Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class DecodedSizes:
-    """The sizes of all column chunks of a file, in bytes; an array has a line per row group, a column per leaf."""
+    """The sizes of all column chunks of a file, in bytes; each array has a line per row group and a column per leaf."""
 
     leaves: dict[str, list[int]]
     """The numbers of the leaves of each column of the file."""
@@ -64,7 +66,10 @@ class DecodedSizes:
         return DecodedSizes(leaves, rows, *(found[:, :, at] for at in range(4)))
 
     def with_dictionaries(self, groups: Sequence[int], pages: Sequence[Mapping[int, Pages]]) -> DecodedSizes:
-        """Return the sizes with sizes of texts that the footer does not state: each is the mean of the dictionary."""
+        """Return the sizes with an estimate for texts whose bytes the footer does not state.
+
+        Each text is estimated as the mean size of the texts in its dictionary.
+        """
         found = [
             (group, leaf, chunk.dictionary[1])
             for group, leaves in zip(groups, pages, strict=True)
@@ -79,7 +84,7 @@ class DecodedSizes:
         return replace(self, decoded=decoded)
 
     def batch_rows(self, columns: Iterable[str], groups: Sequence[int], budget: int, most: int) -> list[int]:
-        """Return for each of the row groups how many rows of ``columns`` take ``budget`` bytes, ``most`` at most."""
+        """Return for each row group how many rows of ``columns`` take ``budget`` bytes; at most ``most`` rows."""
         rows = np.maximum(self.rows[groups], 1)
         width = np.zeros(len(groups))
         for name in columns:
@@ -89,7 +94,7 @@ class DecodedSizes:
     def repeating(self, texts: Iterable[str], groups: Sequence[int]) -> list[str]:
         """Return the columns among ``texts``, which are not nested, whose long texts are stored once for many rows.
 
-        As dictionaries they take the memory of the different texts.
+        When such a column is decoded as a dictionary, it takes only the memory of its distinct texts.
         """
         found = []
         for name in texts:

@@ -32,7 +32,7 @@ _NULL_COUNT, _MAX_VALUE, _MIN_VALUE = 3, 5, 6
 
 
 def read_footer(source: pa.NativeFile) -> bytes:
-    """Return the verified footer, a thrift struct, of an open Parquet file; one read unless the footer is long."""
+    """Return the verified footer, a thrift struct, of an open Parquet file; a short footer needs only one read."""
     raw, start = read_raw_footer(source)
     check_raw_footer(raw, start)
     return raw
@@ -104,7 +104,10 @@ def _retype(footer: Struct, old: Struct, new: Struct) -> None:
 
 
 def repeating_texts(footer: pq.FileMetaData, columns: Collection[str]) -> list[str]:
-    """Return those text ``columns`` that are dictionary encoded everywhere and so decode faster as dictionaries."""
+    """Return the text columns among ``columns`` that are dictionary encoded in all row groups.
+
+    Such columns decode faster as dictionaries.
+    """
     leaves = [footer.schema.column(n).path for n in range(footer.num_columns)]
     texts = [n for n, path in enumerate(leaves) if path in columns]
     plain = set()

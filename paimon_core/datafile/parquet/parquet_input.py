@@ -1,7 +1,7 @@
 """ParquetInput: the FileInput for Parquet (format 7.7), which decodes a file as batches of Arrow arrays by column name.
 
-Memory is one batch, which the caller bounds in rows and in bytes, and for each column a page and ``BUFFER_BYTES`` bytes
-of the file. Arrays have the types of the file, except INT96 columns, which have the wanted type.
+The memory of a read is one batch, which the caller bounds in rows and in bytes, and for each column a page and
+``BUFFER_BYTES`` bytes of the file. Arrays have the types of the file, except INT96 columns, which have the wanted type.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ BUFFER_BYTES = 1 << 18
 """Bytes of a column chunk that are read at a time; bounds memory when many files are merged."""
 
 _MANY_ROWS = 1 << 16
-"""The minimum of rows in a file for which texts are checked for repeated values."""
+"""The minimum number of rows of a file whose text columns are checked for repeated values."""
 _WORST = 4
-"""How many times ``batch_bytes`` a batch may take at worst, when each text is the longest of its dictionary."""
+"""The maximum size of a batch, in multiples of ``batch_bytes``, if each text is the longest of its dictionary."""
 
 
 class ParquetInput:

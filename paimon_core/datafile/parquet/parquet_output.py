@@ -99,7 +99,7 @@ class ParquetOutput:
         self._finished = True
 
     def bounds(self, null_counts: list[int], without: list[bool]) -> list[Bounds]:
-        """Return the bounds from the footer, or equal ones computed from the rows of a small file."""
+        """Return the bounds from the footer; for a small file, equal bounds are computed from the rows."""
         (footer,) = self._footer
         groups = row_groups_of(footer)
         found = []

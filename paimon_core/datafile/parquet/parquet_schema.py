@@ -22,11 +22,11 @@ from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS, STRING_ROOTS, TIMESTAM
 
 FIELD_ID = b"PARQUET:field_id"
 INTEGER_DECIMAL = 18
-"""The highest precision of a DECIMAL that is stored as INT32 or INT64; longer ones are fixed-length byte arrays."""
+"""The highest precision of a DECIMAL that is stored as INT32 or INT64; with more digits, as a fixed-length array."""
 
 _SAMPLE_ROWS = 4096
 _SAMPLE_BYTES = 4 << 20
-"""Four dictionaries: Arrow gives up a dictionary above 1 MiB."""
+"""The size of four dictionaries: Arrow stops using a dictionary that exceeds 1 MiB."""
 _FEW_ROWS = 64
 """The largest number of values for which Python counts distinct values faster than Arrow."""
 _DELTA_ROOTS = frozenset({TypeRoot.INT, TypeRoot.BIGINT, TypeRoot.DATE, TypeRoot.TIME})
@@ -60,9 +60,9 @@ class ParquetShape:
 
     schema: pa.Schema
     int96: frozenset[str]
-    """The columns that are stored as INT96, or have a member that is."""
+    """The columns that are stored as INT96, or have a member that is stored as INT96."""
     leaves: tuple[int, ...]
-    """The number of each column's first leaf in a footer."""
+    """For each column, the position of its first leaf in a footer."""
     fixed: Mapping[str, Any]
     """The writer settings that do not depend on the rows."""
     may_repeat: tuple[str, ...]
@@ -116,7 +116,7 @@ def _takes_delta(dtype: DataType) -> bool:
 def _takes_dictionary(dtype: DataType) -> bool:
     """Whether a column may use a dictionary: texts and small integers often repeat, floats rarely.
 
-    Decimals that are stored as bytes never do: Java's filters for equal values find no row in their dictionaries.
+    A DECIMAL that is stored as bytes never uses a dictionary: Java's filter for an equal value would find no row.
     """
     return dtype.root in _DICTIONARY_ROOTS
 

@@ -19,9 +19,9 @@ class ChosenRows:
     groups: list[int] | None
     """The row groups to decode; None: the whole file."""
     group_rows: Sequence[int]
-    """The number of rows of each row group of the file; () when the whole file is decoded whatever ``groups`` are."""
+    """The number of rows of each row group of the file; () for a file that can only be decoded as a whole."""
     live: Mask | None
-    """The rows to return, by number; None: all rows but ``deleted``."""
+    """For each row number, whether the row is returned; None: all rows except ``deleted``."""
     deleted: Positions | None
     """The numbers of the rows to leave out, sorted."""
     position: str | None
@@ -96,7 +96,7 @@ def _mask(positions: Positions, count: int) -> Mask:
 
 
 def _groups_with(rows: Mask, sizes: Sequence[int]) -> tuple[list[int] | None, Mask]:
-    """Return the row groups with one of the ``rows``, and the mask of the rows in these groups; None: all groups."""
+    """Return the row groups with at least one of ``rows`` (None: all groups), and the mask of the rows in them."""
     if len(sizes) < 2 or sum(sizes) != len(rows):
         return None, rows
     parts = np.split(rows, np.cumsum(sizes)[:-1])
@@ -107,7 +107,7 @@ def _groups_with(rows: Mask, sizes: Sequence[int]) -> tuple[list[int] | None, Ma
 
 
 def _numbers(deleted: Positions, groups: Sequence[int], group_rows: Sequence[int]) -> Positions:
-    """Return the numbers of the deleted rows of some row groups."""
+    """Return the numbers of the deleted rows, when only the row groups ``groups`` are decoded."""
     starts = np.concatenate([[0], np.cumsum(group_rows)])
     before, parts = 0, [np.zeros(0, np.int64)]
     for group in groups:

@@ -25,7 +25,7 @@ class Decoding:
     ) -> Iterator[tuple[int, list[pa.Array]]]:
         """Yield the row count and the columns of each batch of the row groups (None: all), in file order.
 
-        ``most``: the most rows of a batch, instead of the number in the request.
+        ``most``: the maximum number of rows of a batch, instead of the number in the request.
         """
         wanted = {s.column: s.stored for s in sources if s.column is not None}
         counts = self.request.counts

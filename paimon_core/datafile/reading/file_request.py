@@ -13,7 +13,7 @@ from paimon_core.predicate import BoundPredicate
 
 @dataclass(frozen=True, slots=True)
 class FileRequest:
-    """The rows to read of one file, by default all; ``batch_rows`` and what follows say how they are decoded."""
+    """The rows to read of one file, by default all. ``batch_rows`` and the fields after it control the decoding."""
 
     where: BoundPredicate | None = None
     """Tests columns that are read. Rows for which it is not true are left out, and the other columns are decoded only
@@ -29,11 +29,11 @@ class FileRequest:
     encoded: Collection[str] = ()
     """Text columns that may be returned as dictionary arrays, in all batches of a file or in none."""
     batch_rows: int = 65536
-    """The most rows of a batch."""
+    """The maximum number of rows of a batch."""
     batch_bytes: int = BATCH_BYTES
-    """About the bytes of a batch, with its dictionary columns decoded; a larger row is alone."""
+    """The approximate maximum size in bytes of a batch with decoded dictionaries; a larger row gets its own batch."""
     threads: bool = True
-    """Decode columns in parallel."""
+    """Whether columns are decoded in parallel."""
     counts: ReadCounts | None = None
     """Counts what is opened and decoded."""
 

@@ -1,8 +1,8 @@
 """Matching rows: reads the rows of a file that a filter selects, and decodes as little else as possible (format 8.8).
 
-Row groups whose statistics exclude the filter are not decoded. In the others the columns of the filter are decoded
-first; the other columns only from the first to the last batch of a row group with a selected row. Arrow does not expose
-the page index of Parquet, so that pages before a selected row are decoded too, and dropped.
+Row groups whose statistics exclude the filter are not decoded. In the remaining row groups the columns of the filter
+are decoded first. The other columns are decoded only as far as a row group has selected rows. Arrow does not expose the
+page index of Parquet, so pages before a selected row are decoded too, and dropped.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NEAR_ROWS = 1 << 13
 def groups_that_may_match(held: FileInput, sources: Sequence[Source], where: BoundPredicate) -> list[int] | None:
     """Return the row groups that may contain a selected row, by their statistics; None: the file has no row groups.
 
-    Statistics are used for columns whose values are read as they are stored, under any name.
+    Statistics are used only for columns that are read without a cast; a column may have been renamed.
     """
     sizes = held.row_group_rows
     if not sizes:
@@ -82,7 +82,7 @@ def _selected(where: BoundPredicate, rows: pa.RecordBatch, live: Mask | None) ->
 
 
 class _Cursor:
-    """Decodes the columns that the filter does not need, only forward and only in row groups that are asked for."""
+    """Decodes the columns that the filter does not need, in file order, and only in row groups with selected rows."""
 
     def __init__(self, decoding: Decoding, sources: Sequence[Source], chosen: ChosenRows) -> None:
         self._decoding = decoding
@@ -93,13 +93,14 @@ class _Cursor:
         self._batches: Iterator[tuple[int, list[pa.Array]]] = iter(())
         self._held: list[pa.Array] = []
         self._from = self._to = 0
-        """The numbers of the held rows."""
+        """The number of the first held row, and the number after the last held row."""
 
     def pieces(self, hits: Positions) -> Iterator[tuple[int, int, list[pa.Array]]]:
         """Yield the columns of ranges of rows that contain the rows ``hits``, which are above all rows of the last
         call.
 
-        Each piece has the number of its first row and that after its last. Row groups without a hit are not decoded.
+        Each piece has the number of its first row, the number after its last row, and the columns. Row groups without
+        a hit are not decoded.
         """
         if not self._sources:
             if len(hits):
@@ -113,7 +114,7 @@ class _Cursor:
     def _range(self, group: int, start: int, end: int) -> Iterator[tuple[int, int, list[pa.Array]]]:
         if group != self._group:
             self._group = group
-            # Small batches, so that little is decoded behind rows that are near each other, as in a sorted file.
+            # If the hits are near each other, as in a sorted file, batches are small: little is decoded after the last.
             is_near = 2 * (end - start) < self._starts[group + 1] - self._starts[group]
             most = min(_NEAR_ROWS, self._decoding.request.batch_rows) if is_near else None
             self._batches = self._decoding.arrays(self._sources, [self._groups[group]], most)

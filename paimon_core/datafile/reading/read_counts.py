@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class ReadCounts:
-    """The numbers of one read; use one value per thread."""
+    """What one read opened and decoded, as numbers; each thread must use its own object."""
 
     files_opened: int = 0
     files_skipped: int = 0
     """Files that were left out after they, or an index beside them, had been opened."""
     sections_skipped: int = 0
-    """Sections of files to merge of which no file contains a row that the filter selects."""
+    """Sections that were not merged, because none of their files contains a row that the filter selects."""
     row_groups: int = 0
     """The row groups of the opened files."""
     row_groups_read: int = 0
@@ -21,7 +21,7 @@ class ReadCounts:
     rows_decoded: int = 0
     """Rows of which at least one column was decoded."""
     values_decoded: int = 0
-    """Decoded rows, once for each decoded column."""
+    """The number of decoded values: the sum of the decoded rows of all columns."""
     bytes_decoded: int = 0
     """The bytes in memory of the decoded columns."""
     rows_returned: int = 0

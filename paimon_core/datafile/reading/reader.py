@@ -1,7 +1,7 @@
 """Reader: reads one data file as batches of the columns that the reading schema needs (format 2.4, 7).
 
-Batches are in file order and are decoded lazily. Each has at most the rows and about the bytes of the request, however
-many rows a row group has and however few bytes they take in the file.
+Batches are in file order and are decoded lazily. A batch has at most the rows and about the bytes that the request
+states, whatever the size of the row groups and of the rows in the file.
 The file is untrusted: if its row count differs from its manifest entry, CorruptTable names its path.
 """
 
@@ -91,7 +91,7 @@ def file_may_match(
 def opened(storage: Storage, path: str) -> Iterator[pa.NativeFile]:
     """Open the file for a ``with`` block; decoding errors become CorruptTable, storage errors StorageError.
 
-    A lack of memory says nothing about the file: it stays a MemoryError, which names the file.
+    A MemoryError does not show that the file is damaged. It is raised as a MemoryError that names the file.
     """
     try:
         with storage.open_input(path) as source:

@@ -90,7 +90,7 @@ def column_bounds(
 
 
 def bounds_of_long_texts(column: pa.ChunkedArray) -> tuple[str, str] | None:
-    """Return the minimum and maximum of a text column when a footer may lack them; None when it has them."""
+    """Return the minimum and maximum of a text column if its texts may be too long for a footer, otherwise None."""
     if column.nbytes <= _FOOTER_BYTES:
         return None
     longest = pc.max(pc.binary_length(column)).as_py()
@@ -173,7 +173,7 @@ class ValueStats:
         self._places = [at for at, _, _ in covered]
         self._stats = StatsEncoder([f for _, f, _ in covered], [mode for _, _, mode in covered])
         self.columns = None if len(covered) == len(chosen) else tuple(f.name for _, f, _ in covered)
-        """The names of the columns with statistics; None when all columns have them."""
+        """The names of the columns with statistics; None when all columns have statistics."""
 
     def encode(self, bounds: Sequence[Bounds]) -> ColumnStats:
         """Return the statistics of one file; ``bounds`` has the bounds of all its value columns."""

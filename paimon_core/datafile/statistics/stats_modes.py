@@ -1,8 +1,8 @@
 """Statistics modes: decides which statistics a file's columns have: none, counts, truncate(n) or full (format 4.5).
 
-The rules are the same as in Java, so that a manifest has the same statistics whichever library wrote the file. A
-column's own mode goes before the number of first columns with statistics, and this number goes before the mode of the
-table.
+The rules are the same as in Java, so that a manifest has the same statistics whichever library wrote the file. If an
+option sets the mode of a column, this mode is used. Otherwise, a column after the first n columns (option
+metadata.stats-keep-first-n-columns) has no statistics, and the first n columns have the mode of the table.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def key_modes(schema: TableSchema, options: TableOptions, plan: FilePlan) -> lis
 def value_modes(schema: TableSchema, options: TableOptions, plan: FilePlan) -> list[str]:
     """Return the mode of each value column.
 
-    In Avro files of a table with a primary key, the key and system columns count as first columns too. The mode of a
+    In Avro files of a table with a primary key, the first n columns include the key and system columns. The mode of a
     level applies only to tables with a primary key. Nested columns have no statistics in Parquet files.
     """
     keys = schema.key_fields

@@ -22,7 +22,7 @@ class ExternalPlaces:
     places: tuple[str, ...]
     weights: tuple[int, ...] = ()
     injects: bool = False
-    """Whether directories that are computed from the hash of the name are between the bucket and the file."""
+    """Whether the path has, between bucket and file, directories that are computed from a hash of the file name."""
     position: int = 0
 
     @staticmethod
@@ -36,7 +36,7 @@ class ExternalPlaces:
         if not places:
             return None
         for place in places:
-            # Any file of that directory: the directory itself may be an allowed root.
+            # A file in the directory is checked, because the directory itself may be an allowed root.
             if roots.find(f"{place}/file") is None:
                 raise InvalidRequest(
                     f"data-file.external-paths = {place}: the path must be one of allowed_roots or below one; "

@@ -1,9 +1,9 @@
 """RollingWriter: writes the rows of one bucket to files of about the target size (format 7.1 to 7.10).
 
-Rows are written one row group at a time. At most one row group is in memory, of at most ``ROW_GROUP_ROWS`` rows and
-about ``ROW_GROUP_BYTES`` bytes, twice that where long rows are together; a larger row is alone. When ``close`` returns,
-all files are durable and their manifest entries are complete; ``abort`` deletes every file that was created, finished
-or not.
+Rows are written one row group at a time. At most one row group is in memory. It has at most ``ROW_GROUP_ROWS`` rows and
+about ``ROW_GROUP_BYTES`` bytes, or twice as many bytes where long rows follow each other; a row that is larger gets its
+own row group. When ``close`` returns, all files are durable and their manifest entries are complete; ``abort`` deletes
+every file that was created, finished or not.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from paimon_core.storage.storage import Storage
 ROW_GROUP_ROWS = 1 << 19
 ROW_GROUP_BYTES = 64 << 20
 LEAST_ROWS = 1000
-"""The minimum of rows that are written between two checks of a file's size."""
+"""The minimum number of rows that are written between two checks of a file's size."""
 
 _FEW_PIECES = 64
 _SMALL_BYTES = 1 << 20
@@ -45,8 +45,9 @@ _SMALL_BYTES = 1 << 20
 class RollingWriter:
     """Writes one bucket's rows, which arrive in file order, to as many files as its ``layout`` requires.
 
-    Not safe for use by several threads. ``first_sequence`` is the sequence number of the first row of an append table.
-    In a table with buckets the numbers continue from file to file; otherwise each file starts with it (format 7.4).
+    Not safe for use by several threads. In a table without a primary key, ``first_sequence`` is the sequence number of
+    the first row. With fixed buckets the numbers continue from file to file; otherwise each file starts with
+    ``first_sequence`` (format 7.4).
     """
 
     def __init__(
@@ -126,8 +127,8 @@ class RollingWriter:
     def _next_row_group(self) -> int:
         """Return the number of rows that fill a row group or the file.
 
-        It is estimated from the bytes of the rows that are already in files or, without any file, of the rows in
-        memory.
+        The number is estimated from the mean size of the rows that are already in files or, if there is no file yet, of
+        the rows in memory.
         """
         in_memory = max(1.0, self._pending_bytes / self._pending_rows)
         left = self._target_bytes - (self._open.written_bytes if self._open else 0)
@@ -164,7 +165,7 @@ class RollingWriter:
         return self._paths.relative_bucket(self._partition_path, self.bucket)
 
     def _path(self, name: str, data_file: str, external: str | None) -> str:
-        """Return the path of the file ``name`` beside a data file, which is at a path in the table or ``external``."""
+        """Return the path of the file ``name`` in the directory of a data file; ``external``: the data file's path."""
         if external is not None:
             return self._paths.external_file(external, data_file, name)
         return self._paths.data_file(self._partition_path, self.bucket, name)
@@ -178,7 +179,11 @@ class RollingWriter:
                 self._next_sequence += file.row_count
 
     def _with_indexes(self, file: DataFile, builder: IndexBuilder | None) -> DataFile:
-        """Return the file with its indexes: in the entry up to option file-index.in-manifest-threshold, else a file."""
+        """Return the file with its indexes.
+
+        Indexes up to the size of option file-index.in-manifest-threshold are stored in the manifest entry, larger ones
+        in an index file.
+        """
         if builder is None:
             return file
         data = builder.finish()
@@ -310,7 +315,10 @@ class _OpenFile:
         return {"min_sequence_number": first_sequence, "max_sequence_number": last}
 
     def _tracked_members(self) -> dict[str, Any]:
-        """Return 0 for a number that the commit replaces by its snapshot id, as rows without one get it (format 17)."""
+        """Return the sequence numbers and the columns of a file with row tracking.
+
+        The number is 0 for rows without a sequence number: the commit replaces it by its snapshot id (format 17).
+        """
         return {
             "min_sequence_number": min(self._sequences, default=0),
             "max_sequence_number": 0 if self._null_counts[-1] else max(self._sequences, default=0),

@@ -1,4 +1,4 @@
-"""Checks of files: data files with their rows, statistics, indexes and keys.
+"""Checks of data files, with their rows, statistics, indexes and keys.
 
 Core types:
 

@@ -22,14 +22,14 @@ class Buckets:
         self._order: KeyOrder | None = key_order([f.type for f in fields]) if fields else None
 
     def check(self, files: CheckedFiles, added: Iterable[ManifestEntry], location: Location) -> None:
-        """Check the buckets to which a snapshot added these files; deleting files cannot break these rules."""
+        """Check the buckets to which a snapshot added the files ``added``; deleted files cannot break these rules."""
         found = list(added)
         self._check_totals(files, found, location)
         if self._order is None:
             return
         with self._run.collector.guarding("I12", location):
             for entry in found:
-                if entry.bucket < 0:  # waiting rows are in order of arrival, and the file states its first and last key
+                if entry.bucket < 0:  # rows of the postpone bucket are not sorted; its files state first and last key
                     continue
                 self._run.collector.check("I12")
                 if self._order(entry.file.min_key) > self._order(entry.file.max_key):
@@ -45,7 +45,10 @@ class Buckets:
                 )
 
     def _check_totals(self, files: CheckedFiles, added: Iterable[ManifestEntry], location: Location) -> None:
-        """Check the numbers of buckets. One older file per bucket is enough: all were checked when they were added."""
+        """Check that the new files and the older files of a partition state the same number of buckets.
+
+        Only one older file of each bucket is compared, because older files were checked when they were added.
+        """
         totals: dict[bytes, set[int]] = {}
         for entry in added:
             if entry.bucket >= 0:

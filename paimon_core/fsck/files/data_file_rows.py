@@ -26,7 +26,7 @@ BATCH_ROWS = 1 << 16
 
 
 def check_rows(run: CheckRun, entry: ManifestEntry, path: str, location: Location, *, changelog: bool = False) -> None:
-    """Read the whole file; a broken rule is reported once per file, for the first row that breaks it."""
+    """Read and check all rows of a file; a broken rule is reported once per file, for the first row that breaks it."""
     collector, name = run.collector, entry.file.file_name
     collector.check("I6")
     run.broken.add(name)
@@ -74,7 +74,7 @@ class _RowCheck:
         self._partition = self._values_of(schema.partition_fields)
         self._hashed = self._hashed_columns(schema)
         self._reported: set[tuple[str, ...]] = set()
-        """The invariants and rules that rows of this file break."""
+        """The invariants and rules for which rows of this file have been reported."""
         self._rows = self._deletes = 0
         self._first: pa.RecordBatch | None = None
         self._last: pa.RecordBatch | None = None

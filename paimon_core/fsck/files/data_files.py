@@ -1,4 +1,4 @@
-"""Data file checks: files exist with their recorded size, names are unique, records are valid (I6, I9, I13, I15)."""
+"""Data file checks: files exist with their recorded size, names are unique, entries are valid (I6, I9, I13, I15)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _check_file(run: CheckRun, entry: ManifestEntry, location: Location, visit: 
 
 
 def _check_external(run: CheckRun, path: str, location: Location) -> None:
-    """Check that a file outside of the table is below an allowed root, or a path of the table's options."""
+    """Check that a file outside of the table is below an allowed root, or below a path in the table's options."""
     run.collector.check("I35")
     named = any(path.startswith(f"{place}/") for place in run.context.options["data-file.external-paths"])
     if (".." in path.split("/") or not named) and run.context.paths.external.find(path) is None:
@@ -68,7 +68,7 @@ def _check_external(run: CheckRun, path: str, location: Location) -> None:
 
 
 def _check_record(run: CheckRun, entry: ManifestEntry, location: Location) -> None:
-    """Check the values of an entry, without reading the file."""
+    """Check the values of a manifest entry, without reading the data file."""
     file, total, collector = entry.file, entry.total_buckets, run.collector
     collector.check("I15")
     if entry.bucket < POSTPONE_BUCKET or entry.bucket == -1 or (total > 0 and entry.bucket >= total):

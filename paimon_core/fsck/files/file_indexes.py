@@ -28,7 +28,7 @@ class IndexCheck:
 
     @staticmethod
     def of(run: CheckRun, entry: ManifestEntry, schema: TableSchema) -> IndexCheck | None:
-        """Return the check of a file; None when it has no index. Raises CorruptTable for a bad index."""
+        """Return the check of a file; None when the file has no index. Raises CorruptTable for a damaged index."""
         context, file = run.context, entry.file
         data, source = file.embedded_index, f"in the manifest entry of {file.file_name}"
         if data is None:
@@ -38,7 +38,7 @@ class IndexCheck:
             try:
                 data = context.storage.read(source)
             except FileNotFoundError:
-                return None  # the quick check reports it
+                return None  # the quick check reports the missing file
         return IndexCheck(FileIndex.of_bytes(data, source), schema)
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -46,7 +46,7 @@ class IndexCheck:
         self._builder.add(pa.Table.from_batches([batch]))
 
     def problems(self) -> Iterator[str]:
-        """Yield a text for each index that is not the one of the rows."""
+        """Yield a message for each index that does not agree with the rows of the file."""
         for field in self._fields:
             name, kind = field.index.name, field.index.kind
             keys = self._builder.keys(name)

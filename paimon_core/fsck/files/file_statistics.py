@@ -29,7 +29,10 @@ class _Column:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A recorded number or bound that is wrong: ``rule`` is the column and the bound, ``text`` also has the values."""
+    """A recorded number or bound that is wrong.
+
+    ``rule`` names the column and the kind of bound; ``text`` is the message, with the values.
+    """
 
     rule: tuple[str, str]
     text: str
@@ -37,7 +40,7 @@ class Problem:
 
 @dataclass
 class StatsCheck:
-    """The recorded statistics of each column, and the null counts of its rows so far."""
+    """The recorded statistics of each column, and the number of nulls in the rows that were checked so far."""
 
     columns: list[_Column] = field(default_factory=list)
 
@@ -66,7 +69,7 @@ class StatsCheck:
                     yield Problem((column.name, words), text)
 
     def count_problems(self) -> Iterator[Problem]:
-        """Yield the wrong null counts, after all rows were checked."""
+        """Yield a problem for each wrong null count; called after all rows were checked."""
         for column in self.columns:
             if column.nulls is not None and column.nulls != column.seen_nulls:
                 text = f"column {column.name} has {column.seen_nulls} nulls, but {column.nulls} are recorded"
@@ -90,5 +93,5 @@ def _columns(fields: Sequence[DataField], stats: ColumnStats) -> Iterator[_Colum
 def _scalar(value: Any, column: DataField) -> pa.Scalar | None:
     try:
         return None if value is None else to_array([value], column.type)[0]
-    except UnsupportedFeature:  # a timestamp beyond Arrow's range: it does not bound what Arrow can read
+    except UnsupportedFeature:  # a timestamp beyond Arrow's range: no value that Arrow can read exceeds it
         return None

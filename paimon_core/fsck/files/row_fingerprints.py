@@ -1,7 +1,7 @@
-"""Fingerprints of rows in any order: compare the rows of two states of a bucket (I10, I11).
+"""Fingerprints: compare the rows of two states of a bucket, whatever the order of the rows (I10, I11).
 
 A fingerprint is the number of rows and the sum of a 64-bit hash of each row. It needs constant memory for any number of
-rows, and changes can be added and subtracted.
+rows. The fingerprints of inserted rows can be added, and the fingerprints of deleted rows subtracted.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Fingerprint:
 
 
 def fingerprint(rows: pa.Table | pa.RecordBatch, fields: Sequence[DataField]) -> Fingerprint:
-    """Return the fingerprint of rows in these columns."""
+    """Return the fingerprint of rows, of which only the columns ``fields`` are hashed."""
     if not len(rows) or not fields:
         return Fingerprint(len(rows), 0)
     columns, types = [], []
@@ -71,7 +71,7 @@ def fingerprint(rows: pa.Table | pa.RecordBatch, fields: Sequence[DataField]) ->
 def bucket_rows(
     context: TableContext, place: Place, entries: Iterable[ManifestEntry], vectors: Vectors
 ) -> Iterator[pa.Table]:
-    """Yield the rows that a batch read returns for one bucket; raises as ``read_split`` and ``plan_scan``.
+    """Yield the rows that a batch read returns for one bucket; raises the errors of ``read_split`` and ``plan_scan``.
 
     ``vectors``: the deletion vectors of the bucket's files.
     """

@@ -19,7 +19,7 @@ from paimon_core.table_indexes.live_vectors import Vectors
 
 
 def check_row_ids(run: CheckRun, files: CheckedFiles, snapshot: Snapshot, location: Location) -> None:
-    """Check the ids that the entries of the files state; a deep check also reads the ids in files.
+    """Check the row ids that the manifest entries state; a deep check also reads the row ids stored in files.
 
     Uses 8 bytes for each row of the files that contain ids or have deleted rows.
     """
@@ -65,7 +65,10 @@ def _ids(run: CheckRun, place: Place, file: DataFile, vectors: Mapping[Place, Ve
 
 
 def _problems(ids: np.ndarray, whole: Iterable[tuple[int, int]], following: int) -> list[str]:
-    """Return what is wrong with the sorted ``ids``; ``whole``: the ranges of the other files, in order."""
+    """Return messages about what is wrong with the sorted ``ids``.
+
+    ``whole`` has, in order, the ranges of ids of the files whose ids were not read.
+    """
     found = []
     if len(ids) and not 0 <= ids[0] <= ids[-1] < following:
         found.append(f"rows have ids from {ids[0]} to {ids[-1]}, and the next id is {following}")

@@ -20,7 +20,7 @@ from paimon_core.table_indexes.live_vectors import Vectors, vectors_of
 
 
 def check_unique_keys(run: CheckRun, files: CheckedFiles, snapshot: Snapshot, location: Location) -> None:
-    """Check each bucket of a table with a primary key and deletion vectors; its levels are read key by key."""
+    """Check each bucket of a table with a primary key and deletion vectors; the levels are read by key windows."""
     context = run.context
     if not context.is_keyed or not context.options["deletion-vectors.enabled"]:
         run.collector.skip("I17", "the table has no primary key with deletion vectors")
@@ -46,7 +46,7 @@ def check_unique_keys(run: CheckRun, files: CheckedFiles, snapshot: Snapshot, lo
 
 
 def _repeated(run: CheckRun, place: Place, files: list[DataFile], vectors: Vectors) -> int:
-    """Return how many visible rows have the key of another one."""
+    """Return how many visible rows have the same key as another visible row."""
     context = run.context
     fields = context.schema.file_key_fields
     names = [f.name for f in fields]

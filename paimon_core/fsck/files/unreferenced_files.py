@@ -9,13 +9,13 @@ from paimon_core.fsck.finding import Level
 from paimon_core.fsck.finding_collector import Location
 
 MOST_NAMED = 20
-"""Maximum number of files with a finding of their own."""
+"""Maximum number of files that get one finding each; for more files, one more finding states the total."""
 _OWN = re.compile(r"(snapshot|tag|consumer|changelog|schema|branch|quarantine)/.*|(.*/)?_SUCCESS")
 """Files that other invariants check, files in quarantine, and marks for other tools."""
 
 
 def list_unreferenced_files(run: CheckRun, location: Location) -> None:
-    """Report unreferenced files; skipped when metadata could not be read, because its references are not known."""
+    """Report unreferenced files; skipped when some metadata could not be read, as its references are then unknown."""
     collector, root = run.collector, run.context.paths.root
     if collector.incomplete:
         collector.skip("I29", "some metadata could not be read, so the references to files are not known")

@@ -1,6 +1,6 @@
-"""Replay: checks that one settled state plus the changelog since then gives the next settled state (I20, format 10).
+"""Replay: checks that a settled state plus the changelog after it gives the next settled state (I20, format 10).
 
-A snapshot is settled when its changelog and the earlier changelogs contain all changes of its rows.
+A snapshot is settled when its changelog and the earlier changelogs together contain all changes that led to its rows.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class Replay:
 
     run: CheckRun
     known: Fingerprint | None = None
-    """The state at which the replay starts; None: it starts at the next settled snapshot."""
+    """The state with which the replay starts; None: it starts with the state of the next settled snapshot."""
     since: int = 0
-    """The snapshot id of that state; 0: before the first snapshot."""
+    """The snapshot id of the state ``known``; 0: the state before the first snapshot."""
     delta: Fingerprint = field(default_factory=Fingerprint)
     last: tuple[Snapshot, Location, Fingerprint] | None = None
-    """The last settled snapshot, its location and the value of ``delta`` at it."""
+    """The last settled snapshot, its location, and the value of ``delta`` when this snapshot was added."""
 
     def reason_against(self) -> str | None:
         """Return why this table's changelog cannot be replayed, None when it can."""
@@ -54,10 +54,10 @@ class Replay:
 
     @property
     def fields(self) -> tuple[DataField, ...]:
-        """The columns that are compared; the changelog need not record changes of the other columns."""
+        """The columns that are compared; the changelog need not record changes of any other column."""
         schema, options = self.run.context.schema, self.run.context.options
         ignored = options["changelog-producer.row-deduplicate-ignore-fields"] or ()
-        # Under row-deduplicate another sign of a zero and another order in a map are not changes (format 10.7).
+        # With row-deduplicate, another sign of a zero or another order of a map is not a change (format 10.7).
         loose = NESTED_ROOTS | _FLOATS if options["changelog-producer.row-deduplicate"] else frozenset()
         return tuple(f for f in schema.fields if f.name not in ignored and f.type.root not in loose)
 
@@ -102,7 +102,8 @@ class Replay:
         return len(levels) < 2 and min(levels, default=num_levels(options)) >= num_levels(options) - 1
 
     def _state(self, buckets: dict[Place, dict[object, ManifestEntry]], snapshot: Snapshot) -> Fingerprint | None:
-        # With deletion vectors this reads the same rows; in snapshots from before they were enabled, levels share keys.
+        # All levels are merged, because in snapshots from before deletion vectors were enabled, levels share keys. With
+        # deletion vectors, merging reads the same rows.
         context = self.run.context.merging_level_0()
         try:
             vectors = vectors_at(context, snapshot)

@@ -72,9 +72,10 @@ def check_compaction(run: CheckRun, step: Step) -> None:
 
 
 def _context_of(context: TableContext, changes: Sequence[ManifestEntry]) -> TableContext:
-    """Return the table with the schema that the compaction wrote: through a later one, two casts may give other values.
+    """Return the table with the schema with which the compaction wrote its files.
 
-    Raises CorruptTable when the schema cannot be read.
+    With a later schema, the rows before the compaction would be cast once and the rows after it twice, which may give
+    other values. Raises CorruptTable when the schema cannot be read.
     """
     written = max((e.file.schema_id for e in changes if e.kind is FileKind.ADD), default=context.schema.id)
     return context.with_schema(context.schemas.read(written))
@@ -93,7 +94,7 @@ def _incomparable(run: CheckRun, step: Step) -> str | None:
 
 
 def check_readable(run: CheckRun, files: CheckedFiles, snapshot: Snapshot, location: Location) -> None:
-    """Read all rows of a snapshot, merged, as readers do."""
+    """Read and merge all rows of a snapshot, as readers do, and report when that fails (I10)."""
     try:
         vectors = vectors_at(run.context, snapshot)
         state_of(run.context, ((place, e.values()) for place, e in files.buckets.items()), (), vectors)

@@ -22,11 +22,11 @@ _TAG, _CONSUMER = "tag-", "consumer-"
 _CORE = tuple(f.name for f in fields(Snapshot))
 
 CheckFiles = Callable[[CheckedFiles, Snapshot, Location], None]
-"""A function that checks the files of a tag."""
+"""A function that checks the files of a tag's snapshot."""
 
 
 def check_tags(run: CheckRun, check_files: CheckFiles) -> None:
-    """Check that each tag decodes, equals its snapshot while that exists (I21), and references complete files."""
+    """Check that each tag decodes, equals its snapshot if the snapshot exists (I21), and references complete files."""
     context, collector = run.context, run.collector
     for name, path, data in _files(run, context.paths.tag_directory, _TAG):
         location = Location(context.branch, None, path, f"tag {name}")
@@ -70,7 +70,7 @@ def _check_state(run: CheckRun, snapshot: Snapshot, location: Location, check_fi
 
 
 def check_changelogs(run: CheckRun, check_entries: Callable[[list[ManifestEntry], Location], None]) -> None:
-    """Check that each lasting changelog decodes and references complete files; ``check_entries`` checks its entries."""
+    """Check that each lasting changelog decodes and references complete files; ``check_entries`` checks the files."""
     context, collector = run.context, run.collector
     for snapshot_id in context.changelogs.ids():
         path = context.paths.changelog(snapshot_id)

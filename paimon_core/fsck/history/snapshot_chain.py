@@ -22,13 +22,13 @@ class Step:
     snapshot: Snapshot
     delta: list[ManifestEntry]
     changelog: list[ManifestEntry] | None
-    """The entries of its changelog files; None when they cannot be read or have expired."""
+    """The entries of the snapshot's changelog files; None when they cannot be read or have expired."""
     files: CheckedFiles
     before: Snapshot | None
 
 
 def location_of(context: TableContext, snapshot_id: int) -> Location:
-    """Return the location of a snapshot; its text contains the branch unless that is main."""
+    """Return the location of a snapshot; its text for messages names the branch, unless the branch is main."""
     where = "" if context.branch == "main" else f" of branch {context.branch}"
     path = context.paths.snapshot(snapshot_id)
     return Location(context.branch, snapshot_id, path, f"snapshot {snapshot_id}{where}")
@@ -90,7 +90,7 @@ def _step(
 
 
 def _changelog_has_expired(run: CheckRun, first: Snapshot, location: Location) -> bool:
-    """Whether the first snapshot has no changelog any more, because it was re-created from a tag."""
+    """Whether the changelog of the first snapshot no longer exists, because the snapshot was re-created from a tag."""
     name, paths = first.changelog_manifest_list, run.context.paths
     if name is None or not run.plain(name, location) or run.context.storage.exists(paths.manifest(name)):
         return False

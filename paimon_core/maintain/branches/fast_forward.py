@@ -6,11 +6,12 @@ be deleted. It adds the missing schemas, then the missing snapshots in order (ea
 as a commit does), then the missing tags.
 
 - The current branch is complete at every moment; readers may see the intermediate snapshots of the source.
-- A concurrent commit to the current branch wins or loses the race for its snapshot id. When it wins, the fast-forward
-  raises CommitConflict and the remaining snapshots are not added.
-- A snapshot is added only on the snapshot that it was built on, which is checked before and after its file is created,
-  as in a commit. When a concurrent rollback or expiry has deleted that one, the added snapshot is withdrawn and
-  CommitConflict raised: it would hide newer commits, or restore commits that were rolled back.
+- When a concurrent commit to the current branch takes the snapshot id of a snapshot to add, the fast-forward raises
+  CommitConflict and the remaining snapshots are not added.
+- A snapshot is added only if the latest snapshot is the one on which it was built. This is checked before and after its
+  file is created, as in a commit. When a concurrent rollback or expiry has deleted that base snapshot, the added
+  snapshot is withdrawn and CommitConflict is raised: otherwise the added snapshot would hide newer commits, or restore
+  commits that were rolled back.
 - After an interrupted run, the next run continues: it recognises the files that were added before.
 
 The source branch is not changed and can be used for another fast-forward later.
@@ -34,7 +35,7 @@ class FastForward:
     """The schemas, snapshots and tags that the current branch lacks, in the order in which they are added."""
 
     target: Snapshot | None
-    """The latest snapshot of the current branch, on which the first of ``snapshots`` is added; None: it has none."""
+    """The latest snapshot of the current branch, after which ``snapshots`` are added; None if it has no snapshot."""
     schemas: tuple[TableSchema, ...]
     snapshots: tuple[Snapshot, ...]
     tags: tuple[Tag, ...]
@@ -119,9 +120,9 @@ def _missing_on_target(context: TableContext, branch: TableContext) -> FastForwa
 
 
 def _check_in_history(context: TableContext, branch: TableContext, last: Snapshot, ids: list[int]) -> None:
-    """Raises CommitConflict unless ``last``, the latest snapshot of the target, is in the source's history.
+    """Raise CommitConflict unless ``last``, the latest snapshot of the target, is in the source's history.
 
-    Otherwise the commits up to ``last`` would be lost.
+    If it is not, a fast-forward would lose commits of the target.
     """
     if last.id in ids and branch.snapshots.is_live(last):
         return

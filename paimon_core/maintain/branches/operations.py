@@ -29,9 +29,10 @@ _DELETE = "delete"
 
 
 def create_branch(context: TableContext, name: str, tag: str | None = None) -> TableContext:
-    """Create a branch and return its context: with this branch's schemas and no rows, or with the rows of a tag.
+    """Create a branch and return its context.
 
-    The tag's snapshot may have expired. Raises AlreadyExists; InvalidRequest for a name that is not allowed;
+    Without ``tag``, the branch has the schemas of the current branch and no rows. With ``tag``, it has the rows of the
+    tag, whose snapshot may have expired. Raises AlreadyExists; InvalidRequest for a name that is not allowed;
     TagNotFound, also when the tag is deleted while the branch is created.
     """
     check_branch_name(context, name)
@@ -88,7 +89,8 @@ def apply_branch_deletion(context: TableContext, plan: Plan) -> str:
 def delete_branch(context: TableContext, name: str) -> None:
     """Delete a branch; raises BranchNotFound, InvalidRequest for main.
 
-    Also completes an interrupted creation or deletion by deleting the rest; of a symbolic link, deletes the link alone.
+    After an interrupted creation or deletion, deletes the files that are left. Of a symbolic link only the link is
+    deleted.
     """
     _check_deletable(context, name)
     if name in context.branches.links():
@@ -101,10 +103,10 @@ def delete_branch(context: TableContext, name: str) -> None:
 
 
 def check_branch_name(context: TableContext, name: str) -> None:
-    """Raises InvalidRequest for a name that a new branch must not have.
+    """Raise InvalidRequest for a name that a new branch must not have.
 
-    These are main, digits only (as in Java), names with a dot (ambiguous in ``db.table$branch_name``) and names that
-    differ from another branch by case only (the same directory on some file systems).
+    Not allowed are main, names of digits only (as in Java), names with a dot (ambiguous in ``db.table$branch_name``)
+    and names that differ from another branch by case only (the same directory on some file systems).
     """
     identifier(name, "branch")
     if name == MAIN or name.isdecimal() or "." in name:
@@ -117,7 +119,7 @@ def check_branch_name(context: TableContext, name: str) -> None:
 def begin(context: TableContext, name: str, mark: Mapping[str, str]) -> None:
     """Create the mark of a new branch, or return when an interrupted call with the same arguments created it.
 
-    Raises AlreadyExists for a branch that exists, and for one that a call with other arguments left unfinished.
+    Raises AlreadyExists for a branch that exists, and for a branch that a call with other arguments left unfinished.
     """
     branches = context.branches
     fresh = branches.add_mark(name, mark)

@@ -1,9 +1,9 @@
-"""Branch rename: copies the branch to the new name, then deletes the old one (format 15.2).
+"""Branch rename: copies the branch to the new name, then deletes the branch with the old name (format 15.2).
 
 The mark of the old branch records the new name before anything is copied, and the old branch stays readable until the
-copy is complete. A crash leaves one or both branches, never none, and the same call then completes the rename. Stop
-the writers of the branch first: commits made while the files are copied are carried over, but a commit to the old
-branch while it is being deleted is lost, as with the deletion of a table.
+copy is complete. After a crash at least one of the two branches exists, and the same call completes the rename. Stop
+the writers of the branch first: commits made while the files are copied are copied too, but a commit to the old branch
+while it is being deleted is lost, as with the deletion of a table.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _copy(context: TableContext, name: str, new_name: str) -> None:
 
 
 def _carry_over(context: TableContext, name: str, new_name: str) -> None:
-    """Publish on the new branch the commits that the old one received while the copy was completed.
+    """Publish on the new branch the commits that the old branch received after it was copied.
 
     Raises CommitConflict when concurrent writers committed to both names.
     """

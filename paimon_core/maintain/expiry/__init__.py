@@ -5,8 +5,8 @@ determines which files are protected, and `maintain.rollback` what happens when 
 
 Core types and functions:
 
-- ``Retention``: how many snapshots, and how old ones, are kept
-- ``Bound``: the first snapshot that something protects
+- ``Retention``: the number and the age of the snapshots that are kept
+- ``Bound``: a snapshot id from which on nothing may expire, and the reason
 - ``ExpireReport``: what an expiry of snapshots deleted
 - ``expire``: expires snapshots
 - ``expire_changelogs``: expires lasting changelogs

@@ -1,8 +1,8 @@
 """Changelog expiry: deletes lasting changelogs, which outlive their snapshots, by their own options (format 16.2).
 
 The order is the same as in snapshot expiry: compute what to delete, delete the changelog files (lowest id first),
-write the hint, delete the files that only they used. A reader of a deleted changelog gets the error that it has
-expired.
+write the hint EARLIEST, delete the files that only these changelogs used. A reader of a deleted changelog gets the
+error that the changelog has expired.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ class ChangelogReport:
 
     table: str
     expired: tuple[int, ...] = ()
-    """Ids, ascending."""
+    """The ids of the expired changelogs, ascending."""
     removed: Removal = field(default_factory=Removal)
     protected: tuple[Protected, ...] = ()
 
 
 def changelog_retention(context: TableContext, snapshots: Retention, now_millis: int) -> Retention | None:
-    """Return how long changelogs are kept when an option lets them outlive the snapshots, else None.
+    """Return the retention of changelogs if an option lets them outlive the snapshots, else None.
 
-    A bound without a changelog option has the value of the snapshots' option.
+    Where no option sets a number or age for changelogs, the value of ``snapshots`` is used.
     """
     options = context.options
     age = options["changelog.time-retained"]
@@ -66,11 +66,11 @@ def changelog_retention(context: TableContext, snapshots: Retention, now_millis:
 
 
 def expire_changelogs(context: TableContext, retention: Retention) -> ChangelogReport:
-    """Expire the oldest lasting changelogs; the newest of them is always kept.
+    """Expire the oldest lasting changelogs; the newest lasting changelog is always kept.
 
-    The numbers to retain count from the latest snapshot. Changelogs that a consumer has not read yet are kept. Raises
-    InvalidRequest for a wrong retention, CorruptTable that names the file that cannot be read, UnsupportedFeature for
-    an option value that is not supported.
+    The numbers to retain are counted from the latest snapshot backwards. Changelogs that a consumer has not read yet
+    are kept. Raises InvalidRequest for a wrong retention, CorruptTable that names the file that cannot be read,
+    UnsupportedFeature for an option value that is not supported.
     """
     seen = seen_now(context)
     chosen, expiry = _compute(context, retention)
@@ -83,7 +83,8 @@ def preview_changelog_expiry(
     """Return what ``expire_changelogs`` would do after the given snapshots have expired and the given files were
     removed.
 
-    The expired snapshots are lasting changelogs then. Changes nothing; raises the same errors as ``expire_changelogs``.
+    The expired snapshots are treated as lasting changelogs. Changes nothing; raises the same errors as
+    ``expire_changelogs``.
     """
     lasting = {i: context.snapshots.read(i) for i in expiring}
     chosen, expiry = _compute(context, retention, lasting)
@@ -99,7 +100,7 @@ def preview_changelog_expiry(
 
 
 def plan_changelog_expiry(context: TableContext, retention: Retention) -> Plan:
-    """Return what ``expire_changelogs`` would do; raises the same errors."""
+    """Return a plan of what ``expire_changelogs`` would do; raises the same errors."""
     state = TableState.of(context)
     chosen, expiry = _compute(context, retention)
     plan = Plan(OPERATION, context.name, context.branch, state, protected=chosen.protected)
@@ -118,7 +119,7 @@ def plan_changelog_expiry(context: TableContext, retention: Retention) -> Plan:
 
 
 def apply_changelog_expiry(context: TableContext, plan: Plan) -> ChangelogReport:
-    """Apply the plan; only changelogs and files that are still found to be removable are deleted.
+    """Apply the plan; only the planned changelogs and files that are still removable are deleted.
 
     Plans are untrusted input. Raises PlanOutdated when the table has changed, InvalidRequest for a plan of another
     operation or table, CorruptTable.
@@ -135,7 +136,7 @@ def apply_changelog_expiry(context: TableContext, plan: Plan) -> ChangelogReport
 def _compute(
     context: TableContext, retention: Retention, expiring: Mapping[int, Snapshot] | None = None
 ) -> tuple[ExpirySelection, ExpiryRun | None]:
-    """Compute what to delete; ``expiring``: snapshots by id that count as expired, so as lasting changelogs."""
+    """Compute what to delete; ``expiring``: snapshots, by id, that are treated as expired and as lasting changelogs."""
     retention.check()
     refuse_unread_options(context)
 
@@ -167,8 +168,8 @@ def _removable(context: TableContext, chosen: ExpirySelection, expiring: Collect
     removable = RemovableFiles(context)
     for changelog in chosen.expired:
         removable.add_changelog(changelog)
-        # Without a changelog producer, the appended files and their lists were kept for the changelog. With one, or
-        # after an earlier run, they may be deleted already: only files that still exist become candidates.
+        # Without a changelog producer, the appended files and their lists were kept for the changelog. With a changelog
+        # producer, or after an earlier run, they may have been deleted: only existing files become candidates.
         removable.add_deleted(changelog)
         removable.add_lists(changelog)
     removable.keep(_states(context, expiring))
@@ -181,7 +182,7 @@ def _removable(context: TableContext, chosen: ExpirySelection, expiring: Collect
 
 
 def _states(context: TableContext, expiring: Collection[int]) -> list[Snapshot]:
-    """Return the first and the latest snapshot, without snapshots that count as expired.
+    """Return the first and the latest snapshot, without the snapshots in ``expiring``.
 
     An older file that a snapshot between the two uses is also used by one of the two.
     """

@@ -24,7 +24,7 @@ def retentions(
     age_millis: int | None = None,
     limit: int | None = None,
 ) -> tuple[Retention, Retention | None]:
-    """Return how long snapshots are kept, and changelogs when they outlive snapshots (else None).
+    """Return the retention of snapshots, and the retention of changelogs if they outlive snapshots (else None).
 
     Arguments that are None are taken from the options. Times are in milliseconds.
     """
@@ -42,7 +42,7 @@ def retentions(
 def expire_retained(
     context: TableContext, snapshots: Retention, changelogs: Retention | None, *, dry_run: bool = False
 ) -> ExpireReport:
-    """Expire snapshots, then lasting changelogs; raises as ``expire`` and ``expire_changelogs``.
+    """Expire snapshots, then lasting changelogs; raises the errors of ``expire`` and ``expire_changelogs``.
 
     With ``dry_run``, nothing changes and the report says what would be expired and removed.
     """
@@ -66,8 +66,8 @@ def expire_due(context: TableContext, now_millis: int, committed: list[Snapshot]
 
     The last snapshot that dropped partitions is appended to ``committed``.
 
-    When one of the steps fails, the others still run. The first error is raised at the end, with the later ones as
-    notes.
+    When one of the steps fails, the later steps still run. The first error is raised at the end, with later errors as
+    its notes.
     """
     errors: list[PaimonError] = []
     report = ExpireReport(context.name)

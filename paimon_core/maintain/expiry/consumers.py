@@ -1,7 +1,7 @@
-"""Consumer expiry: deletes the consumer files of streaming readers that recorded no progress for long (format 15.6).
+"""Consumer expiry: deletes the files of consumers that recorded no progress for a long time (format 15.6).
 
-A consumer protects all snapshots from its next one on. Without its file they can expire, and the reader has to start
-from the beginning.
+A consumer protects the next snapshot that it will read and all later ones. When its file is deleted, these snapshots
+can expire, and the streaming reader has to start from the beginning.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class ConsumerReport:
 def plan_consumer_expiry(context: TableContext, *, now_millis: int, lifetime_millis: int | None = None) -> Plan:
     """Find the consumers that recorded no progress for their lifetime (default: option consumer.expiration-time).
 
-    The age is the age of the file, also when its content cannot be parsed. Raises InvalidRequest when no lifetime is
-    given.
+    The time without progress is the age of the consumer's file, also when its content cannot be parsed. Raises
+    InvalidRequest when neither the argument nor the option gives a lifetime.
     """
     lifetime = context.options[LIFETIME] if lifetime_millis is None else lifetime_millis
     if lifetime is None:
@@ -54,7 +54,10 @@ def plan_consumer_expiry(context: TableContext, *, now_millis: int, lifetime_mil
 
 
 def apply_consumer_expiry(context: TableContext, plan: Plan) -> ConsumerReport:
-    """Delete the files of the plan, except those written since; raises PlanOutdated when the table has changed."""
+    """Delete the planned files, except files that were written after the plan was created.
+
+    Raises PlanOutdated when the table has changed.
+    """
     plan.check(context, OPERATION)
     modified = plan.argument("modified", dict)
     expired = [f for f in context.consumers.files() if modified.get(f.path) == f.modified_millis]

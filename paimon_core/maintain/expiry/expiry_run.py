@@ -25,11 +25,11 @@ class ExpiryRun:
     metadata: tuple[PlannedFile, ...]
     protected: tuple[Protected, ...]
     kept_by_tags: int = 0
-    """Data files that stay because a tag uses them."""
+    """The number of data files that are kept because a tag uses them."""
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """The ids of what expires, ascending."""
+        """The ids of the snapshots or changelogs that expire, ascending."""
         return tuple(s.id for s in self.expired)
 
     def as_planned(self, plan: Plan) -> ExpiryRun:
@@ -38,7 +38,7 @@ class ExpiryRun:
         return replace(self, data=data, metadata=metadata, protected=plan.protected)
 
     def without_used(self, context: TableContext, seen: Seen) -> ExpiryRun:
-        """Return this run without files that tags or branches use which were created after ``seen`` was read."""
+        """Return this run without the files that new tags or branches use, created after ``seen`` was read."""
         used = used_since(context, seen, (*self.data, *self.metadata))
         data = tuple(f for f in self.data if f.path not in used)
         metadata = tuple(f for f in self.metadata if f.path not in used)

@@ -43,14 +43,14 @@ class PartitionReport:
 
     table: str
     dropped: tuple[str, ...] = ()
-    """Directories below the root, such as ``dt=2024-01-01``."""
+    """The directories of the dropped partitions, relative to the root, such as ``dt=2024-01-01``."""
     snapshots: tuple[int, ...] = ()
-    """The ids of the commits that dropped them, including commits of an earlier run of the same plan."""
+    """The snapshot ids of the commits that dropped the partitions, also by an earlier run of the same plan."""
     data_files: int = 0
     size_bytes: int = 0
     protected: tuple[Protected, ...] = ()
     snapshot: Snapshot | None = None
-    """The last commit that deletes partitions."""
+    """The snapshot of the last commit that dropped partitions."""
 
 
 def plan_partition_expiry(
@@ -63,11 +63,11 @@ def plan_partition_expiry(
 ) -> Plan:
     """Find the partitions that are older than their lifetime; arguments that are None are taken from the options.
 
-    The age is, by ``strategy``: "values-time", the time in the partition values, in this process's time zone (a
-    partition whose values contain no time is protected); "update-time", the creation time of its newest file. Plans at
-    most ``limit`` partitions (0: none), in the order of their values. Raises InvalidRequest for a table without
-    partitions or without a lifetime and for a negative limit, UnsupportedFeature for a time format that is not
-    supported.
+    With the strategy "values-time", the age of a partition is counted from the time in its partition values, in this
+    process's time zone; a partition whose values contain no time is protected. With "update-time", it is counted from
+    the creation time of its newest file. Plans at most ``limit`` partitions (0: none), in the order of their values.
+    Raises InvalidRequest for a table without partitions or without a lifetime and for a negative limit,
+    UnsupportedFeature for a time format that is not supported.
     """
     strategy = context.options[STRATEGY] if strategy is None else strategy
     lifetime = context.options[LIFETIME] if lifetime_millis is None else lifetime_millis
@@ -146,10 +146,11 @@ def _partitions_of(plan: Plan, context: TableContext) -> list[bytes]:
 
 
 def is_due_after_write(context: TableContext) -> bool:
-    """Whether partitions are to be expired after a write.
+    """Whether partitions must be expired after a write.
 
-    In Paimon the check interval is measured per writer, and here each write is a new writer. So a write checks when the
-    interval is 0, or when option ``end-input.check-partition-expire`` requests a check at the end of the input.
+    In Paimon the check interval is measured per writer, and here each write is a new writer. So partitions are expired
+    after a write only when the interval is 0, or when option ``end-input.check-partition-expire`` requests a check at
+    the end of the input.
     """
     options = context.options
     checks = options["partition.expiration-check-interval"] == 0 or options["end-input.check-partition-expire"]
@@ -180,8 +181,8 @@ _Live = dict[bytes, list[ManifestEntry]]
 def _partitions(context: TableContext) -> tuple[_Live, dict[bytes, int | None]]:
     """Return the live files by partition, and the last update of each partition in epoch milliseconds.
 
-    The update is None when a file has no creation time. As in Java, deleted files count for the last update as long as
-    the manifests contain them.
+    The last update is None when a file of the partition has no creation time. As in Java, deleted files are included in
+    the last update as long as the manifests contain them.
     """
     entries = read_latest(context.snapshots, lambda latest: _entries(context, latest))
     live: _Live = defaultdict(list)

@@ -1,4 +1,7 @@
-"""Retention: selects the snapshots that may expire by number and age, and what protects the next one (format 16.1)."""
+"""Retention: selects the snapshots that may expire, by number and age, and finds what protects the next snapshot.
+
+See format 16.1.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,11 @@ _OBEYED = ("snapshot.", "changelog.", "consumer.", "partition.expiration")
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """Keep the newest ``retain_min``, expire all beyond the newest ``retain_max``, and expire the rest by age.
+    """The numbers and the age by which snapshots or changelogs expire.
 
-    ``older_than_millis``: what was committed before this epoch time is old enough; ``limit``: the most that expire in
-    one run, 0 for none.
+    The newest ``retain_min`` are kept, all before the newest ``retain_max`` expire, and the rest expires by age: what
+    was committed before ``older_than_millis`` (epoch milliseconds) is old enough. ``limit`` is the maximum number that
+    expires in one run; 0 means that nothing expires.
     """
 
     retain_min: int
@@ -28,7 +32,7 @@ class Retention:
     limit: int
 
     def check(self) -> None:
-        """Raises InvalidRequest for values out of range; the text names the argument and the option."""
+        """Raise InvalidRequest for a value out of range; the text names the argument and the option."""
         for value, name, least in (
             (self.retain_min, "keep_last", 1),
             (self.retain_max, "keep_max", 1),
@@ -48,12 +52,12 @@ _PUBLIC = {
     "keep_max": "keep_max (option *.num-retained.max)",
     "limit": "limit (option snapshot.expire.limit)",
 }
-"""The names of a bound as argument and as table option, for error texts."""
+"""For each argument, the text with which error texts name it: the argument and its table option."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Nothing with id ``first`` or higher may expire; ``by`` names the reason."""
+    """A reason why no snapshot or changelog with id ``first`` or a higher id may expire; ``by`` names the reason."""
 
     first: int
     by: str
@@ -61,7 +65,10 @@ class Bound:
 
 @dataclass(frozen=True)
 class ExpirySelection:
-    """The snapshots to expire, the first one to keep, and what protects that one when it is old enough to expire."""
+    """The snapshots to expire, and the first snapshot to keep.
+
+    ``protected`` states what protects the first snapshot to keep, if it is old enough to expire.
+    """
 
     expired: tuple[Snapshot, ...] = ()
     first_kept: Snapshot | None = None
@@ -69,7 +76,7 @@ class ExpirySelection:
 
 
 def bounds(context: TableContext, retention: Retention, ids: Sequence[int], *, consumers: bool) -> list[Bound]:
-    """Return the bounds set by the numbers of ``retention`` and by consumers, for ascending ids.
+    """Return the bounds that the numbers of ``retention`` and, with ``consumers``, the consumers set on ascending ids.
 
     Raises CorruptTable for a consumer file that cannot be parsed.
     """
@@ -83,7 +90,11 @@ def bounds(context: TableContext, retention: Retention, ids: Sequence[int], *, c
 
 
 def _needed(context: TableContext, next_snapshot: int) -> int:
-    """Return the first snapshot that a consumer needs: for the changes of an overwrite, the one before it."""
+    """Return the id of the first snapshot that a consumer needs.
+
+    This is its next snapshot, or the snapshot before it if the next snapshot is an overwrite, whose changes are
+    computed from both.
+    """
     try:
         is_overwrite = context.snapshots.read(next_snapshot).commit_kind is CommitKind.OVERWRITE
     except SnapshotNotFound:
@@ -96,9 +107,9 @@ def choose_snapshots(
 ) -> ExpirySelection:
     """Choose the snapshots to expire.
 
-    A snapshot is old enough when its successor was committed before ``older_than_millis``: it was no longer the latest
-    at that time. ``ids`` may have gaps, and snapshots that are deleted meanwhile are skipped. Reads at most two
-    snapshots more than it returns as expired. ``newest`` is the id from which the numbers count.
+    A snapshot is old enough when its successor was committed before ``older_than_millis``: the snapshot was no longer
+    the latest at that time. ``ids`` may have gaps, and snapshots that are deleted during the call are skipped. At most
+    two snapshots more than the expired ones are read. ``newest`` is the id from which the newest snapshots are counted.
     """
     limits = list(limits)
     ceiling, forced_below = min(b.first for b in limits), newest - retention.retain_max + 1
@@ -124,7 +135,7 @@ def choose_snapshots(
 def choose_changelogs(
     read: Callable[[int], Snapshot], retention: Retention, ids: Sequence[int], limits: Iterable[Bound], newest: int
 ) -> ExpirySelection:
-    """Choose the changelogs that were committed before ``older_than_millis``; the newest is kept (format 16.2).
+    """Choose the changelogs to expire by number and age, as ``retention`` states; the newest is kept (format 16.2).
 
     ``read`` returns a changelog by id, or raises SnapshotNotFound.
     """
@@ -146,17 +157,17 @@ def choose_changelogs(
 
 
 def limit_text(limit: int) -> str:
-    """Return why a limit on the number that expires in one run protects the rest."""
+    """Return the reason, as text, why ``limit`` protects what exceeds the maximum number of one run."""
     return f"the limit of one run, {limit}: run it again" if limit else "the limit, 0: nothing expires"
 
 
 def _protections(kind: str, first: int, limits: Iterable[Bound]) -> tuple[Protected, ...]:
-    """Return every bound that protects the first one kept."""
+    """Return the protection by every bound that keeps id ``first``, the first that does not expire."""
     return tuple(Protected(f"{kind} {first} and those after it", b.by) for b in limits if b.first <= first)
 
 
 def refuse_unread_options(context: TableContext) -> None:
-    """Raises UnsupportedFeature when the table has an expiry option with a value that is not supported."""
+    """Raise UnsupportedFeature when the table has an expiry option with a value that is not supported."""
     for option in context.options.unwritable:
         if option.startswith(_OBEYED):
             raise UnsupportedFeature(

@@ -7,17 +7,17 @@ The order of the steps:
 3. Delete the snapshot files, lowest id first, and write the hint EARLIEST.
 4. Delete the data files, manifests and manifest lists.
 
-The guarantees that follow from it:
+The guarantees that follow from this order:
 
 - A reader finds a snapshot with all of its files. When a file is missing, the snapshot file is missing too, so the
   reader can raise "expired" instead of returning a part of the rows.
 - A crash at any point leaves contiguous snapshots and at worst orphan files, never a snapshot without its files. The
   next run continues from there.
-- Tags and branches are listed again after the snapshot files were deleted. A tag created in between is either found
-  then, and its files are kept, or its creator finds that the snapshot has expired and deletes the tag.
+- Tags and branches are listed again after the snapshot files were deleted. A tag created in between is either found by
+  this second listing, and its files are kept, or its creator finds that the snapshot has expired and deletes the tag.
 
-Files of other branches are protected as files of tags are. A concurrent rollback takes precedence
-(``rollback_guard``): the expiry stops and deletes no files.
+Files that other branches use are protected like files that tags use. When a rollback runs at the same time, the expiry
+stops and deletes no data files (``rollback_guard``).
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ class ExpireReport:
 
     table: str
     expired: tuple[int, ...] = ()
-    """Snapshot ids, ascending."""
+    """The ids of the expired snapshots, ascending."""
     earliest: int | None = None
     """The id of the first remaining snapshot."""
     removed: Removal = field(default_factory=Removal)
-    """The files that existed; files that an earlier run had deleted are not counted."""
+    """The deleted files that existed; files that an earlier run had deleted are not counted."""
     kept_by_tags: int = 0
     """The number of data files that were kept because a tag uses them."""
     dry_run: bool = False
@@ -89,11 +89,11 @@ def expire(
 ) -> ExpireReport:
     """Expire the oldest snapshots that the retention allows to expire.
 
-    A snapshot is old enough when its successor was committed before ``retention.older_than_millis``: it was no longer
-    the latest at that time. Snapshots from the lowest id in ``protected``, or from a consumer's next snapshot, on are
-    kept. With ``decoupled``, the files with the changes are kept until ``expire_changelogs``. Raises CorruptTable that
-    names the file that cannot be read, InvalidRequest for a wrong retention, UnsupportedFeature for an option value
-    that is not supported.
+    A snapshot is old enough when its successor was committed before ``retention.older_than_millis``: the snapshot was
+    no longer the latest at that time. The snapshot with the lowest id in ``protected``, a consumer's next snapshot, and
+    all later snapshots are kept. With ``decoupled``, changelogs outlive snapshots: the files with the changes are kept
+    until ``expire_changelogs``. Raises CorruptTable that names the file that cannot be read, InvalidRequest for a wrong
+    retention, UnsupportedFeature for an option value that is not supported.
     """
     seen = seen_now(context)
     chosen, expiry = _compute(context, retention, tuple(protected), decoupled)
@@ -110,7 +110,7 @@ def expire(
 def plan_snapshot_expiry(
     context: TableContext, retention: Retention, *, protected: Iterable[int] = (), decoupled: bool = False
 ) -> Plan:
-    """Return what ``expire`` would do; raises the same errors."""
+    """Return a plan of what ``expire`` would do; raises the same errors."""
     state = TableState.of(context)
     chosen, expiry = _compute(context, retention, tuple(protected), decoupled)
     plan = Plan(OPERATION, context.name, context.branch, state, protected=chosen.protected)
@@ -134,7 +134,7 @@ def plan_snapshot_expiry(
 
 
 def apply_snapshot_expiry(context: TableContext, plan: Plan, *, executor: WorkExecutor | None = None) -> ExpireReport:
-    """Apply the plan; only snapshots and files that are still found to be removable are deleted.
+    """Apply the plan; only the planned snapshots and files that are still removable are deleted.
 
     Plans are untrusted input. Raises PlanOutdated when the table has changed, InvalidRequest for a plan of another
     operation or table, CorruptTable.
@@ -162,7 +162,7 @@ def apply_snapshot_expiry(context: TableContext, plan: Plan, *, executor: WorkEx
 def _compute(
     context: TableContext, retention: Retention, protected: tuple[int, ...], decoupled: bool
 ) -> tuple[ExpirySelection, ExpiryRun | None]:
-    """Compute what to delete; retries when a concurrent run deletes snapshots meanwhile."""
+    """Compute what to delete; retries when a concurrent expiry deletes snapshots during the call."""
     retention.check()
     refuse_unread_options(context)
 
@@ -198,7 +198,7 @@ def _removable(context: TableContext, chosen: ExpirySelection, decoupled: bool) 
             removable.add_changelog(snapshot)
     removable.add_deleted(first_kept, only=_is_compacted if changes_in_delta else _any)
     latest = context.snapshots.latest()
-    # A later snapshot may add a deleted file again, for example to restore an old state: then the latest uses the file.
+    # A later snapshot may add a deleted file again, for example to restore an old state: the latest one then uses it.
     removable.keep([first_kept, *([latest] if latest is not None and latest != first_kept else [])])
     by_tags, kept_by_tags = keep_tags(removable)
     by_branches = keep_branches(removable)
@@ -210,7 +210,7 @@ def _removable(context: TableContext, chosen: ExpirySelection, decoupled: bool) 
 
 
 def _is_compacted(entry: ManifestEntry) -> bool:
-    """Whether a compaction wrote the file; appended files, and files of unknown source, may contain changes."""
+    """Whether a compaction wrote the file. Appended files, and files of unknown source, may be a snapshot's changes."""
     return entry.file.file_source is FileSource.COMPACT
 
 
@@ -221,7 +221,10 @@ def _any(entry: ManifestEntry) -> bool:
 def _carry_out(
     context: TableContext, expiry: ExpiryRun, seen: Seen, *, decoupled: bool, executor: WorkExecutor | None = None
 ) -> ExpireReport:
-    """Delete the snapshots, then the files that only they used; ``seen``: the tags and branches already considered."""
+    """Delete the snapshots, then the files that only these snapshots used.
+
+    ``seen`` are the tags and branches that ``expiry`` already takes into account.
+    """
     if not context.snapshots.is_live(expiry.first_kept):
         return ExpireReport(context.name, protected=expiry.protected)
     if decoupled:

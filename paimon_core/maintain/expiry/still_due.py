@@ -19,10 +19,11 @@ from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 def recheck_selection(
     context: TableContext, plan: Plan, kind: str, store: SnapshotStore | ChangelogStore
 ) -> ExpirySelection:
-    """Read what the plan expires again; ``kind`` is "snapshots" or "changelogs", also the name of the plan's argument.
+    """Read the snapshots or changelogs that the plan expires again, and return them as a selection.
 
-    Raises PlanOutdated unless the plan contains all ids below the first that it keeps, InvalidRequest for an argument
-    of a wrong type, SnapshotNotFound.
+    ``kind`` is "snapshots" or "changelogs", and the name of the plan's argument with the ids. Raises PlanOutdated
+    unless the plan contains exactly the ids below the first id that it keeps, InvalidRequest for an argument of a wrong
+    type, SnapshotNotFound.
     """
     first_kept, ids = plan.argument("first_kept", int), plan.argument(kind, list, int)
     if [i for i in store.ids() if i < first_kept] != ids:
@@ -37,7 +38,7 @@ def recheck_selection(
 
 @contextlib.contextmanager
 def plan_outdated_when_missing(context: TableContext) -> Iterator[None]:
-    """Raises PlanOutdated when the body raises SnapshotNotFound."""
+    """Raise PlanOutdated when the body raises SnapshotNotFound."""
     try:
         yield
     except SnapshotNotFound as error:
@@ -45,6 +46,6 @@ def plan_outdated_when_missing(context: TableContext) -> Iterator[None]:
 
 
 def only_planned(plan: Plan, files: Iterable[PlannedFile]) -> tuple[PlannedFile, ...]:
-    """Return the files that the plan contains too."""
+    """Return those of ``files`` that the plan contains."""
     planned = {f.path for f in plan.files}
     return tuple(f for f in files if f.path in planned)

@@ -26,12 +26,12 @@ RECORD_VERSION = 1
 
 @dataclass(frozen=True)
 class Quarantine:
-    """The files that one plan removed."""
+    """The files that one plan removed from their old paths."""
 
     id: str
     """The id of the plan."""
     created_millis: int
-    """When it was applied, epoch milliseconds."""
+    """When the plan was applied, in epoch milliseconds."""
     files: tuple[PlannedFile, ...]
     """Paths relative to the table's root."""
 
@@ -51,7 +51,7 @@ class UndoReport:
     lost: tuple[str, ...] = ()
     """Files that are neither in quarantine nor at the old path: purged, or deleted by an expiry."""
     differing: tuple[str, ...] = ()
-    """Files with another file at the old path: both files are kept."""
+    """Files whose old path has another file by now: both files are kept."""
 
 
 def isolate(
@@ -63,8 +63,8 @@ def isolate(
 ) -> list[str]:
     """Move files (absolute paths) into the quarantine of a plan; return the relative paths of the files that existed.
 
-    Raises PlanOutdated when the plan has a quarantine already; StorageError, after which the files that were moved can
-    be restored with ``undo``.
+    Raises PlanOutdated when the plan has a quarantine already. After a StorageError, ``undo`` restores the files that
+    were moved.
     """
     paths = context.paths
     moves = [(paths.relative(f.path), f.size) for f in files]
@@ -94,10 +94,10 @@ def quarantines(context: TableContext) -> list[Quarantine]:
 
 
 def undo(context: TableContext, plan_id: str, only: Iterable[str] | None = None) -> UndoReport:
-    """Move the files of a quarantine back to their old paths unchanged; ``only`` restricts them (relative paths).
+    """Move the files of a quarantine back to their old paths; ``only`` names the files to move (None: all files).
 
-    Can be repeated after an interruption. Raises NotFound when the quarantine does not exist, InvalidRequest for an id
-    that is not allowed, CorruptTable for a record that cannot be parsed, StorageError.
+    Paths are relative. The call can be repeated after an interruption. Raises NotFound when the quarantine does not
+    exist, InvalidRequest for an id that is not allowed, CorruptTable for a record that cannot be parsed, StorageError.
     """
     identifier(plan_id, "quarantine")
     quarantine = _read(context, plan_id)

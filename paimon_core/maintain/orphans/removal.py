@@ -2,19 +2,19 @@
 
 Three situations could make a live file look like an orphan:
 
-- *A commit between listing and reading.* The directories are listed before the references are read. So a listed file
-  that is committed before the references are read is found in them, and a file created after the listing is no
-  candidate. In the other order, the files of every commit in between would be taken for orphans.
+- *A commit between listing and reading.* The directories are listed before the references are read. So the references
+  include a listed file that is committed in between, and a file created after the listing is not a candidate. In the
+  other order, the files of every commit in between would look like orphans.
 - *A later commit of old files.* Only files older than a day (``older_than``) are candidates, because a running writer
-  has newer files. Applying a plan lists the directories and reads all references again, moves the files, then reads
-  the newer references and restores the files that are used by then. An even later commit finds its files missing and
-  fails (format 14.5): do not commit messages that are older than ``older_than``.
+  writes newer files. Applying a plan lists the directories and reads all references again, moves the files, then reads
+  the references that were added since, and restores files that are now used. A commit after that finds that its files
+  are missing, and fails (format 14.5): do not commit messages that are older than ``older_than``.
 - *Incomplete references*, when a file cannot be read or is deleted while it is read. Then ``maintain.references`` and
-  ``maintain.roots`` raise. In a table without any snapshot nothing is referenced: its files are protected unless the
-  caller requests otherwise, and always when a hint file states that a branch had snapshots.
+  ``maintain.roots`` raise an error. In a table without any snapshot nothing is referenced: its files are protected
+  unless the caller passes ``without_snapshots``, and always when a hint file states that a branch had snapshots.
 
-``undo`` restores files from quarantine unchanged; ``mode="delete"`` deletes the files for good. While it runs, each old
-file of the table needs about 450 bytes of memory; manifests are read one at a time.
+``undo`` restores files from quarantine unchanged; ``mode="delete"`` deletes the files for good. A removal needs about
+450 bytes of memory for each old file of the table; manifests are read one at a time.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ NO_SNAPSHOT = "the table has no snapshot, so the files in use cannot be determin
 
 @dataclass(frozen=True)
 class OrphanReport:
-    """The result of applying a plan; paths are relative to the table's root."""
+    """The result of a removal of orphans; paths are relative to the table's root."""
 
     table: str
     removed: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ def plan_orphan_removal(
     """Find the orphans of all branches that were last modified more than ``older_than_millis`` ago; changes nothing.
 
     The age must be longer than any writer needs between writing a file and committing it. Raises InvalidRequest,
-    CorruptTable when the files in use cannot be determined, PlanOutdated when snapshots keep expiring meanwhile.
+    CorruptTable when the files in use cannot be determined, PlanOutdated when snapshots keep expiring during the call.
     """
     if mode not in MODES:
         raise InvalidRequest(f"mode {mode!r:.60} is not one of {', '.join(MODES)}", mode=mode)
@@ -106,11 +106,11 @@ def plan_orphan_removal(
 def apply_orphan_removal(
     context: TableContext, plan: Plan, *, now_millis: int | None = None, executor: WorkExecutor | None = None
 ) -> OrphanReport:
-    """Remove the planned files that still are orphans; commits and expiries since the plan was created are allowed.
+    """Remove the planned files that are still orphans; commits and expiries since the plan was created are allowed.
 
     Raises PlanOutdated when tags or branches changed, the table was rolled back or the plan was applied before, and
-    the errors of ``plan_orphan_removal``; nothing is moved then. After a StorageError, undo the quarantine of the
-    plan's id or create a new plan.
+    the errors of ``plan_orphan_removal``. Nothing is moved when one of these errors is raised. After a StorageError,
+    undo the quarantine with the plan's id or create a new plan.
     """
     plan.check(context, OPERATION, expiry_harms=False)
     now = clock.now_millis(now_millis)
@@ -140,7 +140,7 @@ def apply_orphan_removal(
 
 
 def _planned_candidates(context: TableContext, plan: Plan, executor: WorkExecutor | None) -> list[FileInfo]:
-    """Return the planned files that are candidates now too, as the plan is untrusted."""
+    """Return the planned files that are candidates now too: the plan is untrusted, so it is checked again."""
     planned = {f.path: f.size for f in plan.files}
     parents = {path.rsplit("/", 1)[0] for path in planned}
     places = (d for d in directories(context) if d.path in parents) if planned else ()
@@ -151,7 +151,7 @@ def _planned_candidates(context: TableContext, plan: Plan, executor: WorkExecuto
 def _bring_back(context: TableContext, quarantine: str, moved: Iterable[str], used: Used) -> list[str]:
     """Restore the moved files that a concurrent commit uses; return the paths that remain in quarantine.
 
-    When the files in use cannot be determined, restores all of them and raises.
+    When the files in use cannot be determined, restores all moved files and raises the error.
     """
     files = {relative: relative.rsplit("/", 1)[-1] for relative in moved}
     try:

@@ -2,7 +2,7 @@
 
 Core types:
 
-- ``Plan``: the files that an operation will delete, and what protects the others
-- ``PlannedFile``: one of the files
+- ``Plan``: the files that an operation will delete, and what is kept because something protects it
+- ``PlannedFile``: a file that an operation will delete or move
 - ``TableState``: the snapshots, tags and branches of a table when the plan was created
 """

@@ -1,8 +1,8 @@
 """Plan: describes what a destructive operation would do, as a value to review, to send elsewhere and to apply.
 
 A plan lists each file to delete with its size, and what is kept only because something protects it. Before a plan is
-applied, the table is checked against the state that the plan was created for (``TableState``); when that has changed,
-nothing is done.
+applied, the current state of the table is compared with the state for which the plan was created (``TableState``). When
+the state has changed, the plan is not applied.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ class PlannedFile:
 
 @dataclass(frozen=True, slots=True)
 class Protected:
-    """Something that is due but is kept: ``what`` ("snapshot 12"), protected ``by`` ("tag nightly", "consumer x")."""
+    """Something that would be removed, but is kept.
+
+    ``what`` names it ("snapshot 12"); ``by`` names what protects it ("tag nightly", "consumer x").
+    """
 
     what: str
     by: str
@@ -38,7 +41,7 @@ class Protected:
 
 @dataclass(frozen=True)
 class Plan:
-    """One operation on one table that was computed and is not yet applied."""
+    """One operation on one table that was computed but not yet applied."""
 
     operation: str
     """``expire-snapshots``, ``remove-orphans`` and so on; selects the function that applies the plan."""
@@ -81,7 +84,7 @@ class Plan:
         self._check_paths(context, operation)
 
     def check_target(self, context: TableContext, operation: str) -> None:
-        """Do the part of ``check`` that does not read the table: raises InvalidRequest."""
+        """Make the checks of ``check`` that do not read the table; raises InvalidRequest."""
         self._check_operation(context, operation)
         self._check_paths(context, operation)
 

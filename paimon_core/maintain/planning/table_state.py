@@ -1,4 +1,4 @@
-"""TableState: the state of a table when a maintenance plan was created, to refuse the plan after a relevant change.
+"""TableState: the state of a table when a maintenance plan was created; after a relevant change the plan is refused.
 
 New commits do not make a plan invalid: they only use live files, and a plan never removes a live file. A plan becomes
 invalid when a reference is created, changed or deleted: a tag, a branch, a consumer, a lasting changelog, or a snapshot
@@ -21,7 +21,7 @@ _Mark = tuple[int, str]
 
 @dataclass(frozen=True)
 class BranchState:
-    """One branch: its first and last snapshot, and all other references to snapshots.
+    """The state of one branch: its first and last snapshot, its tags and consumers, and its first lasting changelog.
 
     ``references`` are (kind, name, size in bytes, modification time in epoch milliseconds).
     """
@@ -57,9 +57,9 @@ class TableState:
         )
 
     def check(self, context: TableContext, *, expiry_harms: bool = True) -> None:
-        """Raises PlanOutdated that names the change when anything other than new commits changed the table.
+        """Raise PlanOutdated, which names the change, when anything other than new commits changed the table.
 
-        With ``expiry_harms`` False, expired snapshots and changelogs and changed consumers are accepted too.
+        With ``expiry_harms`` False, expired snapshots, expired changelogs and changed consumers are accepted too.
         """
         now, then = dict(TableState.of(context).branches), dict(self.branches)
         if now.keys() != then.keys():

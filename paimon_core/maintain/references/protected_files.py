@@ -34,19 +34,20 @@ def seen_now(context: TableContext) -> Seen:
 
 
 def keep_tags(removable: RemovableFiles) -> tuple[list[Protected], int]:
-    """Keep the files that tags of the table's own branch use; return the protection by tag, and the data files kept.
+    """Take the files that tags of the current branch use out of ``removable``.
 
-    Raises CorruptTable when a file of a tag's snapshot cannot be read.
+    Return for each such tag what it protects, and the number of data files taken out. Raises CorruptTable when a file
+    of a tag's snapshot cannot be read.
     """
     kept = [(root, removable.keep([root.snapshot])) for root in _tags_of(removable.context)]
     return [_files(count, f"tag {root.name}") for root, count in kept if count], sum(count for _, count in kept)
 
 
 def keep_branches(removable: RemovableFiles) -> list[Protected]:
-    """Keep the files that other branches use, with their tags and changelogs; return the protection by branch.
+    """Take the files that other branches, with their tags and changelogs, use out of ``removable``.
 
-    Raises CorruptTable when a branch cannot be read completely, SnapshotNotFound when one of its roots is deleted or
-    restored meanwhile.
+    Return for each such branch what it protects. Raises CorruptTable when a branch cannot be read completely,
+    SnapshotNotFound when one of its roots is deleted or restored during the call.
     """
     own, protected = removable.context.branch, []
     for context in contexts_of_branches(removable.context) if removable.context.branches.names() else ():
@@ -64,10 +65,10 @@ def keep_branches(removable: RemovableFiles) -> list[Protected]:
 
 
 def keep_own_changelogs(removable: RemovableFiles) -> None:
-    """Keep the files with the changes of the branch's own lasting changelogs.
+    """Take the files with the changes of the current branch's lasting changelogs out of ``removable``.
 
-    When every schema of the branch has a changelog producer, no appended file contains such changes; then nothing is
-    read.
+    When every schema of the branch has a changelog producer, the changes are never in appended data files. Then no
+    candidate can contain them, and nothing is read.
     """
     context = removable.context
     ids = context.changelogs.ids()
@@ -76,7 +77,10 @@ def keep_own_changelogs(removable: RemovableFiles) -> None:
 
 
 def delta_may_be_changelog(context: TableContext) -> bool:
-    """Whether appended files may be the changelog of this branch: a schema has no changelog producer (format 10.4)."""
+    """Whether appended files may be the changelog of this branch (format 10.4).
+
+    This is so when at least one schema of the branch has no changelog producer.
+    """
     schemas = map(context.schemas.read, context.schemas.ids())
     return any(s.options.get("changelog-producer", "none").strip().lower() == "none" for s in schemas)
 
@@ -84,7 +88,7 @@ def delta_may_be_changelog(context: TableContext) -> bool:
 def used_since(context: TableContext, seen: Seen, files: Iterable[PlannedFile]) -> set[str]:
     """Return the paths among ``files`` that are used by tags and branches created after ``seen``.
 
-    Raises CorruptTable when such a tag or branch cannot be read, SnapshotNotFound when it is deleted meanwhile.
+    Raises CorruptTable when such a tag or branch cannot be read, SnapshotNotFound when it is deleted during the call.
     """
     new: list[Root] = []
     for branch in contexts_of_branches(context):

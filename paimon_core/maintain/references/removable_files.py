@@ -1,9 +1,10 @@
 """RemovableFiles: the files that become unused when snapshots, tags or changelogs are deleted.
 
 Every expiry and the deletion of tags use the same rule: collect candidates from what is deleted, then remove from the
-candidates every file that is still used. Missing or unreadable files are ignored while candidates are collected,
-because an earlier, interrupted run may have deleted them. They are errors while used files are read, so the run stops.
-Data files are compared by name, which is unique in a table; a file that was moved to another level keeps its name.
+candidates every file that is still used. While candidates are collected, missing or unreadable metadata files are
+ignored, because an earlier, interrupted run may have deleted them. While used files are read, a missing or unreadable
+file is an error, which stops the run. Data files are compared by name, which is unique in a table; a file that was
+moved to another level keeps its name.
 """
 
 from __future__ import annotations
@@ -23,12 +24,15 @@ from paimon_core.metadata.snapshot import CommitKind, Snapshot
 
 _T = TypeVar("_T")
 Sizes = dict[str, int]
-"""Bytes by path; 0 where nothing records them."""
+"""The size in bytes of each file, by path; 0 for a file whose size is not recorded."""
 
 
 @dataclass(frozen=True)
 class Removal:
-    """Files that were or would be deleted: data files (with extra files), metadata files and the recorded bytes."""
+    """Files that were or would be deleted: their paths, their numbers and the sum of their recorded sizes.
+
+    The data files, with their extra files, come first; the metadata files follow.
+    """
 
     paths: tuple[str, ...] = ()
     data_files: int = 0
@@ -57,18 +61,18 @@ class RemovableFiles:
 
     context: TableContext
     data: dict[str, Sizes] = field(default_factory=dict)
-    """By name of a data file: its path and the paths of its extra files."""
+    """By name of a data file: the sizes of the file and of its extra files, by path."""
     metadata: Sizes = field(default_factory=dict)
     partitions: set[bytes] = field(default_factory=set)
     """The partitions of the data files."""
     _read: dict[str, list[tuple[FileKind, Any]]] = field(default_factory=dict)
-    """By manifest: its entries of candidates."""
+    """By name of a manifest: its entries for data files that are candidates (kind, identity and name)."""
     _last: tuple[str, list[ManifestFile]] | None = None
 
     # -- collect candidates
 
     def add_file(self, entry: ManifestEntry) -> None:
-        """Add a data file and its extra files; files at other external paths than allowed are left out."""
+        """Add a data file and its extra files; a file at an external path outside of the allowed roots is left out."""
         file = entry.file
         if file.external_path is not None and self.context.paths.external.find(file.external_path) is None:
             return
@@ -139,10 +143,10 @@ class RemovableFiles:
     # -- remove used files from the candidates
 
     def keep(self, snapshots: Iterable[Snapshot]) -> int:
-        """Keep all files that the states of the snapshots use; return the number of data files kept.
+        """Take all files that a read of the snapshots needs out of the candidates.
 
-        Changelogs are not included, see ``keep_changes``. Raises CorruptTable when a file of a snapshot is missing or
-        cannot be read.
+        Return the number of data files taken out. The files of changelogs are not included, see ``keep_changes``.
+        Raises CorruptTable when a file of a snapshot is missing or cannot be read.
         """
         kept = 0
         for snapshot in snapshots:
@@ -154,11 +158,12 @@ class RemovableFiles:
         return kept
 
     def keep_changes(self, snapshots: Iterable[Snapshot], *, by_delta: bool) -> int:
-        """Keep the files with the changes of the snapshots (format 10.3, 16.2); return the number of data files kept.
+        """Take the files with the changes of the snapshots (format 10.3, 16.2) out of the candidates.
 
-        ``by_delta``: of an APPEND snapshot without changelog, the appended files are its changes (format 10.4). A
-        missing list or manifest is ignored, because the changelog of a branch that was created from a tag may have
-        been deleted before. Raises CorruptTable for a file that cannot be read.
+        Return the number of data files taken out. With ``by_delta``, the changes of an APPEND snapshot without a
+        changelog are its appended files (format 10.4). A missing list or manifest is ignored, because the changelog of
+        a branch that was created from a tag may have been deleted before. Raises CorruptTable for a file that cannot be
+        read.
         """
         kept = 0
         for snapshot in snapshots:
@@ -177,7 +182,7 @@ class RemovableFiles:
         return kept
 
     def keep_lists(self, snapshot: Snapshot) -> None:
-        """Keep the base and delta manifest lists of a changelog and their manifests, as far as they exist."""
+        """Take the base and delta manifest lists of a changelog, and their manifests, out of the candidates."""
         for name, size in _lists(snapshot):
             self.metadata.pop(self.context.paths.manifest(name), None)
             for manifest in _unless_missing(self.context.manifests.read_list, name, size):

@@ -4,11 +4,11 @@ A clean-up that misses one reference deletes live data, so everything is read: e
 changelog, every manifest that they reference with its ADD and DELETE entries, extra files, index files and statistics.
 A file that cannot be read raises an error. Files are identified by name, because file names are unique.
 
-A snapshot may expire while it is read. Then the scan is retried from a new listing, at most ``SCANS`` times in all.
-Names that were found before are kept, as a superfluous name only keeps a file. An incomplete set is never returned: the
-files of a snapshot that is missing from it would look like orphans.
+A snapshot may expire while it is read. Then the scan is retried from a new listing, at most ``SCANS`` times in all. The
+names that an earlier scan found remain in the result: a name too many only prevents the deletion of a file. An
+incomplete set is never returned: the files of a snapshot that was not read would look like orphans.
 
-The work can be split: ``metadata_names`` by roots, ``data_names`` by manifests; both only read, and the caller unites
+The work can be split: ``metadata_names`` by roots, ``data_names`` by manifests. Both only read, and the caller unites
 their results. Manifests are read one at a time; of their entries only the requested names are kept in memory.
 """
 
@@ -25,19 +25,19 @@ from paimon_core.metadata.manifests.index_names import index_file_names
 from paimon_core.metadata.stores.snapshot_store import EARLIEST, LATEST
 
 SCANS = 4
-"""How often the roots are listed and read before PlanOutdated is raised because snapshots keep expiring."""
+"""Maximum number of scans; if a snapshot expires during the last scan too, PlanOutdated is raised."""
 
 
 @dataclass
 class Used:
-    """The used files and the metadata files that were read to determine them."""
+    """The used files, and the metadata files that were read to determine the used files."""
 
     names: set[str] = field(default_factory=set)
-    """File names: all manifest lists, manifests, index and statistics files; of data files the requested ones."""
+    """The names of all used manifest lists, manifests, index and statistics files, and of the requested data files."""
     read: set[str] = field(default_factory=set)
     """The manifest lists and manifests whose contents are in ``names``; these files never change."""
     roots: int = 0
-    """The number of roots."""
+    """The number of roots that were read."""
 
 
 @dataclass
@@ -52,7 +52,7 @@ class Reached:
 
 
 def used_names(context: TableContext, roots: Iterable[Root], among: Collection[str] | None = None) -> set[str]:
-    """Return the names of the files that the roots use; of data files only the ones in ``among``, unless it is None.
+    """Return the names of the files that the roots use; of data files only names in ``among``, unless it is None.
 
     Raises CorruptTable for a list or manifest that is missing or cannot be read.
     """
@@ -110,9 +110,9 @@ def references(
 ) -> Used:
     """Return the files that the whole table uses now; of data files only the names in ``among``.
 
-    Lists and manifests in ``read`` are skipped: pass ``read`` of an earlier result to get only newer references. Raises
-    CorruptTable for a file that cannot be read, and for a hint file of a branch without snapshots; PlanOutdated when
-    snapshots were deleted during each of ``SCANS`` scans.
+    Lists and manifests in ``read`` are skipped: pass ``Used.read`` of an earlier result to get only newer references.
+    Raises CorruptTable for a file that cannot be read, and for a hint file of a branch without snapshots; PlanOutdated
+    when snapshots were deleted during each of ``SCANS`` scans.
     """
     used = Used(read=set(read))
     for _ in range(SCANS):
@@ -139,9 +139,10 @@ def references(
 def _read_into(
     used: Used, context: TableContext, roots: list[Root], among: Collection[str], executor: WorkExecutor | None
 ) -> None:
-    """Add the names that the roots use.
+    """Add the names that the roots use to ``used``.
 
-    Each manifest is marked as read at once, so that a retry does not read it again; lists only after all manifests.
+    A manifest is marked as read as soon as it was read, so that a retry does not read it again. Lists are marked only
+    after all of their manifests were read.
     """
     reached = metadata_names(context, roots, used.read)
     used.names |= reached.names
@@ -157,7 +158,7 @@ def _read_into(
 
 
 def _all_there(context: TableContext, roots: list[Root]) -> bool:
-    """Whether all of the roots still exist: then a file that they reference is missing and not just expired."""
+    """Whether all of the roots still exist. If so, a missing file that they reference is damage, not an expiry."""
     try:
         now = {str(root): root.snapshot for root in all_roots(context)}
     except SnapshotNotFound:

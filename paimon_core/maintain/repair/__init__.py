@@ -1,4 +1,4 @@
-"""Repairs hint files and removes manifest entries whose data files are missing.
+"""Repairs a branch with damaged metadata, corrects hint files, and removes the entries of missing data files.
 
 Core types and functions:
 

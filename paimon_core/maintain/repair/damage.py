@@ -1,7 +1,7 @@
-"""Damage: the metadata files of one branch that cannot be read, what they lose, and what only a person can mend.
+"""Damage: the metadata files of one branch that cannot be read, what is lost with them, and what a repair cannot do.
 
-A snapshot can be read when its file, its schema, and all its manifest lists, manifests and index manifests can be. Only
-``CorruptTable`` counts as damage: when the store fails, or a feature is unknown, the search raises that error.
+A snapshot can be read when its file, its schema, and all its manifest lists, manifests and index manifests can be read.
+Only ``CorruptTable`` means damage: when the store fails, or a feature is unknown, the search raises that error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from paimon_core.storage.storage import FileInfo
 
 @dataclass(frozen=True)
 class Broken:
-    """One file to move to quarantine."""
+    """A metadata file that a repair moves to quarantine."""
 
     path: str
     size: int
@@ -30,12 +30,15 @@ class Broken:
 
 @dataclass
 class Damage:
-    """What a search has found; the lists are in the order in which a repair moves the files."""
+    """The result of a search; the lists are in the order in which a repair moves the files."""
 
     newest: list[Broken] = field(default_factory=list)
     """The snapshots above ``target``, newest first."""
     older: list[Broken] = field(default_factory=list)
-    """The snapshots up to the newest one below ``target`` that is unreadable or missing, newest first."""
+    """Snapshots below ``target`` that a repair must also move, newest first.
+
+    They start at the newest snapshot that is unreadable or whose next id is missing, and include all older snapshots.
+    """
     others: list[Broken] = field(default_factory=list)
     """Tags, changelogs, consumers and schemas."""
     target: Snapshot | None = None
@@ -43,9 +46,9 @@ class Damage:
     entries: Sequence[ManifestEntry] = ()
     """The live files of ``target``."""
     tag: Tag | None = None
-    """The newest tag that can be read, where it is newer than ``target``: its snapshot becomes the latest."""
+    """The newest tag that can be read, if it is newer than ``target``: the repair makes its snapshot the latest."""
     advice: list[str] = field(default_factory=list)
-    """What no repair mends, and what to do after it."""
+    """Sentences for a person: the damage that a repair does not correct, and what to do after the repair."""
 
     @property
     def broken(self) -> list[Broken]:
@@ -127,7 +130,10 @@ def _snapshots(context: TableContext, damage: Damage) -> None:
 
 
 def _later_tag(context: TableContext, damage: Damage, tags: Sequence[Tag]) -> None:
-    """Prefer a readable tag to an older snapshot; keep older snapshots only if no id is missing before the tag's."""
+    """Set ``damage.tag`` to the newest readable tag, if it is newer than the newest readable snapshot.
+
+    The older snapshots are kept only if no snapshot id is missing between them and the tag's snapshot.
+    """
     newest = damage.target.id if damage.target is not None else 0
     later = [tag for tag in tags if damage.newest and tag.snapshot.id > newest]
     if not later:
@@ -141,7 +147,10 @@ def _later_tag(context: TableContext, damage: Damage, tags: Sequence[Tag]) -> No
 
 
 def _readable(context: TableContext, snapshot_id: int) -> tuple[Snapshot | None, list[ManifestEntry], str | None]:
-    """Return the snapshot, its live files, and why it cannot be read; "" when it was deleted meanwhile."""
+    """Return the snapshot, its live files, and the reason why it cannot be read.
+
+    The reason is None for a readable snapshot, and "" for a snapshot that was deleted during the search.
+    """
     snapshot = None
     try:
         snapshot = context.snapshots.read(snapshot_id)
@@ -204,7 +213,11 @@ def _consumers(context: TableContext, damage: Damage) -> None:
 
 
 def _schemas(context: TableContext, damage: Damage, tags: Sequence[Tag]) -> None:
-    """Find the schemas above the newest readable one that nothing readable needs; give advice for the needed ones."""
+    """Find the schemas that cannot be read.
+
+    A schema that is newer than all readable schemas and that no readable snapshot or tag needs is moved. For any other
+    unreadable schema, advice is given.
+    """
     listed = _numbered(context, context.paths.schema_directory, "schema-")
     problems = {}
     for schema_id in listed:

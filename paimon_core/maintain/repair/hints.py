@@ -1,4 +1,4 @@
-"""Hint repair: corrects the files LATEST and EARLIEST of snapshots and changelogs in every branch (format 3.4).
+"""Hint repair: corrects the hint files LATEST and EARLIEST of snapshots and changelogs in every branch (format 3.4).
 
 paimon_core does not rely on hints, but Java trusts EARLIEST when its snapshot exists, and LATEST when the snapshot
 after it does not exist. Snapshots may be created and deleted during the repair, so each hint is checked again after it
@@ -33,7 +33,7 @@ class RepairedHint:
 
 @dataclass(frozen=True)
 class HintReport:
-    """What a repair found and did."""
+    """The hints that a repair corrected, and the unknown files that it found."""
 
     repaired: tuple[RepairedHint, ...] = ()
     strays: tuple[str, ...] = ()

@@ -1,7 +1,8 @@
-"""Loss: what a removal of missing data files took from a table, as its snapshot says in the property ``LOSS``.
+"""Loss: the files and rows that a removal of missing data files took from a table.
 
-A record of what was written into the table, such as the ledger of a loader, needs it: it must write these rows again.
-The text is JSON. It counts all files and rows, and names at most ``MOST`` files and ``MOST`` directories.
+The snapshot of the removal records the loss as JSON in its property ``LOSS``. A loader that records which inputs it has
+written into the table reads the loss to find the rows that it must write again. The text counts all files and rows, and
+names at most ``MOST`` files and ``MOST`` directories.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind
 
 LOSS = "paimon-core.lost"
-"""The property of a snapshot."""
+"""The name of the property of a snapshot."""
 MOST = 1000
 
 
@@ -42,11 +43,14 @@ class Loss:
     names: Sequence[str] = ()
     """Paths relative to the table; at most ``MOST``."""
     directories: Mapping[str, int] = field(default_factory=dict)
-    """Directory of a partition and bucket to its lost rows; at most ``MOST``."""
+    """The number of lost rows by directory of a partition and bucket; at most ``MOST`` directories."""
     added_by: Mapping[int, Origin] = field(default_factory=dict)
-    """The snapshots that added the files."""
+    """The snapshots that added the files, by id."""
     unknown: int = 0
-    """The number of files whose rows cannot be assigned to a snapshot: a compaction wrote them, or it has expired."""
+    """The number of files whose rows cannot be assigned to a snapshot.
+
+    A compaction wrote such a file, or the snapshot that added it has expired.
+    """
 
     def to_text(self) -> str:
         """Return the value of the property."""
@@ -83,9 +87,9 @@ class Loss:
 
 
 def loss_of(context: TableContext, missing: Iterable[tuple[str, ManifestEntry]]) -> Loss:
-    """Return what the removal of the ``missing`` live files, given as (path, entry), takes from the table.
+    """Return the loss of a removal of the ``missing`` live files, which are given as (path, entry).
 
-    Reads the deltas of the newest snapshots, as many as ``recent_changes`` does, until each file was found.
+    Reads the deltas of snapshots, from the newest one back, until each file was found or ``recent_changes`` ends.
     """
     missing = list(missing)
     relative = [p if e.file.external_path is not None else context.paths.relative(p) for p, e in missing]

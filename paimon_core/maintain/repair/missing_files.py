@@ -1,8 +1,8 @@
 """Missing files: removes the entries of data files that do not exist, so that the rest of the table can be read.
 
-The rows of the files are lost for good, so use it last: restore files from quarantine, and exclude a temporary
-failure of the storage. The entries are deleted by one OVERWRITE commit, as in Java (format 16.7), whose property
-``paimon-core.lost`` says what was lost. Older snapshots still reference the files, and reading those snapshots still
+The rows of the files are lost for good. So first restore files from quarantine, and make sure that the storage does not
+fail only temporarily. The entries are deleted by one OVERWRITE commit, as in Java (format 16.7); its property
+``paimon-core.lost`` records what was lost. Older snapshots still reference the files, and reading those snapshots still
 fails.
 """
 
@@ -33,11 +33,11 @@ OPERATION = "remove-missing-files"
 
 @dataclass(frozen=True)
 class MissingReport:
-    """The result of applying a plan."""
+    """The result of a removal of missing files."""
 
     table: str
     snapshot: Snapshot | None = None
-    """The commit; None when there was nothing to do."""
+    """The snapshot of the commit; None when there was nothing to do."""
     removed: tuple[str, ...] = ()
     """Paths of the files that the latest snapshot no longer references."""
     rows: int = 0
@@ -87,7 +87,7 @@ def plan_missing_removal(context: TableContext) -> Plan:
 
 
 def apply_missing_removal(context: TableContext, plan: Plan, *, user: str | None = None) -> MissingReport:
-    """Commit the deletion of the planned entries.
+    """Commit the deletion of the manifest entries of the planned files.
 
     Raises PlanOutdated when one of the files exists or is no longer live, CommitConflict when a concurrent commit
     deleted one of the entries first, UnsupportedFeature for a table that cannot be written.
@@ -121,7 +121,7 @@ def apply_missing_removal(context: TableContext, plan: Plan, *, user: str | None
 
 
 def missing_of(context: TableContext, entries: Sequence[ManifestEntry]) -> list[tuple[str, ManifestEntry]]:
-    """Return path and entry of the live files that neither exist nor wait in a quarantine."""
+    """Return path and entry of the live files that neither exist nor are in a quarantine."""
     waiting = {f.path for q in quarantines(context) for f in q.files}
     return [
         (path, entry)
@@ -142,7 +142,10 @@ def of_another_size(context: TableContext, entries: Iterable[ManifestEntry]) -> 
 def _missing(
     context: TableContext, entries: Iterable[ManifestEntry], among: Collection[str] | None = None
 ) -> list[tuple[str, ManifestEntry]]:
-    """Return path and entry of each file that does not exist: by its directory's list, then checked on its own."""
+    """Return path and entry of each file that does not exist.
+
+    A file that is missing in the listing of its directory is checked once more by its path.
+    """
     by_directory: dict[str, dict[str, ManifestEntry]] = defaultdict(dict)
     for entry in entries:
         if not _is_elsewhere(context, entry):

@@ -1,18 +1,19 @@
-"""Repair: makes a damaged branch readable and writable again, from what is left of it (docs/repair.md).
+"""Repair: makes a damaged branch readable and writable again, as far as its metadata can be read (docs/repair.md).
 
-Files that cannot be read are moved to a quarantine, never deleted, so that ``orphans undo`` brings them back:
+Files that cannot be read are moved to a quarantine and never deleted: ``orphans undo`` can move them back. The steps:
 
-1. Unreadable snapshots above the newest readable one, newest first: that one is the latest then. When a readable tag is
-   newer, its snapshot becomes the latest.
-2. A snapshot below it that is unreadable or missing, with all older ones: the ids of snapshots must have no gap.
-3. Unreadable tags, lasting changelogs, consumers, and schemas that are newer than all that is needed.
-4. The hints are corrected, and the entries of data files that are missing are removed by a commit.
+1. Move the unreadable snapshots above the newest readable snapshot, newest first, so that the readable snapshot is the
+   latest one. When a readable tag is newer, its snapshot becomes the latest.
+2. When a snapshot below the latest one is unreadable or missing, move it and all older snapshots: the ids of snapshots
+   must have no gap.
+3. Move unreadable tags, lasting changelogs and consumers, and unreadable schemas that are newer than the used schemas.
+4. Correct the hints, and remove the entries of missing data files by a commit.
 
 A commit needs a readable base, so no writer commits after an unreadable newest snapshot. Stores create a snapshot file
-in one atomic step: an unreadable one is not a commit in progress. Before anything is moved, the damage is searched
-again: when it is not the planned one, for example because of a commit or of another repair, nothing is done. A commit
-between the search and the moves stays: a file that was replaced meanwhile is moved back, and the snapshot chain shows a
-writer whose base was moved that it must try again.
+in one atomic step, so an unreadable snapshot file is not a commit in progress. Before anything is moved, the damage is
+searched again; when it differs from the planned damage, for example because of a commit or another repair, nothing is
+done. A commit between this search and the moves is kept: a file that was replaced in between is moved back, and a
+writer whose base was moved finds that its base is no longer in the snapshot chain, and retries.
 """
 
 from __future__ import annotations
@@ -56,17 +57,17 @@ class RepairReport:
     """The id of the latest snapshot after the repair."""
     hints: tuple[str, ...] = ()
     missing: MissingReport | None = None
-    """What was removed because its data files are missing."""
+    """The manifest entries that were removed because their data files are missing; None when no entry was removed."""
     advice: tuple[str, ...] = field(default=())
-    """What is left to do."""
+    """Sentences that tell a person what is left to do."""
 
 
 def plan_repair(context: TableContext) -> Plan:
     """Search the branch for damage and plan its repair; changes nothing.
 
-    The subjects say what is moved and what is lost with it; ``arguments["advice"]`` says what no repair mends and what
-    to write again. Raises CorruptTable when no snapshot and no tag can be read, StorageError when the store fails,
-    UnsupportedFeature for a newer format and for a catalog that owns the history.
+    The subjects of the plan state what is moved and what is lost with it; ``arguments["advice"]`` states what a repair
+    does not correct and what to write again. Raises CorruptTable when no snapshot and no tag can be read, StorageError
+    when the store fails, UnsupportedFeature for a newer format and for a catalog that owns the history.
     """
     context.snapshots.refuse_if_catalog_owns_history("repair it")
     damage = find_damage(context)
@@ -94,7 +95,7 @@ def plan_repair(context: TableContext) -> Plan:
 
 
 def apply_repair(context: TableContext, plan: Plan) -> RepairReport:
-    """Repair as planned; raises PlanOutdated when the damage is not the planned one, and what the steps raise.
+    """Repair as planned; raises PlanOutdated when the damage differs from the planned damage, and errors of the steps.
 
     A repair that was interrupted is completed by a new plan.
     """
@@ -147,7 +148,10 @@ def _restore(context: TableContext, snapshot: Snapshot) -> None:
 def _check_moved(
     context: TableContext, quarantine: str, moved: Sequence[str], read: Mapping[str, bytes | None]
 ) -> None:
-    """Move everything back when one file is not the damaged one: another repair, and then a commit, came first."""
+    """Check that the moved files are the damaged files; otherwise move all files back and raise PlanOutdated.
+
+    A file differs when another repair moved the damaged file first, and then a commit created a file with its name.
+    """
     paths = context.paths
     if all(_content(context, paths.quarantined(quarantine, p)) == read[paths.below(p)] for p in moved):
         return
@@ -180,7 +184,7 @@ def _without_missing(context: TableContext, plan: Plan, quarantine: str | None) 
 
 
 def _wrong_hints(context: TableContext, damage: Damage) -> list[str]:
-    """Return the hints of the snapshots of this branch that are wrong when the planned files are moved."""
+    """Return the paths of the snapshot hints that will be wrong after the planned files are moved."""
     going = {b.path for b in damage.broken}
     ids = [i for i in context.snapshots.ids() if context.paths.snapshot(i) not in going]
     wrong = []
@@ -195,7 +199,7 @@ def _wrong_hints(context: TableContext, damage: Damage) -> list[str]:
 
 
 def _repaired_hints(context: TableContext) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Correct the hints; return the wrong ones, and what is left to do."""
+    """Correct the hints; return the paths of the corrected hints, and sentences about what is left to do."""
     try:
         report = repair_hints(context)
     except CorruptTable as error:  # another branch cannot be opened
@@ -212,7 +216,7 @@ def _of_another_size(context: TableContext, damage: Damage) -> list[str]:
 
 
 def _then(damage: Damage, rows: int) -> list[str]:
-    """Return what to do after the repair."""
+    """Return sentences that tell a person what to do after the repair."""
     out = []
     if damage.newest:
         base = f"tag {damage.tag.name}" if damage.tag is not None else ""

@@ -8,9 +8,9 @@ Only snapshot, changelog and tag files are deleted; data files of the deleted sn
 3. Check that the target exists, and re-create its file when a concurrent expiry deleted it.
 4. Delete the guard tag.
 
-The table is complete at every moment, and has a snapshot after a concurrent rollback and expiry, whichever ends last.
-An interrupted rollback is completed by repeating it; until then, for at most two days, the guard tag protects the
-target.
+The table is complete at every moment. When a rollback and an expiry run at the same time, the table has a snapshot
+afterwards, no matter which of the two ends last. An interrupted rollback is completed by repeating it; until then, for
+at most two days, the guard tag protects the target.
 
 A concurrent commit is deleted with the other newer snapshots. A writer whose base snapshot was deleted notices this
 and retries.
@@ -34,7 +34,10 @@ from paimon_core.metadata.stores.tag_store import Tag, new_tag
 OPERATION = "rollback"
 _GUARD_MILLIS = 86_400_000
 _CONFIRMED_MILLIS = 2 * _GUARD_MILLIS
-"""The lifetime of a guard tag after a check that the target existed when the tag did; it distinguishes these tags."""
+"""The lifetime of a guard tag after the check that the target existed when the tag was created.
+
+A guard tag with this lifetime has passed the check.
+"""
 _ROUNDS = 5
 
 
@@ -55,7 +58,7 @@ def plan_rollback(context: TableContext, to: Snapshot) -> Plan:
 
 
 def apply_rollback(context: TableContext, plan: Plan) -> Snapshot:
-    """Roll back as planned; raises PlanOutdated also when there are newer commits, which are not in the plan."""
+    """Roll back as planned; raises PlanOutdated when the table has changed, also by newer commits."""
     plan.check(context, OPERATION)
     latest = context.snapshots.latest_id() or 0
     if latest != plan.argument("latest", int):
@@ -93,7 +96,9 @@ def rollback(context: TableContext, to: Snapshot) -> Snapshot:
                 context.snapshots.delete([snapshot_id])
         _drop_changelogs(context, to)
         _drop_tags(context, to)
-        if context.snapshots.is_live(to) and context.snapshots.ids()[-1:] == [to.id]:  # none: it is being dropped
+        if context.snapshots.is_live(to) and context.snapshots.ids()[-1:] == [
+            to.id
+        ]:  # no snapshot at all: the table is being dropped
             break
         _recreate(context, to)
     else:
@@ -125,7 +130,7 @@ def _restores(context: TableContext, to: Snapshot) -> bool:
 
 
 def _guard(context: TableContext, to: Snapshot) -> str:
-    """Create the guard tag on the target, or replace the one of an interrupted rollback, and return its name."""
+    """Create the guard tag on the target, or replace the guard tag of an interrupted rollback; return its name."""
     name = f"{GUARD}{to.id}"
     found = [t for t in context.tags.list() if t.name == name and t.snapshot == to]
     if any(map(_proves_files, found)):
@@ -151,7 +156,10 @@ def _drop_guard(context: TableContext, to: Snapshot) -> None:
 
 
 def _proves_files(tag: Tag) -> bool:
-    """Whether the files of the tag's snapshot exist: a guard may have been created after an expiry deleted them."""
+    """Whether the tag proves that the files of its snapshot exist.
+
+    A guard tag proves this only after its check: an expiry may have deleted the files before the guard was created.
+    """
     return not tag.name.startswith(GUARD) or tag.retained_millis == _CONFIRMED_MILLIS
 
 
@@ -169,7 +177,10 @@ def _recreate(context: TableContext, to: Snapshot) -> None:
 
 
 def _drop_changelogs(context: TableContext, to: Snapshot) -> None:
-    """Delete the changelogs (format 16.2) newer than ``to``, newest first, after the hint names the one below."""
+    """Delete the changelogs (format 16.2) newer than ``to``, newest first.
+
+    Before, the hint LATEST of the changelogs is set to the newest changelog that is kept.
+    """
     ids = context.changelogs.ids()
     newer = [i for i in reversed(ids) if i > to.id]
     if newer:

@@ -1,10 +1,10 @@
 """Automatic tags: creates a tag at the end of each period, or after each batch write (format 15.1).
 
-By period: the snapshots after the last automatically tagged one are checked in order. The first one whose time is after
-the end of the next period (plus the delay) gets the tag of the period that ended before it; with option
-``tag.automatic-completion``, the tag of the next period without one. Apart from the tags no state is kept between
-calls, so any process can continue, also after a crash. The rules are the same as in Java, so that both create the same
-tags.
+With tags by period, the snapshots after the last snapshot with an automatic tag are checked in order. The first
+snapshot whose time is after the end of the next period (plus the delay) gets the tag of the last period that ended
+before the snapshot; with option ``tag.automatic-completion``, it gets the tag of the next period that has no tag. Apart
+from the tags no state is kept between calls, so any process can continue, also after a crash. The rules are the same as
+in Java, so that both create the same tags.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ _NO_WATERMARK = -(2**63)
 
 
 def create_due_tags(context: TableContext, snapshot: Snapshot | None = None) -> list[Tag]:
-    """Create the tags that are due and return them; ``snapshot`` was committed by a batch write; default: the latest.
+    """Create the automatic tags that are due, and return the new tags.
 
-    Raises InvalidRequest when the delay is not shorter than the period.
+    ``snapshot`` is the snapshot of a batch write, by default the latest snapshot. Raises InvalidRequest when the delay
+    is not shorter than the period.
     """
     mode = context.options["tag.automatic-creation"]
     if mode == "batch":
@@ -83,7 +84,7 @@ def _batch_tag(context: TableContext, snapshot: Snapshot) -> Tag:
 
 
 def _drop_surplus(context: TableContext, automatic: list[Tag]) -> None:
-    """Delete the oldest automatic tags beyond option ``tag.num-retained-max``; other tags do not count."""
+    """Delete the oldest of the ``automatic`` tags if there are more than option ``tag.num-retained-max`` allows."""
     most = context.options["tag.num-retained-max"]
     if most is None:
         return
@@ -116,7 +117,10 @@ def _after(context: TableContext, snapshot_id: int) -> Iterator[Snapshot]:
 
 
 def _local_time(context: TableContext, snapshot: Snapshot) -> int | None:
-    """Return the local time by which a snapshot is tagged, in milliseconds; None for one without a watermark."""
+    """Return the local time, in milliseconds, that decides to which period a snapshot belongs.
+
+    This is the commit time or the watermark, by option ``tag.automatic-creation``; None when the watermark is missing.
+    """
     options = context.options
     if options["tag.automatic-creation"] == "process-time":
         return _wall_millis(snapshot.time_millis, options["sink.process-time-zone"])

@@ -1,7 +1,7 @@
 """Tag expiry: deletes tags whose retention is over, and the files that only they used (format 16.4).
 
-Runs by a plan, or at once after a commit. Either way, tags are deleted one at a time as by ``delete_tag``, so a crash
-leaves complete tags and at worst orphan files.
+Tags expire by a plan, or directly after a commit. In both cases tags are deleted one at a time, as by ``delete_tag``,
+so a crash leaves complete tags and at worst orphan files.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ class TagReport:
 
     table: str
     expired: tuple[str, ...] = ()
-    """The names of the tags."""
+    """The names of the deleted tags."""
     removed: Removal = field(default_factory=Removal)
 
 
 def expire_tags(context: TableContext, now_millis: int, *, older_than_millis: int | None = None) -> list[str]:
     """Delete the tags whose retention is over and return their names.
 
-    With ``older_than_millis`` (epoch) tags that were created earlier are deleted too, whatever their retention. Of a
-    tag without a creation time, the modification time of its file counts.
+    Tags that were created before ``older_than_millis`` (epoch milliseconds) are deleted too, whatever their retention.
+    For a tag without a creation time, the modification time of its file is used.
     """
     deleted = []
     for tag in context.tags.list():

@@ -9,11 +9,12 @@ from paimon_core.metadata.times.automatic_tag_names import BY_PERIOD, Periods
 
 
 def check_new_name(context: TableContext, name: str, snapshot: Snapshot, *, instead_of: str | None = None) -> None:
-    """Raises InvalidRequest for a name that is no file name or could be read as a snapshot id, AlreadyExists for a
-    second automatic tag of a snapshot.
+    """Check the name of a new tag of ``snapshot``.
 
-    A name of digits is allowed only when it is the name of an automatic tag of this table. With automatic tags by
-    period, Java fails when two of them reference the same snapshot; ``instead_of``: the tag that this one replaces.
+    Raises InvalidRequest for a name that cannot be a file name or could be read as a snapshot id: a name of digits is
+    allowed only when it is the name of an automatic tag of this table. Raises AlreadyExists for a second automatic tag
+    by period of one snapshot, because Java fails for two such tags; the tag ``instead_of``, which the new tag replaces,
+    is ignored.
     """
     context.paths.tag(name)
     periods = Periods.of(context.options) if context.options["tag.automatic-creation"] in BY_PERIOD else None

@@ -1,9 +1,9 @@
 """Tags: creates, renames, replaces and deletes tags, with the files that only a tag uses (format 15.1, 16.4).
 
-A tag keeps the files of its snapshot after the snapshot has expired. A tag may be created while an expiry runs: after
-writing the tag, its creator checks that the snapshot is still live or tagged; after deleting the snapshot, the expiry
-lists all tags again. So at least one of the two notices the other. The same rule protects a tag that is deleted while
-it is renamed or while a branch is created from it.
+A tag keeps the files of its snapshot after the snapshot has expired. A tag may be created while an expiry runs. After
+writing the tag, its creator checks that the snapshot is still live or has another tag; after deleting the snapshot
+file, the expiry lists all tags again. So the creator notices the expiry, or the expiry finds the tag. The same order of
+steps is used when a tag is renamed or a branch is created from it, because the tag may be deleted at the same time.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def create_tag(
     """Create a tag of a snapshot, kept for ``retained_millis`` or until it is deleted.
 
     Raises AlreadyExists; InvalidRequest for a name that is not allowed; SnapshotNotFound when the snapshot has expired;
-    TableNotFound when the table was dropped or re-created meanwhile. When the last two happen while the tag is
-    created, the tag is deleted.
+    TableNotFound when the table was dropped or re-created during the call. When the snapshot expires or the table is
+    dropped while the tag is created, the tag is deleted again.
     """
     check_new_name(context, name, snapshot)
     check_live_or_tagged(context, snapshot, name)
@@ -73,7 +73,7 @@ def rename_tag(context: TableContext, name: str, new_name: str) -> Tag:
     except AlreadyExists:
         if context.tags.read(new_name) != new or context.tags.renamed_from(new_name) != source:
             raise
-    if not is_unchanged(context, old):  # its deletion may have deleted the files too
+    if not is_unchanged(context, old):  # a deletion of the old tag may have deleted the files too
         with contextlib.suppress(TagNotFound):
             context.tags.delete(new_name)
         raise TagNotFound(
@@ -99,7 +99,7 @@ def replace_tag(context: TableContext, name: str, snapshot: Snapshot, retained_m
         try:
             check_live_or_tagged(context, snapshot, name)
         except SnapshotNotFound:
-            context.tags.put(current)  # its files were not deleted yet
+            context.tags.put(current)  # the files of the current tag were not deleted yet
             raise
 
     release(context, old, put, becomes=new)
@@ -132,7 +132,7 @@ def drop_tag(context: TableContext, tag: Tag, allowed: frozenset[str] | None = N
 
 
 def plan_tag_deletion(context: TableContext, name: str) -> Plan:
-    """Plan the deletion of a tag and of the files that only it uses; raises as ``delete_tag``."""
+    """Plan the deletion of a tag and of the files that only it uses; raises the errors of ``delete_tag``."""
     state = TableState.of(context)
     data, metadata = files_used_only_by(context, _read_to_delete(context, name)).files()
     return Plan(

@@ -2,7 +2,7 @@
 
 The snapshots that use a file have consecutive ids. So when a snapshot before or after the tag's snapshot uses a file,
 the nearest live snapshot on that side uses it too. On the table's own branch it is therefore enough to read these two
-snapshots and the latest one. Of other branches, which may fork at any snapshot, all roots are read.
+snapshots and the latest one. Of other branches, which may start at any snapshot, all roots are read.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def release(
     """Call ``drop`` to delete or replace the tag, then delete the files that only it used; return these files.
 
     ``allowed`` restricts the deletion to these paths; ``becomes`` is the new tag when ``drop`` replaces it. Files that
-    are used by a tag or branch created meanwhile are kept. Raises as ``files_used_only_by``, before ``drop`` is called.
+    are used by a tag or branch created during the call are kept. Raises the errors of ``files_used_only_by``, before
+    ``drop`` is called.
     """
     seen = seen_now(context)
     removable = files_used_only_by(context, tag)

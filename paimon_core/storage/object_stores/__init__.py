@@ -4,6 +4,6 @@ Core types:
 
 - ``ObjectStore``: the requests of one bucket
 - ``ObjectStorage``: the ``Storage`` of a warehouse in an object store
-- ``Failure``: a failed request: what it means, and its HTTP status
+- ``Failure``: a failed request: its meaning for the caller, and its HTTP status
 - ``Upload``: a file that is uploaded in parts
 """

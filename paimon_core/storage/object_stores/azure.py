@@ -1,7 +1,7 @@
 """Azure Blob Storage (and Data Lake Storage): requests sent with the service client and event loop of adlfs.
 
-Azure's client repeats failed requests, except the one that publishes a snapshot. Directories that other tools create
-are empty blobs with the metadata ``hdi_isfolder``.
+Azure's client repeats failed requests, except the request that publishes a snapshot. Directories that other tools
+create are empty blobs with the metadata ``hdi_isfolder``.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class AzureStore:
         return _stored(self._run(lambda: self._blob(key).get_blob_properties()))
 
     def read(self, key: str, start: int = 0, end: int | None = None, version: str = "") -> bytes:
-        """Read a range or the whole blob; a large one takes several requests. A version is its ETag."""
+        """Read a range or the whole blob; a large range takes several requests. The version of a blob is its ETag."""
         if end is not None and end <= start:
             return b""
         data: bytes = self._run(lambda: self._read(key, start, None if end is None else end - start, version))
@@ -120,7 +120,7 @@ class AzureStore:
         await self._blob(key).upload_blob(data, overwrite=False, retry_total=0, max_concurrency=1)
 
     def upload(self, key: str) -> Upload:
-        """Start a block blob, which becomes visible when the list of its blocks is committed."""
+        """Start an upload in blocks; the blob becomes visible when the list of its blocks is committed."""
         return AzureUpload(self, key)
 
     def page(self, prefix: str, *, is_flat: bool, token: str | None, limit: int | None = None) -> Page:
@@ -183,7 +183,7 @@ class AzureStore:
         self._run(lambda: self._blob(key).upload_blob(b"", overwrite=True, metadata={_FOLDER: "true"}))
 
     def failure(self, error: BaseException) -> Failure:
-        """Classify by HTTP status; without one, only a request that was never sent is certainly not executed."""
+        """Classify an error by its HTTP status; without a status, only a request that was never sent is REFUSED."""
         text = f"{type(error).__name__}: {error}".split("\n", 1)[0]
         if isinstance(error, FileNotFoundError):
             return Failure(Meaning.MISSING, text, 404)

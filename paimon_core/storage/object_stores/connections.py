@@ -19,7 +19,7 @@ from paimon_core.storage.secret import Secret, scrubbed
 STORES: Mapping[str, tuple[str, str]] = {"s3": ("s3fs", "s3"), "gcs": ("gcsfs", "gcs"), "azure": ("adlfs", "azure")}
 """For each kind of store: the client's package, and the extra of this library that installs it."""
 KEPT = 32
-"""The number of connections kept open; the least recently used one is discarded for a new one."""
+"""Maximum number of open connections; a new connection replaces the least recently used one."""
 
 
 def connection(kind: str, bucket: str, options: tuple[tuple[str, str | Secret], ...]) -> ObjectStore:

@@ -1,6 +1,6 @@
 """Google Cloud Storage: requests of the JSON API, sent with the credentials, session and event loop of gcsfs.
 
-gcsfs repeats failed requests, except the one that publishes a snapshot.
+gcsfs repeats failed requests, except the request that publishes a snapshot.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from paimon_core.storage.object_stores.object_store import Failure, Meaning, Pag
 from paimon_core.storage.object_stores.time_out import REQUESTS, STANDARD, TimeOut
 
 PART_BYTES = 16 * 1024 * 1024
-"""Must be a multiple of 256 KiB."""
+"""Size in bytes of the parts of an upload; must be a multiple of 256 KiB."""
 AT_ONCE = 32
 _OBJECT, _OBJECTS = "b/{}/o/{}", "b/{}/o"
 _TOKENS = {"APPLICATION_DEFAULT": "google_default", "COMPUTE_ENGINE": "cloud", "UNAUTHENTICATED": "anon"}
 
 
 def open_store(bucket: str, options: Mapping[str, str]) -> GcsStore:
-    """Return the bucket, opened with the operator's options, or with the machine's default credentials without any."""
+    """Return the bucket, opened with the operator's options; without options, the machine's default credentials."""
     keyfile = options.get("fs.gs.auth.service.account.json.keyfile")
     kind = options.get("fs.gs.auth.type")
     time_out = TimeOut.of(options)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns that no project is set, which only operations on buckets need
+        warnings.simplefilter("ignore")  # gcsfs warns that no project is set, which only bucket operations need
         client = GCSFileSystem(
             project=options.get("fs.gs.project.id"),
             token=_TOKENS.get(kind, keyfile) if kind else keyfile,
@@ -59,7 +59,7 @@ class GcsStore:
         return _stored(self._json("GET", _OBJECT, key))
 
     def read(self, key: str, start: int = 0, end: int | None = None, version: str = "") -> bytes:
-        """Read a range or the whole object with one GET; a version is its generation."""
+        """Read a range or the whole object with one GET; the version of an object is its generation."""
         if end is not None and end <= start:
             return b""
         if end is None and not start:
@@ -103,7 +103,7 @@ class GcsStore:
         self._run(self.client._request("POST", self._upload_path, name=key, data=_body(data), **self._media))
 
     def put_new(self, key: str, data: bytes) -> None:
-        """Create an object with one upload with ``ifGenerationMatch=0``, past gcsfs's layer that repeats requests."""
+        """Create an object with one upload with ``ifGenerationMatch=0``, without gcsfs's repetition of requests."""
         request = type(self.client)._request.__wrapped__
         self._run(
             request(self.client, "POST", self._upload_path, name=key, data=data, ifGenerationMatch="0", **self._media),
@@ -170,7 +170,7 @@ class GcsStore:
         self.put(f"{key}/", b"")
 
     def failure(self, error: BaseException) -> Failure:
-        """Classify by HTTP status; without a status, only a request that was never sent is certainly not executed."""
+        """Classify an error by its HTTP status; without a status, only a request that was never sent is REFUSED."""
         text = f"{type(error).__name__}: {error}"
         status = _status(error)
         if status is not None:
@@ -193,7 +193,7 @@ class GcsStore:
 
 @dataclass
 class GcsUpload:
-    """A resumable upload. The last part must be marked as the last, so one part is always kept back."""
+    """A resumable upload. The last part must be marked, so a part is only sent when the next part is known."""
 
     store: GcsStore
     location: str
@@ -201,7 +201,7 @@ class GcsUpload:
     held: bytes = field(default=b"", repr=False)
 
     def part(self, data: bytes) -> None:
-        """Keep this part and send the previous one."""
+        """Keep this part in memory and send the previous part."""
         if self.held:
             self._send(self.held, is_last=False)
         self.held = data

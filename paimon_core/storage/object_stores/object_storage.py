@@ -1,6 +1,6 @@
 """ObjectStorage: the Storage of one warehouse in an object store (S3, Google Cloud Storage, Azure Blob Storage).
 
-A directory is only the part of a file name before a ``/``: it exists as soon as it contains a file. Listings are never
+A directory is only the part of a file name before a ``/``: it exists when it contains a file. Listings are never
 cached. A snapshot is published by one conditional request that is sent only once, so that the answer "exists" always
 refers to another writer's file.
 """
@@ -73,7 +73,7 @@ class ObjectStorage(Storage):
         return bool(found.objects)
 
     def list(self, directory: str) -> list[FileInfo]:
-        """Return the direct entries, sorted by path; [] for a directory that does not exist."""
+        """Return the direct entries of a directory, sorted by path; [] for a directory that does not exist."""
         prefix = _below(self._key(directory))
         found: dict[str, FileInfo] = {}
         for page in self._pages(directory, prefix, is_flat=False):
@@ -128,8 +128,9 @@ class ObjectStorage(Storage):
     def create_exclusive(self, path: str, data: bytes) -> bool:
         """Create the file; return True when it was created, False when it exists already (format 14.4).
 
-        The first call of a process tests whether the store obeys the condition, and raises ConditionalWriteUnsupported
-        when it does not. Raises StorageError when nothing was created, CommitStateUnknown when that is not known.
+        The first call of a process tests whether the store supports conditional writes, and raises
+        ConditionalWriteUnsupported when it does not. Raises StorageError when nothing was created, CommitStateUnknown
+        when it is not known whether the file was created.
         """
         if not data:
             raise InvalidRequest(f"cannot publish {path}: an empty file cannot be created exclusively", path=path)
@@ -239,7 +240,8 @@ class ObjectStorage(Storage):
     def _request(self, verb: str, path: str, action: Callable[[], _Answer]) -> _Answer:
         """Return the store's answer; raises FileNotFoundError for a missing file, StorageError for other failures.
 
-        The client's exception is not kept, not even as a context: it may contain signed URLs and headers.
+        The raised error does not contain the client's exception, not even as its context, because that exception may
+        contain signed URLs and headers.
         """
         try:
             return action()

@@ -25,7 +25,7 @@ class Meaning(Enum):
     REFUSED = auto()
     """The request was certainly not executed: access denied, an invalid request, or no connection."""
     UNKNOWN = auto()
-    """The request was sent; it may have been executed, or may still be."""
+    """The request was sent; the store may have executed it, or may still execute it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,14 @@ class StoredObject:
     modified_millis: int
     is_directory: bool = False
     version: str = ""
-    """The ETag or generation of the object."""
+    """The ETag or generation of the object, which changes with its content."""
     checksum: str = ""
-    """A checksum of the content; empty where a listing states none."""
+    """A checksum of the content; empty if the store's listing has no checksum."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page of a listing; ``token`` requests the next page and is None on the last one."""
+    """One page of a listing; ``token`` requests the next page, and is None for the last page."""
 
     objects: tuple[StoredObject, ...]
     prefixes: tuple[str, ...] = ()
@@ -98,9 +98,10 @@ class ObjectStore(Protocol):
         """Return the object's size and modification time."""
 
     def read(self, key: str, start: int = 0, end: int | None = None, version: str = "") -> bytes:
-        """Return the bytes from ``start`` up to, but not including, ``end``: all of them, or raise an error.
+        """Return all bytes from ``start`` up to, but not including, ``end``; raises an error if some are missing.
 
-        With a ``version`` the request is conditional, and its failure means EXISTS when the object has another one.
+        With a ``version`` the request is conditional: it fails with the meaning EXISTS when the object has another
+        version.
         """
 
     def read_tail(self, key: str, count: int, version: str = "") -> tuple[bytes, int]:
@@ -112,14 +113,18 @@ class ObjectStore(Protocol):
     def put_new(self, key: str, data: bytes) -> None:
         """Create an object unless it exists, by one conditional request that no layer of the client repeats.
 
-        So REFUSED means that nothing was created, and EXISTS that another request created the object.
+        So a failure REFUSED means that nothing was created, and EXISTS means that another request created the object.
         """
 
     def upload(self, key: str) -> Upload:
         """Start an upload in parts."""
 
     def page(self, prefix: str, *, is_flat: bool, token: str | None, limit: int | None = None) -> Page:
-        """Return a page of the keys with a prefix; unless ``is_flat``, keys below a further ``/`` only as prefixes."""
+        """Return a page of the keys with a prefix.
+
+        Unless ``is_flat``, keys with a further ``/`` after the prefix are not listed: the page has only their prefixes
+        up to this ``/``.
+        """
 
     def delete(self, keys: Sequence[str]) -> int:
         """Delete objects and return how many were deleted, see ``Storage.delete``; missing objects are no error."""

@@ -1,7 +1,8 @@
-"""Probe: tests whether a store obeys the condition of a conditional write.
+"""Probe: tests whether a store supports conditional writes.
 
-A store that accepts the condition and ignores it would let two concurrent writers overwrite each other's commits. So
-the probe creates a file with a new name twice; the second creation must report that the file exists.
+A store that accepts a conditional write and ignores its condition would let two concurrent writers overwrite each
+other's commits. So the probe creates a file with a new name twice; the second creation must report that the file
+exists.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _probe_lock = threading.Lock()
 def check_conditional_write_once(
     place: Hashable, create: Callable[[str, bytes], bool], delete: Callable[[list[str]], object], directory: str
 ) -> None:
-    """Call ``prove``, unless it has succeeded in this process for the same place."""
+    """Call ``check_conditional_write``, unless it has succeeded in this process for the same ``place``."""
     if place in _proven_places:
         return
     with _probe_lock:
@@ -39,7 +40,8 @@ def check_conditional_write(
     """Create a file with a new name twice in ``directory`` with ``create``, the exclusive creation to test.
 
     The file is deleted afterwards if possible: a writer needs no permission to delete. Raises
-    ConditionalWriteUnsupported when the store ignores the condition, StorageError when the answers do not show it.
+    ConditionalWriteUnsupported when the store ignores or refuses the condition, StorageError when the answers do not
+    show whether the store obeys the condition.
     """
     path = f"{directory}/.probe-{uuid.uuid4()}.tmp"
     was_created = False

@@ -1,8 +1,9 @@
 """Remote files: files of an object store as Arrow streams.
 
-Reading requests ranges: first the end of the file, which contains the footer of Parquet and ORC files and all of a
-small file, then the ranges that are read, rounded up to ``AHEAD_BYTES``. Writing sends parts. The file becomes visible
-with ``close``; when the stream is discarded, garbage-collected or closed by an exception, no file is created.
+A file is read by ranges. The first request reads the end of the file: this is the footer of a Parquet or ORC file, and
+the whole of a small file. Later requests read the requested ranges, and at least ``AHEAD_BYTES``. A file is written in
+parts, and becomes visible with ``close``; when the stream is discarded, garbage-collected or closed by an exception, no
+file is created.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 TAIL_BYTES = 256 * 1024
-"""The bytes to read when a file is opened: about what a store sends in the time of one round trip."""
+"""The bytes to read when a file is opened: about as many as a store sends in the time of one round trip."""
 AHEAD_BYTES = 1024 * 1024
-"""The fewest bytes that each later request reads."""
+"""The minimum number of bytes that each later request reads."""
 
 
 class RemoteReader(io.RawIOBase):
-    """A file that is read by ranges: ``fetch(start, end)`` returns exactly those bytes."""
+    """A file that is read by ranges: ``fetch(start, end)`` returns exactly the bytes from ``start`` to ``end``."""
 
     def __init__(self, fetch: Callable[[int, int], bytes], tail: bytes, size: int) -> None:
         self._fetch = fetch
@@ -135,7 +136,7 @@ class RemoteWriter(io.RawIOBase):
         return None
 
     def discard(self) -> None:
-        """Close without creating the file; a second call, or one after ``close``, does nothing."""
+        """Close without creating the file; a second call, or a call after ``close``, does nothing."""
         if not self._is_finished:
             self._abort()
         super().close()

@@ -1,7 +1,7 @@
 """Amazon S3 and compatible stores: requests sent with the sessions, credentials and event loop of s3fs.
 
-s3fs repeats requests at three layers (itself, botocore, aiohttp). That is right for all requests but the one that
-publishes a snapshot, which is sent exactly once, through a separate client.
+s3fs repeats requests at three layers (itself, botocore, aiohttp). This is right for all requests except the request
+that publishes a snapshot: that request is sent exactly once, through a separate client.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from paimon_core.storage.object_stores.time_out import REQUESTS, STANDARD, Reque
 
 CONNECT_SECONDS = 5
 SENDS = REQUESTS
-"""The most times that botocore sends a request that may be repeated."""
+"""The maximum number of times that botocore sends a request that may be repeated."""
 PART_BYTES = 16 * 1024 * 1024
 _COPY_BYTES = 5 * 1024**3
 _TOO_MANY = 429
@@ -44,7 +44,7 @@ def open_store(bucket: str, options: Mapping[str, str]) -> S3Store:
 
     Options that are not given come from the environment, the profile or the instance role.
     """
-    # Their log messages at level DEBUG contain session tokens.
+    # The log messages of these packages at level DEBUG contain session tokens.
     for name in ("botocore", "aiobotocore", "s3fs"):
         if logging.getLogger(name).level == logging.NOTSET:
             logging.getLogger(name).setLevel(logging.INFO)
@@ -94,7 +94,7 @@ class S3Store:
         return StoredObject(key, found["ContentLength"], _millis(found["LastModified"]))
 
     def read(self, key: str, start: int = 0, end: int | None = None, version: str = "") -> bytes:
-        """Read a range with one GET, whose answer also states the length of the range; a version is its ETag."""
+        """Read a range with one GET, whose answer also states its length; the version of an object is its ETag."""
         if end is not None and end <= start:
             return b""
         return self._read(key, f"bytes={start}-{'' if end is None else end - 1}", start, version)[0]
@@ -128,7 +128,7 @@ class S3Store:
         return data, int(size)
 
     def _repeated(self, read: Callable[[], Coroutine[Any, Any, _Answer]]) -> _Answer:
-        """Repeat a read whose body was cut off: botocore repeats a request only until its answer has started."""
+        """Repeat a read whose answer was cut off: botocore repeats a request only until its answer has started."""
         for _ in range(SENDS - 1):
             try:
                 return self._run(read)
@@ -214,7 +214,7 @@ class S3Store:
         self.put(f"{key}/", b"")
 
     def failure(self, error: BaseException) -> Failure:
-        """Classify by HTTP status; without one, only a request that was never sent is certainly not executed."""
+        """Classify an error by its HTTP status; without a status, only a request that was never sent is REFUSED."""
         status = _status(error)
         if status is not None:
             answer = getattr(error, "response", None) or getattr(error.__cause__, "response", None) or {}
@@ -280,7 +280,7 @@ class S3Upload:
         self.etags.append(answer["CopyPartResult"]["ETag"])
 
     def complete(self) -> None:
-        """Create the object; when a repeated request finds no upload, check that the first one created the object."""
+        """Create the object; when a repeated request finds no upload, check that the first request created it."""
         parts = [{"PartNumber": number, "ETag": etag} for number, etag in enumerate(self.etags, 1)]
         try:
             self.store._call("complete_multipart_upload", MultipartUpload={"Parts": parts}, **self._place)

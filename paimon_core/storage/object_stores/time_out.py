@@ -17,7 +17,7 @@ from paimon_core.errors import InvalidOption
 OPTION = "storage.request-timeout"
 DEFAULT_MILLIS = 60_000
 REQUESTS = 5
-"""The time limit of a call, including repeated requests, in time-outs of one request."""
+"""The time limit of a call, which includes repeated requests, is this number of time-outs of one request."""
 _MILLIS = {"ms": 1, "s": 1000, "min": 60_000}
 
 
@@ -27,7 +27,7 @@ class RequestTimedOut(Exception):
 
 @dataclass(frozen=True)
 class TimeOut:
-    """How long one request waits for its answer, in milliseconds."""
+    """The maximum time that one request waits for its answer, in milliseconds."""
 
     millis: int = DEFAULT_MILLIS
 
@@ -53,9 +53,10 @@ class TimeOut:
         return math.ceil(self.seconds)
 
     def run(self, loop: Any, request: Callable[[], Coroutine[Any, Any, Any]], requests: int | None = REQUESTS) -> Any:
-        """Return the result of a call that may take as long as ``requests`` time-outs; None means no limit here.
+        """Return the result of a call that may take as long as ``requests`` time-outs; None means no limit.
 
-        Raises Unanswered after that time. The call is then cancelled in this process; the store may still execute it.
+        Raises RequestTimedOut after that time. The call is then cancelled in this process; the store may still execute
+        the request.
         """
         import asyncio
 
