@@ -21,9 +21,10 @@ _TRIES = 3
 
 
 def audit_and_publish(prepared: Prepared, name: str, audit: Audit) -> Snapshot:
-    """Publish a prepared commit if the audit passes, which is repeated after a concurrent commit.
+    """Publish a prepared commit if the audit passes; after a concurrent commit, audit again on the new base.
 
-    Otherwise the prepared commit is discarded: raises AuditFailed, and CommitConflict after several conflicts.
+    Raises AuditFailed when the audit finds problems, and CommitConflict after several conflicts; both discard the
+    prepared commit.
     """
     for tries_left in reversed(range(_TRIES)):
         _check(prepared, name, audit)

@@ -23,14 +23,15 @@ _EMAIL = re.compile(r"\b[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}\b")
 
 
 def _columns(value: Any) -> Any:
-    """Return no columns for the word ``infer``: they are read from the source and written down for review."""
+    """Return {} for the word ``infer``: `paimon-lake infer` reads the columns from the source and writes them for
+    review."""
     if isinstance(value, str) and value != "infer":
         raise ValueError(f"must be infer or a mapping of names to types, not {as_written(value)}")
     return {} if value == "infer" else value
 
 
 def _partitions(value: Any) -> Any:
-    """Return None for the word ``none``, and a mapping for one word, such as ``dynamic``."""
+    """Return None for the word ``none``, and a mapping with the key ``by`` for another word, such as ``dynamic``."""
     return None if value == "none" else {"by": value} if isinstance(value, str) else value
 
 
@@ -129,11 +130,11 @@ class TableSpec(Model):
 
     @property
     def write_mode(self) -> Mode:
-        """The declared mode, or the one that follows from the table.
+        """The declared mode, or the default mode for the source and the keys of the table.
 
-        A column of kinds gives ``changes``. A query over whole inputs replaces all rows; a query over partitions
-        replaces the partitions. Otherwise a table with a primary key is upserted, and one without is appended to, or
-        replaced by the result of a database that has no watermark.
+        With ``kinds`` the mode is ``changes``. A query over whole inputs replaces all rows; a query over partitions
+        replaces the partitions. Otherwise the mode is ``upsert`` for a table with a primary key, and ``append`` for a
+        table without; a database without a watermark replaces all rows of a table without a primary key.
         """
         if self.mode is not None:
             return self.mode
@@ -257,7 +258,7 @@ class TableSpec(Model):
             )
 
     def _check_effects(self) -> None:
-        """Refuse keys that would have no effect."""
+        """Refuse keys that would have no effect, because the key that they depend on is missing."""
         if self.order_by and not self.primary_key:
             raise Mistake("needs a primary_key: only rows with the same key are ordered", "order_by")
         field = self.options.get("sequence.field")
@@ -297,7 +298,7 @@ class TableSpec(Model):
             raise Mistake("inputs needs a source with inputs", "schedule", "on")
 
     def _named_columns(self) -> Iterator[tuple[tuple[str | int, ...], tuple[str, ...]]]:
-        """Yield each key of the file that names columns of the table, with the columns."""
+        """Yield (key, columns) for each key of the file that names columns of the table."""
         yield ("primary_key",), self.primary_key
         yield ("natural_key",), self.natural_key
         yield ("partition_by",), self.partition_by

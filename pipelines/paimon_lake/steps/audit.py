@@ -21,7 +21,7 @@ from paimon_lake.tables import open_table
 
 
 def audit_keys(settings: Settings, name: str) -> CheckResult:
-    """Count the rows that repeat the key of another, as the check ``unique`` does.
+    """Count the rows that repeat the key of another row, as the check ``unique`` does.
 
     Where the key contains the partition columns, the keys of one partition at a time are in memory, otherwise all keys.
     """
@@ -45,7 +45,7 @@ def audit_files(settings: Settings, name: str) -> CheckResult:
 
 
 def audit_fsck(settings: Settings, name: str) -> CheckResult:
-    """Check the invariants of the table and of its table of rejects, as far as that needs no reading of rows."""
+    """Check the invariants of the table and of its table of rejects; rows are not read."""
     report = open_table(settings, name).maintenance.check()
     errors = [for_table(finding.sentence(), name) for finding in report.errors]
     if (with_them := with_rejects(settings, name)) is not None:
@@ -90,7 +90,7 @@ def audits_of(spec: TableSpec) -> tuple[str, ...]:
 
 
 def audit(settings: Settings, name: str, kinds: Collection[str] | None = None) -> list[CheckResult]:
-    """Run audits of a table, or all of them; an audit that cannot read a file is a failed result too."""
+    """Run the audits ``kinds`` of a table (None: all); an audit that cannot read a file returns a failed result."""
     spec = settings.table(name)
     audits: dict[str, Callable[[], CheckResult]] = {
         "rows": lambda: audit_loads(settings, name),
