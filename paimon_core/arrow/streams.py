@@ -1,7 +1,7 @@
 """Streams: opens Arrow data, DataFrames, lists and generators, and combines their batches into tables.
 
-Memory is one combined table, whatever the length of a generator or a stream. Its size is counted in decoded rows,
-because the caller decodes dictionary columns; a longer batch is cut.
+Only one combined table is in memory, whatever the length of a generator or a stream. Its size is counted in decoded
+rows, because the caller decodes dictionary columns; a longer batch is cut.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Convert = Callable[[Sequence[Mapping[str, Any]], int], pa.Table]
 """Converts dicts to a table; the second argument is the number of the first row."""
 GATHER_BYTES = 256 << 20
 _ROWS = 1 << 14
-"""Dicts of a generator that are converted at a time."""
+"""The number of dicts of a generator that are converted at once."""
 
 
 def open_stream(data: Any, fields: Sequence[DataField] = ()) -> pa.RecordBatchReader:

@@ -136,8 +136,7 @@ def _check_partitions(spec: TableSpec, types: dict[str, DataType]) -> None:
 
 
 def _key(error: PaimonError, file: YamlFile) -> Key:
-    """Return the key in the file that an error of Paimon is about; () when the error names no option or column in
-    it."""
+    """Return the key in the file that an error of Paimon is about; () when it names no option or column."""
     for fact, section in (("option", "options"), ("column", "columns")):
         named = error.facts.get(fact)
         if isinstance(named, str) and (section, named) in file.lines:

@@ -160,8 +160,7 @@ def _overlay(
 
 
 def _absolute(given: str | None, common: EnvironmentSettings, folder: Path) -> str:
-    """Return a warehouse as an absolute path; a URL, or the name of a warehouse of a REST server, is returned
-    unchanged.
+    """Return a warehouse as an absolute path; a URL, or the name of a warehouse of a REST server, stays unchanged.
 
     The argument ``given`` is relative to the working directory, the setting to the folder of the declarations.
     """

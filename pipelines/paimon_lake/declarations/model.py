@@ -53,8 +53,7 @@ def _tuple(value: Any) -> Any:
 
 
 def _day(value: Any) -> Any:
-    """Return the date of a text such as 2024-01-31; other values are unchanged, so the model accepts or refuses
-    them."""
+    """Return the date of a text such as 2024-01-31; other values are unchanged, and the model checks them."""
     if isinstance(value, str) and _ISO_DAY.fullmatch(value):
         try:
             return date.fromisoformat(value)

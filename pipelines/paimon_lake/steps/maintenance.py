@@ -39,8 +39,7 @@ def compact(
     dry_run: bool = False,
     properties: Mapping[str, str] | None = None,
 ) -> StepResult:
-    """Merge sorted runs with Spark where the table's options require it; with ``full``, merge every bucket into one
-    run.
+    """Merge sorted runs with Spark where the table's options require it; ``full`` merges every bucket into one run.
 
     First, rows in the postpone bucket are moved to their buckets. A ``dry_run`` only reports what would be done; it
     counts the files before this move. ``partitions`` limits the compaction to these values of the partition column.

@@ -25,7 +25,7 @@ def with_rejects(settings: Settings, name: str) -> Settings | None:
     spec, catalog = settings.table(name), open_lake(settings)
     if spec.source is None or not catalog.table_exists(spec.rejects_table):
         return None
-    declared = TableSpec.model_construct(  # it has no key, as a declaration must
+    declared = TableSpec.model_construct(  # without validation, which requires a key
         name=spec.rejects_table,
         comment=f"rows that did not fit {name}",
         columns={field.name: field.type.sql for field in catalog.table(spec.rejects_table).schema.fields},

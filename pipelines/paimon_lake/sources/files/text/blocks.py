@@ -27,7 +27,7 @@ _LONGER_BYTES = 16 << 20
 BOM = b"\xef\xbb\xbf"
 
 Cut = Callable[[bytes, bool], int]
-"""Returns the end of the last whole line or record in the bytes; the flag says whether the file ends with the bytes."""
+"""Returns the end of the last whole line or record in the bytes; the flag is True when the file ends with the bytes."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class TextFile:
             yield opened if self.compression is None else pa.CompressedInputStream(opened, self.compression)
 
     def head(self, lines: int, cut: Cut) -> bytes:
-        """Return the first bytes of the file, with this number of whole lines: a BOM and what comes before the rows."""
+        """Return the first bytes of the file: a BOM and ``lines`` whole lines, which come before the rows."""
         with self.open() as stream:
             data = self.read(stream, min(self.block_bytes, _AFTER_BYTES))
             bom = len(BOM) if data.startswith(BOM) else 0
