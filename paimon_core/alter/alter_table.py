@@ -109,8 +109,7 @@ def _settled(
 
 
 def _check_later(context: TableContext, survival: Survival) -> None:
-    """Check the rows that were committed during the first check; restore the former types when a value would be
-    lost."""
+    """Check rows that were committed during the first check; restore the former types if a value would be lost."""
     names = ", ".join(repr(before.name) for before, _ in survival.changed)
     try:
         survival.check_later(context.schema.id)
@@ -144,8 +143,7 @@ def _unconfirmed(context: TableContext, error: PaimonError) -> CommitStateUnknow
 
 
 def _take_back(context: TableContext, undo: Callable[[TableSchema], tuple[TableSchema, list[SchemaChange]]]) -> bool:
-    """Publish the schema that ``undo`` returns for the latest schema; False when concurrent writers were always
-    first."""
+    """Publish the schema that ``undo`` returns for the latest one; False if concurrent writers were always first."""
     for _ in tries(context.options):
         latest = context.schemas.latest()
         if latest is None:

@@ -34,8 +34,7 @@ def changes_to(
     drop: bool = True,
     kept_options: Collection[str] = (),
 ) -> list[SchemaChange]:
-    """Return the changes that give ``current`` the columns, comments and options of ``wanted``, in the order of
-    ``wanted``.
+    """Return the changes that give ``current`` the columns, comments and options of ``wanted``, in its order.
 
     Field ids are not compared, and fields inside of ROWs keep their order. ``renamed`` maps old to new names of
     columns, which would otherwise be dropped and added; old names that ``current`` does not have are ignored, so that a

@@ -37,8 +37,7 @@ class ExactRange:
 
 
 def exact_range(stored: DataType, wanted: DataType) -> ExactRange | bool:
-    """Return the range of values that are unchanged after a cast and back; True: all values; False: values must be
-    compared.
+    """Return the values that a cast and back does not change; True: all values; False: values must be compared.
 
     Values outside of the range may be unchanged too. Nullability does not count.
     """
@@ -116,8 +115,7 @@ def _times(stored: DataType, wanted: DataType) -> ExactRange | bool:
 
 
 def leaf_types(stored: DataType, wanted: DataType) -> Iterator[tuple[DataType, DataType]]:
-    """Yield (stored, wanted) for each type that is cast: the column itself, or the members that both nested types
-    have."""
+    """Yield (stored, wanted) for each type that is cast: the column, or the members that both nested types have."""
     if stored.root is not wanted.root or stored.root not in NESTED_ROOTS:
         yield stored, wanted
         return
@@ -126,8 +124,7 @@ def leaf_types(stored: DataType, wanted: DataType) -> Iterator[tuple[DataType, D
 
 
 def lost(before: pa.Array, after: pa.Array, stored: DataType, wanted: DataType) -> tuple[str, str] | None:
-    """Return the first value that a cast and back changes, as texts before and after the cast; None when no value
-    changes.
+    """Return the first value that a cast and back changes, as text before and after the cast; None without one.
 
     ``before`` are values of the type ``stored``, ``after`` the same values as ``wanted``. Members of nested values that
     only one of the types has are left out.
@@ -175,8 +172,7 @@ def _cast_back(after: pa.Array, wanted: DataType, stored: DataType) -> pa.Array 
 
 
 def _members(stored: DataType, wanted: DataType) -> Iterator[tuple[int, int]]:
-    """Yield the positions of the members that both nested types have: fields of a ROW by id, other members by
-    position."""
+    """Yield the positions of members that both nested types have: fields of a ROW by id, others by position."""
     if stored.root is not TypeRoot.ROW:
         yield from ((at, at) for at in range(len(stored.children)))
         return

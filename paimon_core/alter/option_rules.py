@@ -1,5 +1,4 @@
-"""Option rules: which options of an existing table may change (format 2.5), and how a renamed column changes
-options."""
+"""Option rules: which options of an existing table may change (format 2.5), also when a column is renamed."""
 
 from __future__ import annotations
 

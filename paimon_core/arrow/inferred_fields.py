@@ -19,8 +19,7 @@ from paimon_core.types import MAP_ROOTS, Annotations, Child, DataType, TypeRoot,
 def inferred_fields(
     rows: Sequence[Mapping[str, Any]], fields: Sequence[DataField], first_row: int, *, widen: bool
 ) -> list[DataField]:
-    """Return ``fields`` with added members of ROWs that only ``rows`` have, at any depth, with the types that Arrow
-    infers.
+    """Return ``fields`` with the members of ROWs that only ``rows`` have, at any depth, in the types that Arrow infers.
 
     With ``widen``, a type that does not fit a value is replaced by the inferred type. Columns that are not in
     ``fields`` are left out. Raises SchemaMismatch for values without a common type.
@@ -34,8 +33,7 @@ def inferred_fields(
 def merged_table(
     rows: Sequence[Mapping[str, Any]], fields: Sequence[DataField], first_row: int, *, widen: bool
 ) -> pa.Table:
-    """Return the rows as a table with the types of ``fields``; when a value does not fit, with those of
-    ``inferred_fields``.
+    """Return the rows as a table with the types of ``fields``, or of ``inferred_fields`` if a value does not fit.
 
     With ``widen``, the Arrow fields of columns whose values fit have the exact types as metadata, see ``arrow_types``.
     """

@@ -97,7 +97,7 @@ def _batches(data: Any, convert: Convert) -> Iterator[pa.RecordBatch]:
 
 
 def gather(batches: Iterable[pa.RecordBatch], table_bytes: int = GATHER_BYTES) -> Iterator[pa.Table]:
-    """Combine batches into tables of at most ``table_bytes``: large enough for column operations, bounded in memory.
+    """Combine batches into tables of at most ``table_bytes``, which are large enough for efficient column operations.
 
     Batches with different columns are not combined.
     """

@@ -81,8 +81,7 @@ class Option:
     fixed: str = ""
     """Why the option of an existing table can never be set or removed; "" when it can."""
     argument: str = ""
-    """The argument that sets the value for a new table, when a new table does not accept it as an option; ""
-    otherwise."""
+    """The argument that sets this value for a new table, which does not accept the option; "" for other options."""
 
 
 _PARSERS: Mapping[Kind, Callable[[str], Any]] = {

@@ -216,8 +216,7 @@ def parse_weights(text: str) -> tuple[int, ...]:
 
 
 def _is_plain(name: str) -> bool:
-    """Whether a name is a valid path component in every store, and not the name of a partition, bucket or hidden
-    file."""
+    """Whether a name is a valid path component in every store, and no partition, bucket or hidden file."""
     return bool(re.fullmatch(r"[\w-][\w.-]*", name)) and not name.startswith("bucket-")
 
 

@@ -11,8 +11,7 @@ _TIMES = ("scan.timestamp", "scan.timestamp-millis")
 _SNAPSHOTS = ("scan.snapshot-id", "scan.tag-name", "scan.watermark", "scan.version")
 _MODE = "scan.mode"
 COMPACTED, LATEST_DELTA = "compacted-full", "latest-delta"
-"""Values of ``scan.mode``: reads use the last COMPACT snapshot, or return only the rows that the latest snapshot
-added."""
+"""Values of ``scan.mode``: reads use the last COMPACT snapshot, or return only rows that the latest snapshot added."""
 FILE_TIME, CREATION_TIME = "scan.file-creation-time-millis", "scan.creation-time-millis"
 INCREMENTAL = ("incremental-between", "incremental-between-timestamp", "incremental-to-auto-tag")
 """With one of these options, reads return changes."""

@@ -89,8 +89,7 @@ class TableOptions:
 
     @staticmethod
     def parse(options: Mapping[str, str], *, table: str = "", creating: bool = False) -> TableOptions:
-        """Parse the options of a schema file; with ``creating``, apply the stricter rules for the options of a new
-        table.
+        """Parse the options of a schema file; with ``creating``, by the stricter rules for a new table.
 
         Older option names are accepted as in Paimon. Raises UnsupportedFeature for a ``type`` that is not supported.
         For a new table, raises InvalidOption for a bad value, for a size or duration without unit, and for a key that

@@ -133,8 +133,7 @@ class DataType:
 
     @property
     def listed(self) -> tuple[Child, ...]:
-        """The members in the text and JSON of the type: without the count of a MULTISET, and no members for a
-        VARIANT."""
+        """The members in the type's text and JSON: without the count of a MULTISET, and none for a VARIANT."""
         match self.root:
             case TypeRoot.MULTISET:
                 return (replace(self.children[0], name="element"),)

@@ -71,8 +71,7 @@ def parse_text(text: str) -> DataType:
 
 
 def parse_nested_head(text: str) -> tuple[str, bool] | None:
-    """Return the name and the nullability in the ``type`` text of a JSON object for a nested type; None for other
-    texts.
+    """Return the name and nullability in the text ``type`` of a nested type's JSON object; None for other texts.
 
     pypaimon writes ``MAP<STRING NOT NULL, INT>``, Java ``MAP NOT NULL``; the members are in other keys of the object.
     """

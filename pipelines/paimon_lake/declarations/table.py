@@ -63,7 +63,7 @@ class TableSpec(Model):
     options: Texts = Field(default={})
     """Paimon's table options, see docs/options.md."""
     owners: Annotated[Names, AfterValidator(_owners)] = ()
-    """Who owns the table: email addresses or ``team:<name>``."""
+    """The owners of the table: email addresses or ``team:<name>``."""
     source: Source | None = None
     """Where the rows come from; ``type`` selects the kind."""
     partitions: Annotated[
@@ -77,8 +77,9 @@ class TableSpec(Model):
     kinds: Kinds | None = None
     """The column that says whether a row inserts, updates or deletes."""
     order_by: Names = ()
-    """The columns that order rows with the same primary key; without them and without the option ``sequence.field``,
-    later files win. A query or a function may order by columns that the table does not have."""
+    """The columns that order rows with the same primary key: the greatest is the newest row. Without them and without
+    the option ``sequence.field``, the row of the later file is the newest. A query or a function may order by columns
+    that the table does not have."""
     schedule: Annotated[Schedule | None, BeforeValidator(schedule_of, json_schema_input_type=str | Schedule | None)] = (
         None
     )
@@ -94,7 +95,7 @@ class TableSpec(Model):
     nightly_tag: bool = True
     """Whether the nightly job tags the latest snapshot."""
     retention: Retention = Retention()
-    """What maintenance keeps."""
+    """What maintenance does not delete."""
     mark_done: bool = False
     """Whether loads mark the partitions that they loaded with a file ``_SUCCESS``; ``partitions.column`` must be the
     only column in ``partition_by``."""

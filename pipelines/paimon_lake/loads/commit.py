@@ -89,8 +89,7 @@ def _audited(
 def _complete(
     table: Table, messages: Sequence[CommitMessage], request: CommitRequest, load: LoadCommit
 ) -> Snapshot | None:
-    """Commit the messages; an overwrite that adds and removes no file becomes an empty append, which records the
-    load."""
+    """Commit the messages; for an overwrite that adds and removes no file, commit an empty append as the record."""
     snapshot = table.complete(request, messages, _overwrite(table, load.replace))
     if snapshot is None and load.replace is not None and not _is_taken(table, load.number):
         snapshot = table.complete(request, [])

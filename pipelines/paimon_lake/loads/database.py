@@ -168,8 +168,7 @@ def _reader(database: Database, rows: DatabaseRows, shape: RowShape, snapshot: s
 
 
 def _bounds(connection: Connection, column: str, low: Mark | None, lag: float) -> tuple[Mark | None, int]:
-    """Return the greatest watermark to load (None: no row is above ``low``), and the number of rows without
-    watermark."""
+    """Return the greatest watermark to load, None if no row is above ``low``, and the number of rows with a null."""
     database = connection.database
     where = f"{database.name}: the watermark {column!r}"
     if not database.is_postgresql:

@@ -55,11 +55,10 @@ class LoadStep:
 
     @property
     def replaces_on_reload(self) -> bool:
-        """Whether a reload of the whole table replaces its rows: it does when a row that is loaded twice would count
-        twice.
+        """Whether a reload of the whole table replaces its rows: true if a row that is loaded twice would count twice.
 
-        When rows are lost, it also does in a table that does not show the newest row of each key, and in a table from
-        changes of inputs, because a reload does not read lost deletions again.
+        When rows are lost, it is also true for a table that does not show the newest row of each key, and for a table
+        from changes of inputs, because a reload does not read lost deletions again.
         """
         if self.spec.adds_up:
             return True

@@ -120,8 +120,7 @@ def rows_of_database(
 
 
 def found_column(name: str, names: Sequence[str], wanted: str) -> str:
-    """Return the column ``wanted`` of the database, else the only one that differs in case; else raise
-    PipelineError."""
+    """Return the column ``wanted``, else the only column that differs from it by case; else raise PipelineError."""
     same = [one for one in names if one == wanted] or [one for one in names if one.casefold() == wanted.casefold()]
     if len(same) == 1:
         return same[0]
@@ -131,8 +130,7 @@ def found_column(name: str, names: Sequence[str], wanted: str) -> str:
 
 
 def postgresql_type(field: pa.Field) -> str:
-    """Return PostgreSQL's name of the type of a column, such as ``int8``; the name of an array type begins with
-    ``_``."""
+    """Return PostgreSQL's name of a column's type, such as ``int8``; names of array types begin with ``_``."""
     return str((field.metadata or {}).get(b"POSTGRESQL:type", b""), "utf-8")
 
 
@@ -170,8 +168,7 @@ def _flags(bad: pa.Array) -> np.ndarray | None:
 
 
 def _in_range(column: pa.Array) -> tuple[pa.Array, np.ndarray | None]:
-    """Replace dates and times that are infinite or outside the years 1 to 9999 by null; return flags for them (None:
-    none).
+    """Return dates and times with null for infinity and years outside 1 to 9999, and flags for them (None: none).
 
     The driver converts PostgreSQL's numbers to another epoch without a check, so infinity overflows to a very early
     date.

@@ -67,7 +67,7 @@ def audit_loads(settings: Settings, name: str) -> CheckResult:
     found = run_check(RowCountCheck(type="row_count"), settings.table(name), table, context=context)
     try:
         account, lost = account_of(table), lost_rejects(settings, name)
-    except PipelineError as error:  # a damaged entry of a load
+    except PipelineError as error:  # the properties of a load are damaged
         return dataclasses.replace(found, audit="rows", wrong=found.wrong + 1, sentence=f"{error}; {found.sentence}")
     sentence = "; ".join(filter(None, (*account.problems, found.sentence, *account.notes, *lost)))
     return dataclasses.replace(found, audit="rows", wrong=found.wrong + len(account.problems), sentence=sentence)
@@ -77,7 +77,7 @@ def audit_stale(settings: Settings, name: str) -> CheckResult:
     """Check that no input changed after the partitions of the table were loaded from it."""
     try:
         stale = stale_now(settings, name)
-    except PipelineError as error:  # a damaged entry of a load
+    except PipelineError as error:  # the properties of a load are damaged
         return CheckResult("stale", name, 1, f"is not known: {error}", severity="warn")
     sentence = f"{stale_text(stale)}; load them again" if stale else "no input changed since the loads"
     return CheckResult("stale", name, len(stale), sentence, severity="warn")

@@ -76,8 +76,7 @@ class LoadSnapshot:
         return None if text is None else int(text)
 
     def lost(self, before: Lost, table: str) -> Lost:
-        """Return the lost rows after this snapshot, from those before it; raises PipelineError for a damaged
-        property."""
+        """Return the lost rows after this snapshot; ``before``: before it. Raises PipelineError if damaged."""
         if self.properties.get(STEP) != CARRIED:
             if not before:
                 return before
@@ -107,8 +106,7 @@ class LoadSnapshot:
             raise _damaged(table, self.id, INPUTS) from None
 
     def input_load(self, table: str) -> InputLoad | None:
-        """Return the inputs and partitions of a load, None without inputs; raises PipelineError for a damaged
-        property."""
+        """Return the inputs and partitions of a load, None without inputs; raises PipelineError if damaged."""
         inputs, name = self.inputs(table), LOADED
         if not inputs:
             return None

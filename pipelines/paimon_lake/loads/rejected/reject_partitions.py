@@ -19,8 +19,7 @@ _MOST_KEYS = 100
 
 
 def labelled(name: str, keys: Sequence[str] | None) -> str:
-    """Return the column ``file`` of a reject: the name with the partitions ``keys``; without keys if they are too
-    many."""
+    """Return the column ``file`` of a reject: ``name [keys]``, or only the name for no keys or too many keys."""
     return f"{name} [{', '.join(keys)}]" if keys and len(keys) <= _MOST_KEYS else name
 
 

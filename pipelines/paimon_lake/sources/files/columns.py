@@ -139,8 +139,7 @@ def match_columns(
 def missing_columns(
     path: str, missing: Sequence[str], names: Sequence[str], unused: Sequence[str], rule: str, advice: str = ""
 ) -> PipelineError:
-    """Return the error for columns that a file does not have; ``unused`` are columns of the file with a similar
-    name."""
+    """Return the error for columns that a file does not have; it suggests a column of ``unused``, if one is similar."""
     advice = f"; {advice}" if advice else ""
     return PipelineError(
         f"file {path} has no column {', '.join(map(repr, missing))}{rule}; its columns are "

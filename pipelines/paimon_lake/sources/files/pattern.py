@@ -110,8 +110,7 @@ class PathPattern:
         return names
 
     def regex(self) -> str:
-        """Return the regular expression for whole paths below ``root``; its groups are named by the codes, or
-        ``value``.
+        """Return the regular expression for whole paths below ``root``; its groups are the codes, or ``value``.
 
         A last component that has no wildcard may name a directory: then all files below it match.
         """
@@ -132,8 +131,7 @@ class PathPattern:
         return "".join(parts[:-1]) + ("/.+" if self.is_directory else "" if wild else "(?:/.+)?")
 
     def key_of(self, groups: dict[str, str]) -> str | None:
-        """Return the partition key for the groups of a match; None when they are not an existing time, such as February
-        30.
+        """Return the partition key for the groups of a match; None when the time does not exist, as February 30.
 
         Raises PipelineError for a week that does not begin with the first day of a week.
         """

@@ -91,7 +91,7 @@ class TextFile:
                 lines += count_byte(data, b"\n")
 
     def lines_before(self, skipped: int) -> int:
-        """Return the number of line ends before the first line of the split; reads the file up to there."""
+        """Return the number of lines before the first line of the split; reads the file up to the split."""
         start, _ = self._bounds()
         count = at = 0
         with self.open() as stream:
@@ -106,14 +106,14 @@ class TextFile:
         return (0, None) if whole else (self.split.start, self.split.end)
 
     def _pieces(self, stream: pa.NativeFile, at: int, end: int | None, is_inside: bool, cut: Cut) -> Iterator[bytes]:
-        """Yield whole lines: the first that begins at or after ``at``, up to the last that begins before ``end``.
+        """Yield blocks of whole lines: all lines that begin at or after ``at`` and before ``end`` (None: all).
 
-        ``is_inside``: ``at`` may be inside of a line, which then belongs to the split before.
+        With ``is_inside``, ``at`` may be inside of a line, which belongs to the split before and is skipped.
         """
         at = self._skip(stream, at - is_inside)
         data = b""
         while True:
-            # More and more of a long line, so that it is not searched for its end very often.
+            # The part that is read grows with a long line, so that the search for its end is not repeated often.
             longer = min(len(data), _LONGER_BYTES)
             wanted = max(longer, self.block_bytes if end is None or at + len(data) < end else _AFTER_BYTES)
             if end is not None and at + len(data) < end:
@@ -152,7 +152,8 @@ class TextFile:
         return at
 
     def read(self, stream: pa.NativeFile, size: int) -> bytes:
-        """Return the next bytes, b"" at the end; raises PipelineError when they cannot be read or unpacked."""
+        """Return the next bytes, b"" at the end of the file; raises PipelineError if they cannot be read or
+        unpacked."""
         try:
             return bytes(stream.read(size))
         except (OSError, EOFError, pa.ArrowInvalid) as error:
