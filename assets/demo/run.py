@@ -107,8 +107,7 @@ def sensor_requests(demo: Demo) -> list[dg.RunRequest]:
 
 
 def summary(demo: Demo, before: dict[str, str], total: float) -> str:
-    """Return a text with the tables, their files before and after compaction, the time of each step, and the next
-    commands."""
+    """Return a text with the tables, the files before and after compaction, the times, and the next commands."""
     folder = "" if demo.settings.folder == CONFIGS else str(demo.settings.folder)
     option = f" --configs {folder}" if folder else ""
     found = overviews(demo.settings)

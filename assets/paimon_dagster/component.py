@@ -72,8 +72,10 @@ class PaimonLake(dg.Component, dg.Model, dg.Resolvable):
 
 
 def name_of(folder: Path, defs: Path) -> str:
-    """Return the name of a component: its folder below ``defs``, such as ``sales__shop``; for ``defs`` itself,
-    ``defs``."""
+    """Return the name of a component: its folder below ``defs``, such as ``sales__shop``.
+
+    For ``defs`` itself, ``defs``.
+    """
     parts = folder.relative_to(defs).parts if folder.is_relative_to(defs) else ()
     parts = parts or (folder.name,)
     return "__".join(re.sub(r"[^A-Za-z0-9_]", "_", part) for part in parts)

@@ -51,8 +51,7 @@ def prepare_home(settings: Settings) -> Path:
 
 
 def open_instance(settings: Settings) -> dg.DagsterInstance:
-    """Open the instance of a lake, create it if needed, and set DAGSTER_HOME for the processes that this process
-    starts."""
+    """Open the instance of a lake, create it if needed, and set DAGSTER_HOME, also for child processes."""
     home = str(prepare_home(settings))
     os.environ["DAGSTER_HOME"] = home
     return dg.DagsterInstance.from_config(home)

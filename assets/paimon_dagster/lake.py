@@ -98,8 +98,10 @@ def table_assets(
 
 
 def automation_sensor(settings: Settings, translator: PaimonTranslator) -> dg.SensorDefinition | None:
-    """Return the sensor that loads tables when their inputs change; None when no table declares ``schedule.on:
-    inputs``."""
+    """Return the sensor that loads tables when their inputs change.
+
+    Returns None when no table declares ``schedule.on: inputs``.
+    """
     specs = [spec for spec in settings.tables.values() if translator.automation_condition(spec) is not None]
     if not specs:
         return None
@@ -113,8 +115,10 @@ def automation_sensor(settings: Settings, translator: PaimonTranslator) -> dg.Se
 
 
 def _chosen(settings: Settings, tables: Sequence[str] | None) -> Settings:
-    """Return settings with only the chosen tables; raises SettingsError for any table whose name Dagster does not
-    accept."""
+    """Return settings with only the chosen tables.
+
+    Raises SettingsError for any table whose name Dagster does not accept.
+    """
     idents: dict[str, str] = {}
     for name, spec in settings.tables.items():
         if not _NAME.fullmatch(name):

@@ -104,8 +104,10 @@ def materialized(
     step: Callable[[], StepResult],
     more: Callable[[StepResult], Mapping[str, Any]] = lambda result: {},
 ) -> dg.MaterializeResult[Any]:
-    """Run a step and return it as a materialization, with the snapshot as data version; ``more`` returns further
-    metadata."""
+    """Run a step and return it as a materialization, with the snapshot as data version.
+
+    ``more`` returns further metadata.
+    """
     result = attempt(step)
     context.log.info(result.sentence())
     metadata = {**result_metadata(result), **more(result)}

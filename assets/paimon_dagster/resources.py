@@ -33,8 +33,7 @@ class LakeResource(dg.ConfigurableResource[Any]):
 
 
 class SparkResource(LakeResource):
-    """The Spark session of a run: the first step that needs Spark starts it; after the run it is stopped, unless it is
-    kept."""
+    """The Spark session of a run: the first step that needs Spark starts it; the end of the run stops it."""
 
     keep_session: bool = False
     """Whether the session stays for the next run of this process, and ends with the process."""

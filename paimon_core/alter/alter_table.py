@@ -89,8 +89,10 @@ def _settled(
     survival: Survival | None,
     committed: list[Snapshot] | None,
 ) -> TableContext:
-    """Run the steps after a new schema is published, and return the altered table; when a step fails because of a
-    concurrent commit, restore the former schema and raise CommitConflict."""
+    """Run the steps after a new schema is published, and return the altered table.
+
+    When a step fails because of a concurrent commit, restore the former schema and raise CommitConflict.
+    """
     if survival is not None:
         _check_later(context, survival)
     if switch is None:
@@ -168,8 +170,7 @@ def _with_former_switch(before: TableSchema, latest: TableSchema) -> tuple[Table
 
 
 def _with_former_types(survival: Survival, latest: TableSchema) -> tuple[TableSchema, list[SchemaChange]]:
-    """Return ``latest`` with the former types of the changed columns, also if such a change is not allowed, and the
-    changes."""
+    """Return ``latest`` with the former types of the changed columns, and the changes, which need not be allowed."""
     former = {before.id: before.type for before, _ in survival.changed}
     fields = tuple(replace(f, type=former.get(f.id, f.type)) for f in latest.fields)
     undo: list[SchemaChange] = [UpdateType(f.name, former[f.id]) for f in latest.fields if f.id in former]

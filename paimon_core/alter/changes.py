@@ -57,8 +57,10 @@ class AddColumn:
 
     @property
     def place(self) -> Place:
-        """The position. Without a position, the column becomes the last one; but see the option
-        ``add-column-before-partition``."""
+        """The position of the new column; empty when none is given.
+
+        Then the column is the last one, or, with the option ``add-column-before-partition``, before the partition keys.
+        """
         return Place(self.first, self.last, self.after, self.before)
 
 

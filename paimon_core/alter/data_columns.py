@@ -36,8 +36,7 @@ def data_columns(data: pa.Schema, schema: TableSchema, skipped: Collection[str])
 
 
 def recognised(found: DataType, held: DataField | Child | None) -> DataType:
-    """Return ``found`` as the type of the column ``held`` where it may mean that: a map as MULTISET, two binaries as
-    VARIANT."""
+    """Return ``found`` in the form of the column ``held``: a map as MULTISET, a struct of two binaries as VARIANT."""
     if held is None:
         return found
     kind = held.type

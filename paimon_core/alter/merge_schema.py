@@ -28,8 +28,10 @@ _SIZED = STRING_ROOTS | BINARY_ROOTS | TIMESTAMP_ROOTS
 
 @dataclass(frozen=True)
 class MergeRules:
-    """How a write may change the schema: it adds columns; with ``widen`` it also widens types, with ``explicit`` also
-    with loss."""
+    """How a write may change the schema: it adds columns.
+
+    With ``widen`` it also widens types; with ``explicit`` also to types that lose information.
+    """
 
     widen: bool
     explicit: bool

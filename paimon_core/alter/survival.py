@@ -34,8 +34,7 @@ _AFTER = "\x00after"
 
 @dataclass(frozen=True, slots=True)
 class Survival:
-    """The changes of types that must keep all values, and what was checked so far; call ``check``, then
-    ``check_later``."""
+    """Changes of types that must keep all values, with the state of the check: ``check``, then ``check_later``."""
 
     context: TableContext
     """The table with its schema before the change."""
@@ -61,8 +60,10 @@ class Survival:
         return Survival(context.reopened(latest), changed) if changed else None
 
     def check(self) -> Survival:
-        """Check the latest snapshot and return it as checked; raises InvalidRequest with the column, the file and a
-        lost value."""
+        """Check the latest snapshot and return it as checked.
+
+        Raises InvalidRequest with the column, the file and a lost value.
+        """
         snapshot, files = read_latest(self.context.snapshots, self._checked)
         return replace(self, snapshot_id=snapshot, files=files)
 

@@ -34,8 +34,10 @@ def rows_for(budget: int, row_bytes: float, most: int) -> int:
 
 
 def decoded_bytes(rows: pa.RecordBatch | pa.Table) -> int:
-    """Return the bytes of the rows with decoded dictionary columns; in a dictionary of short texts, each counts as the
-    longest."""
+    """Return the bytes of the rows with decoded dictionary columns.
+
+    In a dictionary of short texts, each text counts as the longest.
+    """
     return sum(map(_column_bytes, rows.columns))
 
 

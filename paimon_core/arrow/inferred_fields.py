@@ -1,5 +1,4 @@
-"""Inferred fields: extends the columns of a table by members that only the dicts of a write have
-(``write.merge-schema``)."""
+"""Inferred fields: extends columns of a table by members that only the dicts of a write have (write.merge-schema)."""
 
 from __future__ import annotations
 

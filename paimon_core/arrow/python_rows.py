@@ -242,8 +242,7 @@ def _members(value: Any, names: Sequence[str]) -> Sequence[Any]:
 
 
 def _binaries(value: Any) -> tuple[bytes, bytes]:
-    """Return the two binaries of a VARIANT: taken from a dict, tuple, Variant or VariantVal, or encoded from another
-    value."""
+    """Return the binaries of a VARIANT, from a dict, tuple, Variant or VariantVal, or encoded from another value."""
     if isinstance(value, Mapping) and value.keys() == set(_BINARIES):
         pair = value["value"], value["metadata"]
     elif isinstance(value, tuple) and len(value) == len(_BINARIES):

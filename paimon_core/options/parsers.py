@@ -172,8 +172,10 @@ def parse_file_name(text: str) -> str:
 
 
 def parse_file_prefix(text: str) -> str:
-    """Parse the prefix of data files. It must not have a dot: the part before the first dot identifies a file
-    (``stem_of``)."""
+    """Parse the prefix of data files.
+
+    It must not have a dot: the part before the first dot identifies a file (``stem_of``).
+    """
     if "." in parse_file_name(text):
         raise ValueError("a plain name without slashes and dots")
     return text

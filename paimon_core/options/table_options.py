@@ -220,8 +220,7 @@ class _Parser:
         return Use.IDLE
 
     def _stopped(self, stops: Stops, key: str, text: str, message: str) -> Use:
-        """Record that an option of an existing table has an unsupported value; return its use, or raise
-        UnsupportedFeature."""
+        """Return the use of an option with an unsupported value, and record it, or raise UnsupportedFeature."""
         if stops is Stops.READS:
             raise self._unsupported_error(key, text, message)
         if stops is Stops.NOTHING:

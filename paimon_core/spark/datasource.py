@@ -141,8 +141,10 @@ class PaimonDataSource(DataSource):
         return PaimonStreamReader(table, self._columns(table), limits, kinds=self._with_kinds(), on_overwrite=rule)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
-        """Return a writer that commits each batch exactly once; with ``overwrite``, each batch replaces the whole
-        content."""
+        """Return a writer that commits each batch exactly once.
+
+        With ``overwrite``, each batch replaces the whole content.
+        """
         table = self._table(_SINK_OPTIONS)
         kinds, user = self.options.get("kinds"), query_user(self.options, table.name)
         merged_for(table, schema, False, {kinds} if kinds else ())
@@ -159,8 +161,10 @@ class PaimonDataSource(DataSource):
         return Identifier.is_system(self.options.get("path"))
 
     def _system_table(self) -> SystemTable:
-        """Return the system table that the path names; with read.changelog, ``$audit_log`` of the table that the path
-        names."""
+        """Return the system table that the path names.
+
+        With read.changelog, return ``$audit_log`` of the table that the path names.
+        """
         if not self._is_system():
             if not self._with_kinds():
                 raise InvalidOption(f"options incremental-* need {_CHANGELOG} = true", option=_CHANGELOG)
@@ -270,5 +274,4 @@ class PaimonWriter(DataSourceArrowWriter):
         table.complete(request, found, table.overwrite_spec() if self._overwrite else None)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Do nothing, so that the files stay: Spark also calls this when ``commit`` raises after the commit has
-        succeeded."""
+        """Keep all files: Spark also calls this when ``commit`` raises after the commit has succeeded."""

@@ -27,7 +27,7 @@ Run = Callable[[Sequence[bytes], Callable[[bytes], bytes]], list[bytes]]
 """Calls a function for each payload, in tasks or in this process, and returns the answers in the order of the
 payloads."""
 GROUP_BYTES = 64 << 20
-"""A job has about one task for each amount of staged files of so many bytes."""
+"""A job has about one task for each full amount of this many bytes of staged files."""
 MOST_GROUPS = 16
 """The largest number of tasks that place rows: each adds a sorted run to the buckets."""
 

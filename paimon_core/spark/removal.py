@@ -54,8 +54,10 @@ def plan_orphan_removal_spark(
     mode: str = "quarantine",
     without_snapshots: bool = False,
 ) -> Plan:
-    """Return a plan as ``table.maintenance.plan_orphan_removal`` does, with the reads in Spark tasks; raises the same
-    errors."""
+    """Return a plan as ``table.maintenance.plan_orphan_removal`` does, with the reads in Spark tasks.
+
+    Raises the same errors.
+    """
     return orphans.plan_orphan_removal(
         table_to_change(table.maintenance.context),
         older_than_millis=as_millis("older_than", older_than),
@@ -108,8 +110,10 @@ class SparkExecutor:
         return found
 
     def data_names(self, context: TableContext, manifests: Mapping[str, bool], among: Collection[str]) -> set[str]:
-        """Read the manifests in Spark tasks, and return the names in ``among`` that they reference. The driver reads
-        manifests that a task could not read."""
+        """Read the manifests in Spark tasks, and return the names in ``among`` that they reference.
+
+        The driver reads manifests that a task could not read.
+        """
         reference, wanted = TableReference.of(context), frozenset(among)
 
         def work(payload: bytes) -> bytes:
@@ -131,8 +135,10 @@ class SparkExecutor:
         return names | data_names(context, {n: must for n, must in manifests.items() if n not in read}, wanted)
 
     def move(self, context: TableContext, moves: Sequence[tuple[str, str]]) -> list[bool]:
-        """Move the files in threads of the driver; return for each file False if it did not exist. All threads have
-        ended when this returns or raises."""
+        """Move the files in threads of the driver; return for each file False if it did not exist.
+
+        All threads have ended when this returns or raises.
+        """
         with ThreadPoolExecutor(self.moves_at_once) as threads:
             return list(threads.map(lambda pair: _move(context.storage, *pair), moves))
 

@@ -65,8 +65,7 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
         table.complete(request, found, Overwrite(lambda partition: True) if self._overwrite else None)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Do nothing, so that the files stay: Spark also calls this when the commit has succeeded or its result is not
-        known."""
+        """Keep all files: Spark also calls this when the commit has succeeded or its result is not known."""
 
 
 def query_user(options: Mapping[str, str], table: str) -> str:

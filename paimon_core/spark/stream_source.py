@@ -99,8 +99,10 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(
         self, table: Table, columns: Sequence[str], limits: Limits, *, kinds: bool, on_overwrite: str | None = None
     ) -> None:
-        """``on_overwrite`` is as in ``Table.stream``. The options of ``table`` decide at which snapshot a new query
-        starts."""
+        """``on_overwrite`` is as in ``Table.stream``.
+
+        The options of ``table`` decide at which snapshot a new query starts.
+        """
         self._reference = TableReference.of(table.context)
         self._columns = tuple(columns)
         self._limits = limits
@@ -129,8 +131,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._stream.position.to_members()
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Return ReadAllAvailable without limits, else any limit: ``latestOffset`` then applies the limits of the
-        options."""
+        """Return ReadAllAvailable without limits, else any limit: ``latestOffset`` then uses the option's limits."""
         return ReadAllAvailable() if self._limits == Limits() else ReadMaxFiles(self._limits.files or 2**31 - 1)
 
     def prepareForTriggerAvailableNow(self) -> None:
@@ -138,8 +139,10 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target = self.context.snapshots.latest_id() or 0
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Return the end of the next batch; ``start`` when there is nothing new. Raises the errors of
-        ``TableStream.poll``."""
+        """Return the end of the next batch; ``start`` when there is nothing new.
+
+        Raises the errors of ``TableStream.poll``.
+        """
         self.commit(start)  # Spark asks for the next batch when the one before ``start`` is complete
         limits = Limits() if isinstance(limit, ReadAllAvailable) else self._limits
         taken, end = Limits(), Position.from_members(start)

@@ -64,8 +64,7 @@ def spark_context(spark: SparkSession) -> SparkContext | None:
 
 
 def _collect_rows(spark: SparkSession, payloads: Sequence[bytes], work: Callable[[bytes], bytes]) -> list[bytes]:
-    """Return the answers as ``collect_tasks`` does, but through a DataFrame; numbers in payloads and answers keep the
-    order."""
+    """Return the answers as ``collect_tasks`` does, but through a DataFrame; numbers in payloads restore the order."""
 
     def run(payload: bytes) -> Iterator[pa.RecordBatch]:
         answer = work(payload[_NUMBER_BYTES:])

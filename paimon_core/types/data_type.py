@@ -142,8 +142,10 @@ class DataType:
         return self.children
 
     def with_ids(self, ids: Iterator[int]) -> DataType:
-        """Return the type with ids from ``ids`` for all fields of its ROWs; nested fields get their ids before their
-        parent."""
+        """Return the type with ids from ``ids`` for all fields of its ROWs.
+
+        Nested fields get their ids before their parent.
+        """
         if self.root not in NESTED_ROOTS or self.root is TypeRoot.VARIANT:
             return self
         children = []

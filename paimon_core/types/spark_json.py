@@ -84,8 +84,10 @@ def _field(child: Child) -> dict[str, Any]:
 
 
 def _has_required(kind: DataType) -> bool:
-    """Whether a member other than the key of a map is NOT NULL; the metadata must say so, because Spark may make it
-    nullable."""
+    """Whether a member other than the key of a map is NOT NULL.
+
+    The metadata must say so, because Spark may make it nullable.
+    """
     members = kind.children[1:] if kind.root in MAP_ROOTS else () if kind.root is TypeRoot.VARIANT else kind.children
     return any(not c.type.nullable or _has_required(c.type) for c in members)
 

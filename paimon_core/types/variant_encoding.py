@@ -39,8 +39,10 @@ class Id:
 
 
 def encoded(value: Any) -> tuple[bytes, bytes]:
-    """Return the binaries ``value`` and ``metadata``; raises ValueError with the reason for a value that cannot be a
-    VARIANT."""
+    """Return the binaries ``value`` and ``metadata``.
+
+    Raises ValueError with the reason for a value that cannot be a VARIANT.
+    """
     names: dict[str, int] = {}
     data = encoded_value(value, names)
     metadata = _metadata(list(names))

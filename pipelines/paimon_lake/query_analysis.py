@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 
 
 def query_problems(spark: Spark, settings: Settings) -> Iterator[str]:
-    """Yield the problems of the queries of sources and checks, with file and line. Spark starts only if there is a
-    query."""
+    """Yield the problems of the queries of sources and checks, with file and line.
+
+    Spark starts only if there is a query.
+    """
     for spec in settings.tables.values():
         if isinstance(spec.source, SqlSource):
             yield from _of_source(spark, settings, spec, spec.source)

@@ -23,8 +23,7 @@ def query_text(settings: Settings, spec: TableSpec) -> str:
 
 
 def query_place(settings: Settings, spec: TableSpec) -> str:
-    """Return the file and line of the declaration that has the query; then, if the query is in a separate file, its
-    path."""
+    """Return the file and line of the query in the declaration, and the path of the query file, if there is one."""
     source = spec.source
     assert isinstance(source, SqlSource)
     place = place_of(settings, spec.name, ("source", "file" if source.file else "query"))

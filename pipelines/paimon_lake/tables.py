@@ -147,6 +147,8 @@ def is_awaited(table: Table) -> bool:
 
 
 def fullest_bucket(table: Table) -> int:
-    """Return the number of sorted runs of the bucket that has most; for a table without a key, the number of files. It
-    is read only from the manifests."""
+    """Return the number of sorted runs of the bucket that has most; for a table without a key, the number of files.
+
+    It is read only from the manifests.
+    """
     return max(table.inspect.buckets()["sorted_runs"].to_pylist(), default=0)

@@ -29,8 +29,10 @@ _AUDIT = "Run all checks of all tables: loads, keys, files, invariants, and what
 
 
 class NightlyConfig(dg.Config):
-    """``tag``: the name of the tag (default: ``nightly-<today>``, in ``nightly_timezone``); ``dry_run``: expire
-    nothing."""
+    """``tag``: the name of the tag (default: ``nightly-<today>``, in ``nightly_timezone``).
+
+    ``dry_run``: expire nothing.
+    """
 
     tag: str | None = None
     dry_run: bool = False
@@ -168,8 +170,7 @@ def tag_name(day: str) -> str:
 
 
 def day_of(settings: Settings, now: datetime) -> str:
-    """Return the day of ``now`` in the time zone of the nightly schedule, such as ``2013-12-31``, for the name of a
-    tag."""
+    """Return the day of ``now`` in the time zone of the nightly schedule, such as ``2013-12-31``, for a tag name."""
     return now.astimezone(ZoneInfo(settings.dagster.nightly_timezone)).strftime("%Y-%m-%d")
 
 

@@ -31,8 +31,10 @@ class LoadConfig(dg.Config):
 
 
 def table_asset(settings: Settings, spec: TableSpec, translator: PaimonTranslator = PLAIN) -> dg.AssetsDefinition:
-    """Return the asset of a declared table with a source; raises SettingsError if partitions do not fit those of an
-    input."""
+    """Return the asset of a declared table with a source.
+
+    Raises SettingsError if partitions do not fit those of an input.
+    """
     deps, key = dependencies(settings, spec, translator), translator.asset_key(spec)
     asset_spec = translator.asset_spec(settings, spec).replace_attributes(deps=deps)
 
@@ -73,8 +75,7 @@ def _load(
     reload: bool,
     check_results: list[CheckResult],
 ) -> StepResult:
-    """Load the table, and add the results of its blocking checks to ``check_results``, also when a check stopped the
-    load."""
+    """Load the table, and add the results of blocking checks to ``check_results``, also when one stopped the load."""
     from paimon_lake.loads.load import load_table
 
     key, properties = run_key(context, spec, keys), run_properties(context)
@@ -95,8 +96,10 @@ def run_key(context: dg.AssetExecutionContext, spec: TableSpec, keys: Sequence[s
 def dependencies(
     settings: Settings, spec: TableSpec, translator: PaimonTranslator = PLAIN
 ) -> list[dg.AssetSpec | dg.AssetDep]:
-    """Return the inputs of a table with their partition mappings; for a source outside of the lake, the asset of the
-    source."""
+    """Return the inputs of a table with their partition mappings.
+
+    For a source outside of the lake, return the asset of the source.
+    """
     outside = source_spec(settings, spec, translator)
     if outside is not None:
         return [outside]

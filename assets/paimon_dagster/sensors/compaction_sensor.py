@@ -42,8 +42,10 @@ class Decision:
 
 
 def decide(spec: TableSpec, runs: int, *, pressed: bool, in_flight: bool, awaited: bool = False) -> Decision:
-    """Decide for a table whose fullest bucket has ``runs`` sorted runs; ``awaited``: rows are not visible before a
-    compaction."""
+    """Decide for a table whose fullest bucket has ``runs`` sorted runs.
+
+    ``awaited``: some rows or changelogs are visible only after a compaction, which is due.
+    """
     marks = spec.compaction
     state = f"{spec.name}: {runs} runs"
     if runs <= marks.stop_at_runs or (not pressed and runs < marks.start_at_runs):

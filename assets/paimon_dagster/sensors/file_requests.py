@@ -116,8 +116,10 @@ def _tick_result(
     room: int,
     added: tuple[str, ...] = (),
 ) -> TickResult:
-    """Return a result with at most ``room`` runs; without ``state`` if runs are left, so that the next tick checks
-    again."""
+    """Return a result with at most ``room`` runs.
+
+    If more runs are needed, its ``state`` is None, so that the next tick checks again.
+    """
     kept = tuple(requests[:room])
     runs = f"{len(kept)} run{'s' * (len(kept) != 1)} requested; one that fails is repeated by hand"
     messages = [*([runs] if kept else []), *messages]

@@ -98,8 +98,10 @@ def _tick(
     translator: PaimonTranslator,
     room: int,
 ) -> TickResult:
-    """Return the result for one table; an error of its files or metadata becomes its message, and other tables
-    continue."""
+    """Return the result for one table.
+
+    An error of its files or metadata becomes its message, and other tables continue.
+    """
     spec, catalog = settings.table(name), open_lake(settings)
     unknown = replace(before, state=None, requests=(), added=())
     try:

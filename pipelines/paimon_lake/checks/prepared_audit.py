@@ -1,5 +1,4 @@
-"""Audits before publishing: read a table as it would be with a prepared commit, and publish the commit only if the
-audit passes.
+"""Audits before publishing: audit a table with a prepared commit, and publish the commit only if the audit passes.
 
 When the audit fails, the table does not change, and the files and the draft of the commit are deleted.
 """

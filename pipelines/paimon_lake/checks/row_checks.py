@@ -202,8 +202,7 @@ def _no_counts(kind: pa.DataType) -> pa.Table:
 
 
 def _add_counts(known: pa.Table, values: pa.Array) -> pa.Table:
-    """Return ``known`` plus the counts of ``values``; once ``_DISTINCT`` values are known, other values are not
-    counted."""
+    """Return ``known`` plus the counts of ``values``; once ``_DISTINCT`` values are known, new values are ignored."""
     if known.num_rows >= _DISTINCT:
         values = values.filter(pc.is_in(values, known["value"].combine_chunks()))
     new = counted(pa.table({"value": values}), ["value"])

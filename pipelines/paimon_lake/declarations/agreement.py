@@ -24,8 +24,10 @@ def disagreements(settings: Settings) -> list[str]:
 
 
 def early_disagreements(settings: Settings) -> list[str]:
-    """Return a sentence for each broken rule that needs only the declarations; ``load_settings`` raises an error for
-    them."""
+    """Return a sentence for each broken rule that needs only the declarations.
+
+    ``load_settings`` raises an error for them.
+    """
     tables = settings.tables
     rules = (*_names(tables), *_inputs(tables), *_cycles(tables), *_query_files(tables))
     return [_said(settings, *one) for one in rules]

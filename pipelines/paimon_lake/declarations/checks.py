@@ -80,7 +80,7 @@ class RangeCheck(_Check):
 
 
 class FreshnessCheck(_Check):
-    """The newest snapshot, or the greatest value of a timestamp column, is at most ``max_hours`` old."""
+    """The newest load, or the greatest value of a date or timestamp column, is at most ``max_hours`` old."""
 
     type: Literal["freshness"]
     """The newest data is not older than some hours."""

@@ -76,8 +76,10 @@ def check_definition(spec: TableSpec, file: YamlFile) -> None:
 
 
 def declared_schema(spec: TableSpec) -> TableSchema:
-    """Return the schema with which a declared table is created; raises InvalidRequest, InvalidOption,
-    UnsupportedFeature."""
+    """Return the schema with which a declared table is created.
+
+    Raises InvalidRequest, InvalidOption, UnsupportedFeature.
+    """
     arrow = pa.schema([(column, parse_type(text).to_arrow()) for column, text in spec.columns.items()])
     asked = Definition(arrow, spec.primary_key, spec.partition_by, spec.table_options, spec.columns, spec.comment)
     return asked.to_schema(spec.name)

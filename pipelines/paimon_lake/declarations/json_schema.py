@@ -26,8 +26,10 @@ def table_schema() -> dict[str, Any]:
 
 
 def settings_schema() -> dict[str, Any]:
-    """Return the JSON Schema of ``base.yaml`` and ``<environment>.yaml``; no key is required, as each may be in either
-    file."""
+    """Return the JSON Schema of ``base.yaml`` and ``<environment>.yaml``.
+
+    No key is required, because each key may be in either file.
+    """
     schema = _schema(EnvironmentSettings, "Settings of a lake")
     for part in (schema, *schema["$defs"].values()):
         part.pop("required", None)
@@ -60,8 +62,7 @@ def _schema(model: type[Model], title: str) -> dict[str, Any]:
 
 
 def _plain(part: Any) -> Any:
-    """Return a part of a schema without titles and empty defaults, which editors do not need, and with plain
-    descriptions."""
+    """Return a part of a schema without titles and empty defaults, and with descriptions as plain text."""
     if isinstance(part, list):
         return [_plain(one) for one in part]
     if not isinstance(part, dict):

@@ -20,8 +20,10 @@ _ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
 class Model(BaseModel):
-    """A frozen declaration that accepts no unknown keys; the text below a key is its description in editors and
-    documents."""
+    """A frozen declaration that accepts no unknown keys.
+
+    The text below a key is its description in editors and documents.
+    """
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, validate_default=True, use_attribute_docstrings=True
@@ -31,8 +33,10 @@ class Model(BaseModel):
 
 
 def _texts(value: Any) -> Any:
-    """Return a mapping with its numbers, booleans and dates as texts; other values are unchanged, so the model refuses
-    them."""
+    """Return a mapping with its numbers, booleans and dates as texts.
+
+    Other values are unchanged, so the model refuses them.
+    """
     return {str(key): _text(one) for key, one in value.items()} if isinstance(value, Mapping) else value
 
 
@@ -45,8 +49,10 @@ def _text(value: Any) -> Any:
 
 
 def _tuple(value: Any) -> Any:
-    """Return a list as a tuple, and a text as a tuple with this text; other values are unchanged, so the model refuses
-    them."""
+    """Return a list as a tuple, and a text as a tuple with this text.
+
+    Other values are unchanged, so the model refuses them.
+    """
     if isinstance(value, str):
         return (value,)
     return tuple(value) if isinstance(value, list) else value

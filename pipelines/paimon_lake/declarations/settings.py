@@ -89,8 +89,10 @@ class Settings(EnvironmentSettings):
 
     @property
     def landing(self) -> Path:
-        """The directory for the files of ``source.fetch``; raises SettingsError when it is not set and the warehouse is
-        remote."""
+        """The directory for the files of ``source.fetch``.
+
+        Raises SettingsError when it is not set and the warehouse is remote.
+        """
         if self.landing_directory:
             return Path(self.landing_directory)
         if self.is_remote:
@@ -104,8 +106,7 @@ class Settings(EnvironmentSettings):
         return is_url or kind_of(self.catalog) == REST
 
     def storage_for(self, path: str) -> Mapping[str, str]:
-        """Return the options of the object store for a path: the warehouse's options when both use the same kind of
-        store.
+        """Return the options of the object store for a path: ``storage`` if the warehouse is in the same kind of store.
 
         With ``rest``, where the warehouse is a name, the options apply to every object store.
         """

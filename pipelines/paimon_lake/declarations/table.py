@@ -23,8 +23,7 @@ _EMAIL = re.compile(r"\b[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}\b")
 
 
 def _columns(value: Any) -> Any:
-    """Return {} for the word ``infer``: `paimon-lake infer` reads the columns from the source and writes them for
-    review."""
+    """Return {} for the word ``infer``: `paimon-lake infer` then writes the columns into the file, for review."""
     if isinstance(value, str) and value != "infer":
         raise ValueError(f"must be infer or a mapping of names to types, not {as_written(value)}")
     return {} if value == "infer" else value

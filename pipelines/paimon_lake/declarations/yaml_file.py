@@ -109,8 +109,10 @@ def _text(path: Path) -> str:
 
 
 def _check_depth(path: Path, text: str) -> None:
-    """Raise SettingsError for nesting that is too deep. Must run before ``compose``, which is recursive in C and would
-    crash."""
+    """Raise SettingsError for nesting that is too deep.
+
+    Must run before ``compose``, which is recursive in C and would crash.
+    """
     depth = 0
     for event in yaml.parse(text, _LOADER):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
@@ -173,8 +175,7 @@ class _Reader:
         return values
 
     def _pairs(self, node: yaml.MappingNode, key: Key, depth: int) -> dict[str, tuple[yaml.Node, yaml.Node]]:
-        """Return the keys of a mapping with their nodes: first the keys that ``<<`` merges, which the mapping may
-        override."""
+        """Return the keys of a mapping with their nodes; keys that ``<<`` merges come first, and are overridden."""
         if depth > MAX_DEPTH:
             raise self._error(node, f"mappings are merged more than {MAX_DEPTH} levels deep")
         own: dict[str, tuple[yaml.Node, yaml.Node]] = {}

@@ -111,8 +111,10 @@ class DatabaseLoads:
         return {"database": database.place, "relation": hashlib.sha256(what.encode()).hexdigest()[:24]}
 
     def _loaded(self, step: LoadStep, column: str, database: Database) -> Mark | None:
-        """Return the watermark of the ledger, or None; raises PipelineError when it is of another column, table or
-        database."""
+        """Return the watermark of the ledger, or None.
+
+        Raises PipelineError when it is of another column, table or database.
+        """
         if step.reload or step.ledger.watermark is None:
             return None
         entry = step.ledger.watermark

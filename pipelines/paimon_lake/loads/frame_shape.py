@@ -60,8 +60,10 @@ class FrameShape:
         return conform(rows.drop_columns([KIND]), self.fields).append_column(KIND, kinds)
 
     def _divided(self, rows: pa.Table, given: pa.RecordBatch) -> Parsed:
-        """Return the rows that fit, and rejects for the other rows; ``raw`` of a reject has all values of the given
-        row."""
+        """Return the rows that fit, and rejects for the other rows.
+
+        ``raw`` of a reject has all values of the given row.
+        """
         self._table_rows(rows.slice(0, 0))  # raises where a type does not fit
         wanted = [field for field in self.fields if field.name in rows.column_names]
         required = [field.name for field in wanted if not field.type.nullable]

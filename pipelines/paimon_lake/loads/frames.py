@@ -97,8 +97,7 @@ class PythonLoads:
         self._source = source
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
-        """Return the load; NothingToLoad when a load of the same run key and the same versions of inputs was committed
-        before."""
+        """Return the load; NothingToLoad when a load with this run key and these versions of inputs was committed."""
         inputs = pinned_inputs(step, self._source.inputs)
         function = self._function(step)
         by_partition = step.partitions is not None
@@ -128,8 +127,10 @@ class PythonLoads:
 
 
 def pinned_inputs(step: LoadStep, names: Sequence[str]) -> dict[str, TableView]:
-    """Return the inputs by name, each pinned to its latest snapshot; raises PipelineError for an input without a
-    snapshot."""
+    """Return the inputs by name, each pinned to its latest snapshot.
+
+    Raises PipelineError for an input without a snapshot.
+    """
     pinned = {}
     for name in names:
         table = open_table(step.settings, name)

@@ -47,8 +47,7 @@ def check_key(partitions: Partitions, key: str, table: str, now: datetime | None
 
 
 def window(partitions: Partitions, key: str, table: str) -> tuple[datetime, datetime]:
-    """Return the begin and the end (exclusive) of a partition by time, as local times of its time zone without
-    ``tzinfo``."""
+    """Return the begin and the end (exclusive) of a partition by time, as local times without ``tzinfo``."""
     form = KEY_FORMATS[partitions.by]
     try:
         begin = datetime.strptime(key, form)
@@ -158,8 +157,7 @@ def _key_of(moment: datetime, by: str) -> str:
 def _between(
     partitions: Partitions, root: TypeRoot, column: str, begin: datetime, end: datetime, table: str
 ) -> Predicate:
-    """Return the predicate for one time range on a column of dates, timestamps, or texts that are keys of
-    ``partitions``."""
+    """Return the predicate for one time range on a column of dates, timestamps or partition keys as texts."""
     if root is TypeRoot.DATE:
         return col(column).between(begin.date(), (end - timedelta(microseconds=1)).date())
     if root is TypeRoot.TIMESTAMP:

@@ -17,8 +17,10 @@ class Replace:
     where: Predicate | None = None
 
     def predicate(self, table: Table) -> Predicate | None:
-        """Return a predicate for the partitions to replace; None for the partitions of the new rows, and without
-        partitions."""
+        """Return a predicate for the partitions to replace.
+
+        Returns None for the partitions of the new rows, and for a table without partitions.
+        """
         if not self.everything or not table.schema.partition_keys:
             return self.where
         key = col(table.schema.partition_keys[0])

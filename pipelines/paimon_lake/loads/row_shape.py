@@ -38,8 +38,7 @@ class RowShape:
 
     @property
     def kinds_column(self) -> str | None:
-        """The name of the column of ``table_rows`` with the kinds +I, +U and -D; None without ``kinds``: all rows are
-        inserts."""
+        """The column of ``table_rows`` with the kinds +I, +U and -D; None without ``kinds``: all rows are inserts."""
         return None if self.kinds is None else KIND
 
     def table_rows(self, rows: pa.RecordBatch, file: SourceFile) -> pa.RecordBatch:

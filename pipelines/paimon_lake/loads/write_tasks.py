@@ -235,8 +235,10 @@ def _placed(
 
 
 def _collected(encoded: Sequence[bytes], table: Table, rejects: Table) -> tuple[WriteResult, list[Staged]]:
-    """Return the combined result of all tasks; if a task has an error, delete the files of all tasks and raise
-    PipelineError."""
+    """Return the combined result of all tasks.
+
+    If a task has an error, delete the files of all tasks and raise PipelineError.
+    """
     answers = [_TaskResult.from_bytes(answer) for answer in encoded]
     found = [Staged.from_bytes(answer.rows) for answer in answers if answer.error is None]
     written = WriteResult(

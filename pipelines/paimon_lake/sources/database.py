@@ -127,8 +127,10 @@ class Connection:
         return str(self.rows("SELECT pg_export_snapshot()")[0][0])
 
     def schema(self) -> pa.Schema:
-        """Return the columns of the table or query. For SQLite the types are guesses, as its columns have no fixed
-        types."""
+        """Return the columns of the table or query.
+
+        For SQLite the types are guesses, as its columns have no fixed types.
+        """
         with self._reader(f"SELECT * FROM {self.database.relation} AS source LIMIT 0") as reader:
             return reader.schema
 

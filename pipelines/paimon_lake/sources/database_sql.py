@@ -41,8 +41,10 @@ class Mark:
     value: str
 
     def literal(self) -> str:
-        """Return the value as an SQL literal for both databases; raises PipelineError when it is not a value of its
-        kind."""
+        """Return the value as an SQL literal for both databases.
+
+        Raises PipelineError when it is not a value of its kind.
+        """
         if self.kind == "int" and re.fullmatch(r"-?\d{1,19}", self.value):
             return self.value
         if self.kind == "text" and "\0" not in self.value:
@@ -75,8 +77,7 @@ def quoted(name: str) -> str:
 
 
 def relation_of(table: str, query: str) -> str:
-    """Return a table or a query as SQL to be written after FROM; in ``table``, a point separates the schema from the
-    name."""
+    """Return a table or a query as SQL to be written after FROM; ``table`` may be ``schema.name``."""
     return ".".join(map(quoted, table.split("."))) if table else f"(\n{query}\n)"
 
 

@@ -69,8 +69,10 @@ def query_result(spark: SparkSession, query: str, tables: Mapping[str, TableView
 
 
 def collected(frame: DataFrame, *, limit: int) -> list[str]:
-    """Return the first ``limit`` rows as texts ``{column: value}``; raises PipelineError when Spark cannot compute
-    them."""
+    """Return the first ``limit`` rows as texts ``{column: value}``.
+
+    Raises PipelineError when Spark cannot compute them.
+    """
     names = [f"c{n}" for n in range(len(frame.columns))]
     rows = frame.toDF(*names).limit(limit)  # columns of a query may have equal names
     fields = [f.to_json(f.struct(f.col(name)), {"ignoreNullFields": "false"}).alias(name) for name in names]
@@ -112,8 +114,10 @@ class _Replaced:
     pieces: tuple[tuple[int, int], ...]
 
     def original(self, position: int) -> int:
-        """Return the position in the original query of a position in ``text``; for a position in a view, that of the
-        name."""
+        """Return the position in the original query of a position in ``text``.
+
+        For a position inside of a view's name, return the position of the table's name.
+        """
         at = bisect.bisect_right(self.pieces, (position, sys.maxsize)) - 1
         begin, given = self.pieces[max(at, 0)]
         end = self.pieces[at + 1][1] if at + 1 < len(self.pieces) else sys.maxsize

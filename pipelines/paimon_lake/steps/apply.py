@@ -91,8 +91,10 @@ def _check_names(settings: Settings, lossy: Collection[str]) -> None:
 def _changes(
     settings: Settings, spec: TableSpec, table: Table, drop: bool, lossy: Collection[str]
 ) -> list[SchemaChange]:
-    """Return the changes from a table's schema to its declaration; raises PipelineError for a change that is not
-    allowed."""
+    """Return the changes from a table's schema to its declaration.
+
+    Raises PipelineError for a change that is not allowed.
+    """
     if not spec.columns:
         return []
     file = shown(settings.folder / "tables" / f"{spec.name}.yaml")

@@ -103,8 +103,7 @@ def _plan_and_apply(create: Callable[[], Plan], apply: Callable[[Plan], Any], dr
 
 
 def _since_load(table: Table, loaded: str) -> int:
-    """Return the number of snapshots since the newest commit by loads of ``loaded``, with this commit; 0 without such a
-    commit."""
+    """Return the number of snapshots from the newest commit by loads of ``loaded`` to the latest; 0 without one."""
     loads, latest = loads_of(table, loaded) if loaded else [], table.latest_snapshot()
     return latest.id - loads[-1].id + 1 if loads and latest is not None else 0
 

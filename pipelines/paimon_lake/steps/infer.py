@@ -69,8 +69,7 @@ def _common_type(one: str, other: str) -> str:
 
 
 def _check_delimiter(table: str, path: str, kind: FileFormat, columns: list[str]) -> None:
-    """Raise PipelineError when a file has one column whose name contains a usual delimiter: the delimiter is likely
-    wrong."""
+    """Raise PipelineError when a file has only one column, and its name contains a usual delimiter."""
     if kind.kind != "csv" or not kind.header or len(columns) != 1:
         return
     for delimiter, shown_as in ((";", ";"), ("\t", "\\t"), ("|", "|"), (",", ",")):

@@ -130,8 +130,7 @@ def _of_partitions(table: Table, partitions: Sequence[str] | None) -> Predicate 
 
 
 def _value(table: Table, field: DataField, text: str) -> Any:
-    """Return the value of a partition from its text, or from the name of its directory, in which a date is a number of
-    days."""
+    """Return the value of a partition from its text or its directory name, in which a date is a number of days."""
     if field.type.root is TypeRoot.DATE and text.isdecimal():
         return datetime.date(1970, 1, 1) + datetime.timedelta(days=int(text))
     arrow = field.type.to_arrow()

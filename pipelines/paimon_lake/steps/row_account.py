@@ -55,8 +55,7 @@ def account_of(table: Table) -> Account:
 
 
 def _unequal(row: Mapping[str, Any], table: Table) -> str:
-    """Return a sentence when the files of a load do not have the number of rows that its properties state; ""
-    otherwise."""
+    """Return a sentence when the files of a load do not have as many rows as its properties state; "" otherwise."""
     properties = dict(row["properties"] or ())
     unsaid = "" if table.schema.primary_keys else "0"  # loads of older versions do not record the merged rows
     counts = [properties.get(ROWS_WRITTEN, ""), properties.get(ROWS_MERGED, unsaid)]

@@ -35,7 +35,7 @@ from paimon_lake.sources.files.splits import FileSplit, pack, plan_splits
 from paimon_lake.sources.files.text.json_members import Path
 
 TASK_BYTES = 32 << 20
-"""A load has one more task for each full amount of so many bytes."""
+"""A load has one task, and one more for each full amount of this many bytes of files."""
 MOST_TASKS = 16
 """The largest number of tasks of a load: each adds a sorted run to the buckets of a table with a key."""
 
@@ -47,8 +47,7 @@ class FileLoads:
         self._source = source
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
-        """Return the load of the files that are not in the ledger, or must be read again; NothingToLoad when there are
-        none."""
+        """Return the load of files that are not in the ledger or must be read again; NothingToLoad without such."""
         if step.partitions is not None and "{" not in self._source.path:
             raise PipelineError(
                 f"{step.spec.name}: source.path {self._source.path} has no place for the partition, such as {{date}}: "
@@ -94,8 +93,7 @@ class FileLoads:
         )
 
     def _same_content(self, step: LoadStep, found: Sequence[SourceFile]) -> dict[SourceFile, bytes]:
-        """Return the files whose version changed but whose content is the loaded content, with the digest of the
-        content."""
+        """Return the files whose version changed, but not the content, with the digest of the content."""
         loaded, options = step.ledger.files, step.settings.storage_for(self._source.path)
         changed = [file for file in found if loaded.state(file.ledger_name, file.version) == "changed"]
         return dict(unchanged_files(changed, loaded, file_kind(self._source), options)) if changed else {}
@@ -194,8 +192,7 @@ def _left_out(spec: TableSpec, plan: FilePlan) -> list[str]:
 
 
 def _gone(step: LoadStep, listed: Sequence[SourceFile]) -> list[str]:
-    """Return a sentence when a reload replaces the table and earlier loaded files are no longer in the source; []
-    otherwise."""
+    """Return a sentence when a reload of the whole table does not find earlier loaded files in the source."""
     if not step.reload or step.partitions is not None:
         return []
     gone = len(step.ledger.files.versions.keys() - {path_digest(file.ledger_name) for file in listed})
@@ -204,8 +201,10 @@ def _gone(step: LoadStep, listed: Sequence[SourceFile]) -> list[str]:
 
 
 def _stays(plan: FilePlan) -> list[str]:
-    """Return a sentence when changed files are loaded; [] otherwise. Their old rows stay: rows do not record their
-    file."""
+    """Return a sentence when changed files are loaded; [] otherwise.
+
+    Their old rows stay: rows do not record their file.
+    """
     changed = [file.path for file in plan.changed if file in set(plan.files)]
     sentence = "rows that only their older versions have stay in the table"
     return [f"{len(changed)} changed loaded ({some(changed)}): {sentence}"] if changed else []

@@ -12,8 +12,10 @@ _WORDS = {by: word for word, by in BY.items()}
 
 
 def path_problems(spec: TableSpec) -> Iterator[str]:
-    """Yield a sentence for each contradiction between the path and the partitions; raises PipelineError for a wrong
-    path."""
+    """Yield a sentence for each contradiction between the path and the partitions.
+
+    Raises PipelineError for a wrong path.
+    """
     source, partitions = spec.source, spec.partitions
     if not isinstance(source, FilesSource):
         return

@@ -52,8 +52,10 @@ class SplitReport:
 
 
 def report_of(split: FileSplit, members: Collection[Path], options: Mapping[str, str]) -> SplitReport:
-    """Return the report on a split that was read. The bytes are read again for the checksum, from the cache of the
-    system."""
+    """Return the report on a split that was read.
+
+    The bytes are read again for the checksum, from the cache of the system.
+    """
     checksum = "" if split.file.checksum else checksum_of(split, options).hex()
     return SplitReport(split.file.ledger_name, split.start, checksum, tuple(sorted(members)))
 

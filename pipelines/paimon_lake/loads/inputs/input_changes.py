@@ -121,8 +121,10 @@ def _values(table: TableView, partitions: set[bytes], column: str) -> pa.Array:
 
 
 def _values_of_rows(table: TableView, after: int, until: int, column: str) -> pa.Array:
-    """Return the values of the column in the changed rows. For a column of the primary key, only the new rows are read,
-    because an update does not change it."""
+    """Return the values of the column in the changed rows.
+
+    For a column of the primary key, only the new rows are read, because an update does not change it.
+    """
     is_in_key = column in table.schema.primary_keys and table.options["merge-engine"] != "first-row"
     way = "delta" if is_in_key and not table.context.is_postponed else "auto"
     found = [pc.unique(batch[column]) for batch in table.changes(after, until, columns=[column], way=way).to_batches()]

@@ -20,8 +20,7 @@ loaded partitions."""
 
 @dataclass(frozen=True)
 class InputLoad:
-    """One load of a table that is made from other tables: the snapshots of inputs that it read, and the loaded
-    partitions."""
+    """One load of a table that is made from other tables: the input snapshots that it read, and its partitions."""
 
     inputs: Mapping[str, Position]
     keys: tuple[str, ...] = ()

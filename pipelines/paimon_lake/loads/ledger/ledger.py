@@ -123,8 +123,7 @@ def carry_on(table: Table, expiring: Collection[int], *, begin: bool = False) ->
 
 
 def carry_to(table: Table, snapshot_id: int, *, begin: bool = False) -> Snapshot | None:
-    """Commit an empty snapshot as ``carry_on`` does, unless snapshot ``snapshot_id``, which will be tagged, has all
-    entries."""
+    """Commit an empty snapshot as ``carry_on`` does, unless ``snapshot_id``, which will be tagged, has all entries."""
     return _carry(table, lambda number: number == snapshot_id, begin)
 
 

@@ -42,8 +42,10 @@ class LoadSnapshot:
     properties: Mapping[str, str]
 
     def json(self, name: str, table: str) -> Any:
-        """Return the value of a property that contains JSON; None when it is missing. Raises PipelineError for another
-        text."""
+        """Return the value of a property that contains JSON.
+
+        Returns None when it is missing. Raises PipelineError for another text.
+        """
         text = self.properties.get(name)
         try:
             return None if text is None else json.loads(text)
@@ -88,8 +90,10 @@ class LoadSnapshot:
         return before.with_carried(carried)
 
     def keys(self, table: str) -> Mapping[str, int]:
-        """Return the keys of loads in this snapshot, with the snapshot of each load; raises PipelineError for a damaged
-        property."""
+        """Return the keys of loads in this snapshot, with the snapshot of each load.
+
+        Raises PipelineError for a damaged property.
+        """
         carried = self.json(KEYS, table)
         if carried is None:
             carried = {}
@@ -98,8 +102,10 @@ class LoadSnapshot:
         return carried | ({self.properties[KEY]: self.id} if KEY in self.properties else {})
 
     def inputs(self, table: str) -> Mapping[str, Position]:
-        """Return the snapshots of inputs that the load read; {} without inputs. Raises PipelineError for a damaged
-        property."""
+        """Return the snapshots of inputs that the load read; {} without inputs.
+
+        Raises PipelineError for a damaged property.
+        """
         try:
             return {name: (int(at[0]), str(at[1])) for name, at in (self.json(INPUTS, table) or {}).items()}
         except (AttributeError, TypeError, ValueError, LookupError):

@@ -42,8 +42,10 @@ class LoadedFiles:
         return None if found is None else found[VERSION_BYTES:]
 
     def with_contents(self, contents: Mapping[str, bytes]) -> LoadedFiles:
-        """Return the files with known contents; ``contents`` maps a path to the digest of the content of the loaded
-        version."""
+        """Return the files with known contents.
+
+        ``contents`` maps a path to the digest of the content of the loaded version.
+        """
         paths = {digest(path, PATH_BYTES): content for path, content in contents.items()}
         return replace(self, contents={**self.contents, **{p: self.versions[p] + c for p, c in paths.items()}})
 
@@ -57,8 +59,10 @@ class LoadedFiles:
 
 
 def entries(text: str, size: int) -> dict[bytes, bytes]:
-    """Return the entries of a property, each of ``size`` bytes, by the digest of the path; raises ValueError for
-    another text."""
+    """Return the entries of a property: a digest of a path, and ``size`` bytes about it.
+
+    Raises ValueError for another text.
+    """
     data, size = base64.b64decode(text, validate=True), PATH_BYTES + size
     if len(data) % size:
         raise ValueError(f"{len(data)} bytes are no whole number of entries")

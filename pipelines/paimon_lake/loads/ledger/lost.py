@@ -46,8 +46,8 @@ class Lost:
     def with_removal(self, snapshot: int, loss: Loss, loads: Mapping[int, Collection[bytes]], oldest: int) -> Lost:
         """Return the lost rows after one more removal; ``loads``: the files of each earlier load, by snapshot id.
 
-        ``oldest`` is the first snapshot that has not expired. Rows that other programs appended are not counted,
-        because no load can restore them.
+        ``oldest`` is the first snapshot that has not expired. A removal of only rows that other programs appended is
+        ignored, because they are not rows of loads.
         """
         seen = replace(self, seen=snapshot)
         lost = {number for number in loss.added_by if number in loads}
@@ -81,8 +81,10 @@ class Lost:
         return replace(self, files=left, order=(*self.order, frozenset(files)))
 
     def with_carried(self, carried: Lost) -> Lost:
-        """Return the lost rows after a snapshot that copies the ledger; it may lack a removal that was committed just
-        before it."""
+        """Return the lost rows after a snapshot that copies the ledger.
+
+        A removal may be missing in the copy, if it was committed just before the copy.
+        """
         if self.seen <= carried.seen:
             return carried
         return Lost(
@@ -119,8 +121,10 @@ class Lost:
 
     @staticmethod
     def from_text(text: str, size: int) -> Lost:
-        """Return the lost rows that ``to_text`` encoded, with digests of ``size`` bytes; raises ValueError for another
-        text."""
+        """Return the lost rows that ``to_text`` encoded, with digests of ``size`` bytes.
+
+        Raises ValueError for another text.
+        """
         try:
             record = json.loads(text)
             lost = Lost(

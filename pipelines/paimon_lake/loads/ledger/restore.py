@@ -97,8 +97,7 @@ def _named(step: LoadStep) -> str:
 
 
 def left_lost(step: LoadStep, listed: Sequence[SourceFile]) -> list[str]:
-    """Return a sentence when a reload of the whole table does not find files with lost rows in the source; []
-    otherwise."""
+    """Return a sentence when a reload of the whole table does not find files with lost rows in the source."""
     gone = step.ledger.lost.files - {path_digest(file.ledger_name) for file in listed}
     if not gone or not makes_up_for_all(step):
         return []

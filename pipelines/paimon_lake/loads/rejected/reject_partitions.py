@@ -52,8 +52,7 @@ class RejectPartitions:
 
 @dataclass(frozen=True)
 class ReadAgain:
-    """Contains the values of ``file`` whose rejects a load replaces: those of partitions ``keys``; None: all
-    partitions."""
+    """Contains the values of ``file`` whose rejects a load replaces: of the partitions ``keys`` (None: all)."""
 
     name: str
     keys: tuple[str, ...] | None

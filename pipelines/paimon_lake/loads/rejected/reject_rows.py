@@ -1,5 +1,4 @@
-"""Reject rows: the columns of a table of rejects: the rejected row and the reason, with the load, time and file
-version."""
+"""Reject rows: the columns of a table of rejects: a rejected row, the reason, the load, its time, the file version."""
 
 from __future__ import annotations
 

@@ -77,8 +77,9 @@ def _with_added_columns(table: Table) -> Table:
 
 
 def entry(messages: Sequence[CommitMessage], replaced: Sequence[str], rejects: Table) -> dict[str, str]:
-    """Return the properties of a load's snapshot that name its files of rejects, the files whose older rejects they
-    replace, and the table of both; {} without any.
+    """Return the properties of a load's snapshot about rejects; {} when it neither adds nor replaces rejects.
+
+    They name the files of rejects, the source files whose older rejects are replaced, and the table of rejects.
     """
     texts = [base64.b64encode(message.to_bytes()).decode() for message in messages]
     digests = base64.b64encode(b"".join(digest(file, _FILE) for file in replaced)).decode()
@@ -92,8 +93,7 @@ def changes_rejects(properties: Mapping[str, str]) -> bool:
 
 
 def replaced_files(rejects: Table, plan: PlannedLoad) -> list[str]:
-    """Return the source files whose old rejects a load replaces: files that it reads again, or all in a whole
-    replacement."""
+    """Return the source files whose old rejects a load replaces: those that it reads again, or all."""
     found = _files_of(rejects, None)
     return found if plan.replace is not None and plan.replace.everything else [f for f in found if f in plan.rejects_of]
 

@@ -49,8 +49,7 @@ class SourceFile:
 
     @property
     def ledger_name(self) -> str:
-        """The name of the file in the ledger: the path relative to the folder of the declarations, or the whole path or
-        URL."""
+        """The name of the file in the ledger: a path relative to the folder of the lake, or the whole path or URL."""
         return self.name or self.stored_path or self.path
 
 

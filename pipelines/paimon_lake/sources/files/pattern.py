@@ -74,8 +74,7 @@ def text_of(component: Component) -> str | None:
 
 @dataclass(frozen=True)
 class PathPattern:
-    """A parsed pattern: ``root`` is the scheme and host (or ""), ``components`` are the parts of the path between
-    slashes."""
+    """A parsed pattern: ``root`` is the scheme and host or "", ``components`` the parts of the path between slashes."""
 
     text: str
     root: str
@@ -94,8 +93,7 @@ class PathPattern:
         return self.word in DEFAULTS
 
     def below(self, directory: str) -> PathPattern:
-        """Return this relative pattern below an absolute local directory; special characters of the directory are plain
-        text."""
+        """Return this relative pattern below an absolute local directory, whose special characters are plain text."""
         names = tuple((Atom("text", name),) for name in directory.split("/") if name)
         return replace(self, components=(*names, *self.components), is_absolute=True)
 
@@ -152,8 +150,10 @@ class PathPattern:
         return at.strftime(KEYS[str(self.word)])
 
     def of_key(self, key: str) -> PathPattern:
-        """Return the pattern with placeholders replaced by the text of a partition key; raises PipelineError for a bad
-        key."""
+        """Return the pattern with placeholders replaced by the text of a partition key.
+
+        Raises PipelineError for a bad key.
+        """
         texts: dict[str, str] = {}
         if self.word is None:
             raise PipelineError(f"path {self.text!r} has no place for the partition {key!r}: add one such as {{date}}")

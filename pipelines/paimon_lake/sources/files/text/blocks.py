@@ -152,8 +152,10 @@ class TextFile:
         return at
 
     def read(self, stream: pa.NativeFile, size: int) -> bytes:
-        """Return the next bytes, b"" at the end of the file; raises PipelineError if they cannot be read or
-        unpacked."""
+        """Return the next bytes, b"" at the end of the file.
+
+        Raises PipelineError if they cannot be read or unpacked.
+        """
         try:
             return bytes(stream.read(size))
         except (OSError, EOFError, pa.ArrowInvalid) as error:

@@ -147,8 +147,7 @@ class JsonReader:
         return np.flatnonzero(pc.match_substring_regex(lines, _INEXACT).to_numpy(zero_copy_only=False))
 
     def _by_arrow(self, records: Records, positions: np.ndarray, bad: dict[int, Unfit]) -> list[_Read]:
-        """Read records with Arrow; search records that it refuses in smaller and smaller parts, and add them to
-        ``bad``."""
+        """Read records with Arrow; find records that it refuses in smaller and smaller parts; add them to ``bad``."""
         if not len(positions):
             return []
         columns = self._arrow_columns(records, positions)

@@ -52,8 +52,7 @@ def convert_json(values: pa.Array, kind: DataType, rules: TextRules) -> tuple[pa
 
 
 def narrowed(values: pa.Array) -> tuple[pa.Array, np.ndarray | None]:
-    """Convert a DOUBLE column to FLOAT; return flags for finite values that would become infinite (None: no such
-    value)."""
+    """Convert a DOUBLE column to FLOAT; return flags for finite values that would become infinite (None: none)."""
     narrow = values.cast(pa.float32())
     lost = pc.fill_null(pc.and_(pc.is_inf(narrow), pc.is_finite(values)), False)
     return narrow, np.asarray(lost.to_numpy(zero_copy_only=False)) if pc.any(lost).as_py() else None

@@ -96,8 +96,7 @@ Convert = Callable[[pa.Array], pa.Array]
 
 
 def _converter(kind: DataType, rules: TextRules) -> tuple[Callable[[pa.Array], pa.Array | None] | None, Convert]:
-    """Return a fast conversion (or None), which may raise or return None, and a slow one that returns null for bad
-    texts."""
+    """Return a fast conversion, which may fail (None: there is none), and a slow one with null for bad texts."""
     arrow = kind.to_arrow()
     match kind.root:
         case TypeRoot.TINYINT | TypeRoot.SMALLINT | TypeRoot.INT | TypeRoot.BIGINT:
