@@ -74,7 +74,7 @@ class PaimonLake(dg.Component, dg.Model, dg.Resolvable):
 def name_of(folder: Path, defs: Path) -> str:
     """Return the name of a component: its folder below ``defs``, such as ``sales__shop``.
 
-    For ``defs`` itself, ``defs``.
+    The name of a component in ``defs`` itself is ``defs``.
     """
     parts = folder.relative_to(defs).parts if folder.is_relative_to(defs) else ()
     parts = parts or (folder.name,)

@@ -26,8 +26,8 @@ _IMPLICIT: dict[TypeRoot, frozenset[TypeRoot]] = {
 def is_allowed(stored: DataType, wanted: DataType, *, explicit: bool) -> bool:
     """Whether a column may change from one type to another; nullability does not count.
 
-    Without ``explicit``, only implicit casts are allowed: they never fail. They may lose a little: a shorter text type
-    cuts off the end of texts.
+    Without ``explicit``, only implicit casts are allowed: they never fail. Some implicit casts lose information: a
+    shorter text type cuts off the end of texts.
     """
     stored, wanted = stored.with_nullable(True), wanted.with_nullable(True)
     if stored == wanted:

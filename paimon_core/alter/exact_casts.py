@@ -124,7 +124,7 @@ def leaf_types(stored: DataType, wanted: DataType) -> Iterator[tuple[DataType, D
 
 
 def lost(before: pa.Array, after: pa.Array, stored: DataType, wanted: DataType) -> tuple[str, str] | None:
-    """Return the first value that a cast and back changes, as text before and after the cast; None without one.
+    """Return the first value that a cast and back changes, as texts before and after the cast; None: no change.
 
     ``before`` are values of the type ``stored``, ``after`` the same values as ``wanted``. Members of nested values that
     only one of the types has are left out.

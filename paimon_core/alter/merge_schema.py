@@ -73,8 +73,8 @@ def merged_changes(
     """Return the changes after which a table with ``schema`` can store rows with the columns ``data``, as in Java.
 
     Columns and fields of ROWs that the table does not have are added at the end, as nullable; columns that the data
-    does not have are kept. With ``widen`` a column gets the data's type when its own type cannot hold it, if the cast
-    loses nothing, or with ``explicit`` if there is a cast, also a lossy one. Raises SchemaMismatch, which names the
+    does not have are kept. With ``widen``, a column whose type cannot hold the data gets the type of the data, if the
+    cast loses nothing; with ``explicit`` also if the cast may lose information. Raises SchemaMismatch, which names the
     column, when there is no such cast.
     """
     return list(_merged(schema.fields, data, (), widen, explicit))

@@ -71,8 +71,8 @@ def read_tables(
     """Yield the rows of ``data`` as tables of about ``table_bytes``.
 
     Besides what ``open_stream`` accepts, ``data`` may be a polars LazyFrame, or an iterator of dicts, record batches,
-    tables and DataFrames, which may have different columns. ``fields`` may be a function that converts dicts. Raises as
-    ``open_stream``.
+    tables and DataFrames, which may have different columns. ``fields`` may be a function that converts dicts. Raises
+    the errors of ``open_stream``.
     """
     yield from gather(_batches(data, fields if callable(fields) else partial(_converted, fields)), table_bytes)
 

@@ -12,18 +12,18 @@ class Use(StrEnum):
     """How this library uses an option of a table."""
 
     OBEYED = "obeyed"
-    """It changes what this library does."""
+    """The option changes what this library does."""
     IGNORED = "ignored"
-    """It is for readers and writers of other engines."""
+    """The option is for readers and writers of other engines."""
     FOREIGN = "foreign"
-    """It is not an option of Paimon."""
+    """The key is not an option of Paimon."""
     IDLE = "idle"
-    """It has no effect, because its value leaves its feature off; another value would be refused."""
+    """The option has no effect, because its value leaves its feature off; another value would be refused."""
     STOPS_READS = "stops reads"
-    """It is not supported and decides which snapshot is read. The table can be read only when the caller names a
-    snapshot."""
+    """The option is not supported and decides which snapshot is read. The table can be read only when the caller names
+    a snapshot."""
     STOPS_WRITES = "stops writes"
-    """It is not supported and writers must obey it: the table can be read but not written."""
+    """The option is not supported and writers must obey it: the table can be read but not written."""
 
 
 def current_names(options: Mapping[str, str]) -> dict[str, str]:

@@ -31,11 +31,13 @@ class Support(StrEnum):
     """What this library does with an option."""
 
     OBEYED = "obeyed"
-    """It changes what this library does."""
+    """The option changes what this library does."""
     CARRIED = "for other engines"
-    """It is stored for the readers and writers of other engines; it changes no row, and is ignored here."""
+    """The option is stored for the readers and writers of other engines; it changes no row, and this library ignores
+    it."""
     REFUSED = "refused"
-    """It changes what is read or written and is not supported: only values that leave its feature off are accepted."""
+    """The option changes what is read or written and is not supported: only values that leave its feature off are
+    accepted."""
 
 
 class Stops(Enum):

@@ -15,8 +15,8 @@ System tables are read as ``load("db.table$files")`` and ``load("sys.tables")`` 
 
 A Python data source has no stage between the tasks that write and the commit. The buckets of some rows depend on all
 rows of the job (dynamic buckets, fixed buckets of a table with bucket = -2). The tasks write such rows to staged files,
-and the driver alone writes them to their buckets before it commits. That suits small writes; ``write_spark`` does it in
-tasks.
+and the driver alone writes them to their buckets before it commits. This way is suitable for small writes;
+``write_spark`` writes the rows to buckets in tasks.
 """
 
 from __future__ import annotations

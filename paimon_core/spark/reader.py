@@ -88,8 +88,8 @@ def _unchanged(context: TableContext) -> TableContext:
 def _is_native(split: Split, table: TableView, needed: Sequence[DataField]) -> bool:
     """Whether Spark's Parquet reader returns the same rows for this split as this library.
 
-    This needs local Parquet files of the current schema that are not merged, without TIME and INT96 timestamp columns.
-    When damaged files are left out, Python tasks must read the splits, because only they report the files.
+    The files must be local Parquet files of the current schema that need no merge, without TIME and INT96 timestamp
+    columns. When damaged files are left out, Python tasks must read the splits, because only they report the files.
     """
     return (
         split.raw

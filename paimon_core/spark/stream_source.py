@@ -91,7 +91,9 @@ class UnitPartition(InputPartition):
 
 
 class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Streams the changes of one table; ``kinds``: with the first column ``rowkind``. Without it, only inserts.
+    """Streams the changes of one table.
+
+    With ``kinds``, the first column is ``rowkind``; without, only inserts can be returned.
 
     Spark creates readers in several processes, so the constructor reads and stores nothing.
     """
@@ -131,7 +133,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._stream.position.to_members()
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Return ReadAllAvailable without limits, else any limit: ``latestOffset`` then uses the option's limits."""
+        """Return ReadAllAvailable without limits, else any limit: ``latestOffset`` then applies the options."""
         return ReadAllAvailable() if self._limits == Limits() else ReadMaxFiles(self._limits.files or 2**31 - 1)
 
     def prepareForTriggerAvailableNow(self) -> None:

@@ -204,7 +204,7 @@ def _check_columns(df: DataFrame, table: Table, kinds: str | None, order_by: Seq
 
 
 def _routed(df: DataFrame, table: Table, tasks: int, keys: KeyAssignment | None) -> DataFrame:
-    """Repartition the rows so that each (partition, bucket) is in one task; without buckets, rows are not moved."""
+    """Repartition the rows so that each (partition, bucket) is in one task; without buckets, leave them unchanged."""
     context = table.context
     fields, buckets = context.schema.select(context.bucket_keys), context.options["bucket"]
     partition = [F.col(f"`{k}`") for k in context.schema.partition_keys]

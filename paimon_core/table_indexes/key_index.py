@@ -33,7 +33,7 @@ def key_images(columns: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[Da
 @dataclass(frozen=True, eq=False)
 class _Segment:
     hashes: Hashes
-    """Ascending."""
+    """The hashes of the keys, ascending."""
     keys: pa.Array
     numbers: Numbers
 

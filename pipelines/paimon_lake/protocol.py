@@ -40,7 +40,7 @@ class LevelSize:
 
 @dataclass(frozen=True)
 class StepResult:
-    """The result of one step for one table."""
+    """What one step did to one table: rows, commits, and the files before and after."""
 
     step: str
     table: str
@@ -56,7 +56,7 @@ class StepResult:
     levels_after: Mapping[int, LevelSize]
     seconds: float
     skipped: tuple[str, ...] = ()
-    """Why nothing was done, or what was left out, one sentence each."""
+    """Why the step did nothing, or what it left out, one sentence each."""
     details: Mapping[str, str | int | float] = field(default_factory=dict)
     check_results: tuple[CheckResult, ...] = ()
     """The results of the checks that ran before the step was published."""

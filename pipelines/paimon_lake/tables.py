@@ -24,7 +24,7 @@ MOST_COUNTED = 5_000_000
 
 @dataclass(frozen=True)
 class TableState:
-    """The latest snapshot of a table at one time, and its live files by level, ascending."""
+    """The latest snapshot of a table at one moment, and the sizes of its live files, by ascending level."""
 
     snapshot_id: int | None
     levels: Mapping[int, LevelSize]
@@ -149,6 +149,6 @@ def is_awaited(table: Table) -> bool:
 def fullest_bucket(table: Table) -> int:
     """Return the number of sorted runs of the bucket that has most; for a table without a key, the number of files.
 
-    It is read only from the manifests.
+    Only manifests are read for it.
     """
     return max(table.inspect.buckets()["sorted_runs"].to_pylist(), default=0)

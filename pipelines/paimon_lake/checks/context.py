@@ -22,7 +22,7 @@ _WITHOUT_ROWS = ("COMPACT", "ANALYZE")
 
 @dataclass(frozen=True)
 class LoadRecord:
-    """The figures of one load, as its snapshot has them."""
+    """The numbers of rows and partitions of one load, from the properties of its snapshot."""
 
     rows_read: int
     rows_written: int

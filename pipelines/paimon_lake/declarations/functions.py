@@ -76,7 +76,7 @@ def _executed(name: str, path: Path, folder: Path) -> ModuleType:
         present = sys.modules.get(name)
         if present is not None and getattr(present, "__file__", None) and Path(str(present.__file__)).resolve() == path:
             return _loaded.setdefault(path, present)
-        if present is not None:  # a module of another lake, or an installed one, has this name
+        if present is not None:  # another lake or an installed package has a module of this name
             name = f"{name}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
         spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None

@@ -111,10 +111,10 @@ class TableSpec(Model):
 
     @property
     def table_options(self) -> dict[str, str]:
-        """The options with which the table is created: the declared ones over defaults.
+        """The options with which the table is created: the defaults, overridden by the declared options.
 
-        A table with a primary key has one bucket. Loads only write, and a separate job compacts. A load without rows
-        also commits a snapshot: its properties record the load.
+        By default, a table with a primary key has one bucket, and loads only write: a separate job compacts the table.
+        A load without rows also commits a snapshot: its properties record the load.
         """
         defaults = {"bucket": "1"} if self.primary_key else {}
         if self.source is not None:

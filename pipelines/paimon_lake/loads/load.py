@@ -178,7 +178,7 @@ def _mark(step: LoadStep, *, again: bool) -> None:
 
 
 def source_of(spec: TableSpec) -> TableSource:
-    """Return the source of a table; raises PipelineError for a table without one."""
+    """Return the object that plans the loads of a table; raises PipelineError for a table without a source."""
     match spec.source:
         case FilesSource():
             return FileLoads(spec.source)

@@ -82,7 +82,7 @@ class LoadStep:
 
 @dataclass(frozen=True)
 class PlannedLoad:
-    """What one load will do; nothing is read before ``write`` is called."""
+    """What one load will read and write; rows are not read before ``write`` is called."""
 
     write: Callable[[], WriteResult]
     entries: Mapping[str, str] = field(default_factory=dict)
@@ -109,7 +109,7 @@ class NothingToLoad:
     """The id of the snapshot that the load committed without rows, to record new versions of files; None when there is
     none."""
     note: str = ""
-    """What this snapshot records."""
+    """A text about what the snapshot records; "" without a snapshot."""
 
 
 class TableSource(Protocol):

@@ -122,7 +122,7 @@ def write_parts(
 ) -> WriteResult:
     """Read and write all parts, one task each; the rows become visible when the returned messages are committed.
 
-    Raises PipelineError when ``read`` raises one in a task; what the other tasks wrote is deleted then.
+    Raises PipelineError when ``read`` raises it in a task; then the files of the other tasks are deleted.
     """
     write = _Writing.of(table, rejects, stamp, kinds, overwrites)
 

@@ -1,7 +1,7 @@
 """Database: connect to PostgreSQL or SQLite by a URL, and read queries as Arrow batches.
 
-The URL may contain a password. So the URL is a ``Secret``, errors of a driver are raised again without it, and
-``Database.name`` is the URL without user, password and parameters.
+The URL may contain a password. So the URL is a ``Secret``, errors of a driver are replaced by errors without the
+password, and ``Database.name`` is the URL without user, password and parameters.
 
 A connection to PostgreSQL is one read-only transaction, which sees the database at one moment. Several connections see
 the same moment when they use the snapshot that one of them exports. With SQLite, each query sees the database at one

@@ -104,7 +104,7 @@ def rows_of_database(
     """Return the converter from a result with the columns ``source_schema`` to a table with the columns ``schema``.
 
     Columns of the database that the table does not have are not read. Raises PipelineError for a missing column, and
-    for one whose type has no exact cast.
+    for a column whose type has no exact cast.
     """
     columns = tuple(found_column(name, source_schema.names, wanted) for wanted in schema.names)
     selected: list[str] = []

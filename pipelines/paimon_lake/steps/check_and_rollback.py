@@ -11,7 +11,10 @@ from paimon_lake.tables import open_table, result_of, state_of
 
 
 def fsck(settings: Settings, name: str, *, deep: bool = False) -> StepResult:
-    """Check the invariants of a table; ``deep`` also reads all rows. Raises CorruptTable when one is violated."""
+    """Check the invariants of a table; ``deep`` also reads all rows.
+
+    Raises CorruptTable when an invariant is violated.
+    """
     started = time.monotonic()
     table = open_table(settings, name)
     report = table.maintenance.check(deep=deep)

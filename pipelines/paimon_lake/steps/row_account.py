@@ -34,7 +34,8 @@ class Account:
 def account_of(table: Table) -> Account:
     """Compare the latest snapshot of a table with the loads whose snapshots have not expired.
 
-    Raises PipelineError when the properties of loads are damaged, SnapshotNotFound when the snapshot expires meanwhile.
+    Raises PipelineError when the properties of loads are damaged, SnapshotNotFound when the snapshot expires during the
+    call.
     """
     found = table.inspect.snapshots()
     rows = found.to_pylist()
@@ -83,7 +84,7 @@ def _told(row: Mapping[str, Any]) -> str:
 
 
 def _sum_problems(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a sentence for each snapshot whose total is not the total before it plus its own change of rows."""
+    """Return a sentence for each snapshot whose total of rows is not the previous total plus its change of rows."""
     problems = []
     for before, row in pairwise(rows):
         follows = row["snapshot_id"] == before["snapshot_id"] + 1

@@ -41,7 +41,7 @@ class InputChanges:
 def broken_position(table: TableView, at: Position, ids: range) -> str:
     """Return why the changes since a position are not known; "" when the snapshot of the position is in the history.
 
-    ``ids`` are the ids of the live snapshots of the table, up to the one that it is pinned to.
+    ``ids`` are the ids of the live snapshots of the table, see ``live_ids``.
     """
     if at[0] in ids:
         try:
@@ -53,7 +53,7 @@ def broken_position(table: TableView, at: Position, ids: range) -> str:
 
 
 def live_ids(table: TableView) -> range:
-    """Return the ids of the live snapshots of a table, up to the one that it is pinned to."""
+    """Return the ids of the live snapshots of a table, up to the snapshot that the table is pinned to."""
     until = table.latest_snapshot()
     return range(table.context.snapshots.earliest_id() or 1, until.id + 1 if until is not None else 0)
 

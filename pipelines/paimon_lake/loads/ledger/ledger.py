@@ -57,7 +57,7 @@ _TRIES = 5
 
 @dataclass(frozen=True)
 class Ledger:
-    """What the loads of one table have loaded, as of its newest load."""
+    """What the loads of one table have loaded, up to the newest load."""
 
     number: int = 0
     """The identifier of the newest load; 0 before the first one."""

@@ -183,7 +183,7 @@ def extra_members(arrow: pa.DataType, kind: DataType, name: str) -> list[str]:
 
 
 def _structs(arrow: pa.DataType, kind: DataType, name: str) -> Iterator[tuple[str, pa.DataType, DataType]]:
-    """Yield (path, struct in the file, ROW of the table) for each ROW that the file has, outer ones first."""
+    """Yield (path, struct in the file, ROW of the table) for each ROW that the file has, outer ROWs first."""
     source = plain_type(arrow)
     if kind.root is TypeRoot.ARRAY and pa.types.is_list(source):
         yield from _structs(source.value_type, kind.children[0].type, name)

@@ -2,7 +2,7 @@
 
 Arrow splits a block into columns of texts, which ``text_values`` converts. Rows with a wrong number of columns, lines
 that are not UTF-8 and lines with an unclosed quote are rejected; the other rows of the block are read. Empty lines are
-skipped. An unquoted ``null_value`` is null; a quoted one is null except in text columns.
+skipped. An unquoted ``null_value`` is null; a quoted ``null_value`` is null too, except in text columns.
 """
 
 from __future__ import annotations

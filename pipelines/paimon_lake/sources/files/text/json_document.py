@@ -1,4 +1,4 @@
-"""JSON document: read a file that is one JSON object, or one array of objects, as rows of a table.
+"""JSON document: read a file that contains one JSON object, or one array of objects, as rows of a table.
 
 The whole file is in memory, so it may have at most ``DOCUMENT_BYTES``; larger data must be written as JSON lines. When
 the document is not valid JSON, its objects cannot be separated, and the whole file is refused.

@@ -84,7 +84,7 @@ def count_byte(data: bytes, byte: bytes) -> int:
 
 
 def record_ends(data: bytes, file_format: FileFormat) -> np.ndarray:
-    """Return the ends of all records, with their line ends; the last one may have none."""
+    """Return the end of each record, after its line end; the last record may have no line end."""
     buffer = np.frombuffer(data, np.uint8)
     newlines = np.flatnonzero(buffer == 10)
     if file_format.multiline and file_format.quote and file_format.quote.encode() in data:
