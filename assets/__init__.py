@@ -1,1 +1,1 @@
-"""What this repository runs itself: the definitions for ``dagster dev`` and the demo; the package is paimon_dagster."""
+"""The Dagster definitions of the lake of this repository, and the demo; other lakes use the package paimon_dagster."""

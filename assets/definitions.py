@@ -1,6 +1,6 @@
-"""Definitions: what Dagster loads for the lake of this repository, see workspace.yaml.
+"""Definitions: the module that Dagster loads for the lake of this repository, see workspace.yaml.
 
-The folder of the declarations is the one in PAIMON_LAKE_CONFIGS, by default ``configs/`` beside workspace.yaml.
+The folder of the declarations is named by PAIMON_LAKE_CONFIGS; default: ``configs/`` beside workspace.yaml.
 """
 
 from __future__ import annotations

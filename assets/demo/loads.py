@@ -21,13 +21,14 @@ from paimon_lake.tables import open_lake, open_table
 
 _Ranges = tuple[tuple[str, str], ...]
 _Changed = dict[str, list[tuple[str, str]] | None]
-"""By table that runs of this demo changed: the first and last partition of each run; None for all rows."""
+"""For each table that runs of this demo changed: the first and last partition of each run; None when all rows
+changed."""
 
 
 def load_tables(demo: Demo, last_day: date | None) -> None:
     """Materialize the tables with a source; tables that need the same partitions share their runs.
 
-    Partitions of a table that is made from others are made again when a run has changed their inputs.
+    Partitions of a table that is made from other tables are loaded again when a run has changed their inputs.
     """
     before, changed = _snapshots(demo), _Changed()
     for group in in_order(demo.settings.tables):
@@ -56,10 +57,10 @@ def _snapshots(demo: Demo) -> dict[str, int | None]:
 
 
 def _missing(demo: Demo, spec: TableSpec, last_day: date | None, changed: _Changed) -> _Ranges | None:
-    """Return ranges of at most ``backfill_per_run`` partitions to load, first and last key each; None: load the table.
+    """Return ranges of at most ``backfill_per_run`` partitions to load, as (first, last) keys; None: the whole table.
 
-    These are the partitions with files that were not loaded; without a list of files, those not materialized yet, and
-    those whose inputs changed.
+    A partition is loaded when it has files that were not loaded. For a source that does not list files, it is loaded
+    when it was not materialized yet, or when its inputs changed.
     """
     partitions = partitions_def(spec)
     if partitions is None:
@@ -79,7 +80,7 @@ def _missing(demo: Demo, spec: TableSpec, last_day: date | None, changed: _Chang
     is_open = False
     for key in partitions.get_partition_keys(dynamic_partitions_store=demo.instance):
         wanted = key in new or not (key in done or has_list) or _is_stale(demo, spec, key, changed)
-        if not wanted or (end is not None and key[: len(end)] > end):  # an hour has its day as prefix
+        if not wanted or (end is not None and key[: len(end)] > end):  # the key of an hour begins with its day
             is_open = False
         elif is_open and len(ranges[-1]) < spec.backfill_per_run:
             ranges[-1].append(key)
@@ -90,7 +91,7 @@ def _missing(demo: Demo, spec: TableSpec, last_day: date | None, changed: _Chang
 
 
 def _is_stale(demo: Demo, spec: TableSpec, key: str, changed: _Changed) -> bool:
-    """Whether an input changed in the partition that belongs to a partition of a table."""
+    """Whether a run of this demo changed a partition of an input that the partition ``key`` of a table is made from."""
     assert spec.partitions is not None
     for name in inputs_of(spec):
         ranges, of = changed.get(name, []), demo.settings.table(name).partitions

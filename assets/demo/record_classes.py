@@ -1,6 +1,7 @@
-"""``python -m assets.demo.record_classes``: record the classes of a small Spark session, so that sessions start faster.
+"""``python -m assets.demo.record_classes``: create an archive of Java classes, so that Spark sessions start faster.
 
-The archive belongs to the Python environment and to the Java that records it; ``paimon_lake.class_archive`` uses it.
+The archive is valid for this Python environment and for the Java version that wrote it; ``paimon_lake.class_archive``
+uses it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from paimon_lake.class_archive import (
 )
 
 _EXIT_SECONDS = 300
-"""How long Java may take to write the archive."""
+"""The timeout in seconds for Java to write the archive."""
 
 
 class ArchiveFailed(Exception):
@@ -36,10 +37,10 @@ class ArchiveFailed(Exception):
 
 
 def main() -> int:
-    """Create the archive and print one line; return the exit code."""
+    """Create the archive, print one line about it, and return the exit code."""
     try:
         path = create_archive()
-    except Exception as error:  # sessions work without it
+    except Exception as error:  # sessions work without an archive
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         print(f"note: no class archive was created, so Spark starts more slowly: {reason}", file=sys.stderr)
         return 1
@@ -48,7 +49,7 @@ def main() -> int:
 
 
 def create_archive() -> Path:
-    """Create the archive, remove older ones, and return its path; no session ever sees a part of one.
+    """Create the archive, remove older archives, and return its path; sessions never see an incomplete archive.
 
     Starts a Spark session, so the process must not have one. Raises ArchiveFailed, OSError, and the errors of Spark.
     """
@@ -57,7 +58,7 @@ def create_archive() -> Path:
         raise ArchiveFailed(f"no Java {LEAST_JAVA} or later was found, or it does not tell its version")
     folder = archive_folder()
     folder.mkdir(parents=True, exist_ok=True)
-    for part in folder.glob(".new-*.jsa"):  # Java also writes one after this process was killed
+    for part in folder.glob(".new-*.jsa"):  # Java may write an archive after this process was killed
         part.unlink()
     new = folder / f".new-{os.getpid()}.jsa"
     try:
@@ -75,7 +76,7 @@ def create_archive() -> Path:
 
 
 def _record(path: Path) -> None:
-    """Run a session with a job of each kind that a small load needs; Java writes the classes when it ends."""
+    """Run a session with the kinds of jobs that a small load needs; Java writes the archive when the session ends."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # as start_session does
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     option = shlex.quote(f"-XX:ArchiveClassesAtExit={path}")
@@ -109,7 +110,7 @@ def _run_jobs(session: SparkSession) -> None:
 
 
 def _check(path: Path, version: str) -> None:
-    """Raise ArchiveFailed when Java refuses the options or prints more than its version with them."""
+    """Raise ArchiveFailed when Java, started with the archive, fails or prints more than its version."""
     java = str(find_java())
     plain = subprocess.run([java, "-version"], capture_output=True, check=False)
     with_archive = subprocess.run([java, *java_options(path, version), "-version"], capture_output=True, check=False)

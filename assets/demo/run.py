@@ -1,8 +1,9 @@
 """``python -m assets.demo``: run the main job with Dagster in this process, then print a summary.
 
-It loads what Dagster has not materialized yet, with as many partitions per run as a backfill, compacts the tables that
-the sensor requests, tags, expires and checks. ``--configs`` names the folder of another lake. All runs are stored in
-the Dagster instance of the lake, so ``make ui`` shows them. A second call loads nothing again.
+It loads the partitions that Dagster has not materialized yet, with as many partitions per run as a backfill. Then it
+compacts the tables that the compaction sensor requests, tags and expires the tables, and runs all checks. ``--configs``
+names the folder of another lake. All runs are stored in the Dagster instance of the lake, so ``make ui`` shows them. A
+second call does not load anything twice.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def play(demo: Demo, last_day: date | None = None) -> dict[str, str]:
-    """Run the main job; return the files per level of each table before the compaction."""
+    """Run the main job; return a text with the files per level before the compaction, by table."""
     load_tables(demo, last_day)
     states = {name: state_of(open_table(demo.settings, name)) for name in existing(demo.settings)}
     before = {name: levels_text(state.levels) for name, state in states.items()}
@@ -77,7 +78,7 @@ def play(demo: Demo, last_day: date | None = None) -> dict[str, str]:
 
 
 def compact_by_hand(demo: Demo) -> None:
-    """Compact the first partition of the table with the most files as a person would, if it can be named by a text."""
+    """Run the compaction job by hand for one partition: the first partition of the table with the most files."""
     named: dict[str, list[str]] = {}
     most = {}
     for name in existing(demo.settings):
@@ -95,7 +96,7 @@ def compact_by_hand(demo: Demo) -> None:
 
 
 def sensor_requests(demo: Demo) -> list[dg.RunRequest]:
-    """Return the runs that the compaction sensor requests now."""
+    """Evaluate the compaction sensor once, and return the runs that it requests."""
     sensor = demo.definitions.resolve_sensor_def("compaction")
     lake = LakeResource(**place_of(demo.settings))
     with dg.build_sensor_context(instance=demo.instance, resources={"lake": lake}) as context:
@@ -106,7 +107,7 @@ def sensor_requests(demo: Demo) -> list[dg.RunRequest]:
 
 
 def summary(demo: Demo, before: dict[str, str], total: float) -> str:
-    """Return a text with the tables, the effect of compaction, the time of each step, and the next commands."""
+    """Return a text with the tables, the files before and after compaction, the times, and the next commands."""
     folder = "" if demo.settings.folder == CONFIGS else str(demo.settings.folder)
     option = f" --configs {folder}" if folder else ""
     found = overviews(demo.settings)

@@ -1,4 +1,4 @@
-"""Demo runs: run the jobs of a lake one after the other in this process, and tell each in one line."""
+"""Demo runs: run the jobs of a lake one after the other in this process, and print one line about each run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from paimon_dagster.sensors.compaction_sensor import IN_FLIGHT
 from paimon_lake.declarations import Settings
 
 DEMO = "paimon/demo"
-"""The tag of the runs of a demo."""
+"""The tag that marks runs of the demo."""
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -28,7 +28,7 @@ class DemoFailed(Exception):
 
 @dataclass
 class Demo:
-    """One call of the demo: its lake, and the total seconds of each step."""
+    """One call of the demo: its lake, the total seconds of each step, and the number of runs."""
 
     settings: Settings
     instance: dg.DagsterInstance
@@ -64,9 +64,9 @@ class Demo:
 
 @contextmanager
 def alone(home: Path) -> Iterator[None]:
-    """Hold the lock of the demos of a lake, which the system releases when this process ends in any way.
+    """Hold the lock file of the demo of a lake; the operating system releases it when this process ends or is killed.
 
-    Raises DemoFailed while another demo holds it.
+    Raises DemoFailed when another demo holds the lock.
     """
     with open(home / "demo.lock", "w") as file:
         try:
@@ -77,9 +77,9 @@ def alone(home: Path) -> Iterator[None]:
 
 
 def end_killed_runs(instance: dg.DagsterInstance) -> None:
-    """Mark the runs of demos that were killed as failed, and free the pools that they hold; call it in ``alone``.
+    """Mark runs of killed demos as failed, and free the pools that they hold; call it only in ``alone``.
 
-    A step of the next demo would wait for these pools for ever.
+    Otherwise a step of the next demo would wait for these pools forever.
     """
     for run in instance.get_runs(dg.RunsFilter(tags={DEMO: "true"}, statuses=IN_FLIGHT)):
         instance.report_run_failed(run, "the process of this run was killed")
@@ -92,7 +92,7 @@ def say(line: str) -> None:
 
 
 def _outcome(result: dg.ExecuteInProcessResult) -> str:
-    """Return in one line what a run did; raises DemoFailed when a check of severity error failed."""
+    """Return one line about the result of a run; raises DemoFailed when a check of severity error failed."""
     events = result.get_asset_materialization_events()
     parts = [_loaded(event.step_materialization_data.materialization) for event in events]
     notes: dict[str, list[dg.AssetObservation]] = {}

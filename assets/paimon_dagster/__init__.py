@@ -1,7 +1,8 @@
 """Paimon lakes in Dagster: a component, and the assets, checks, jobs, schedules and sensors of declared tables.
 
-``dg`` imports this package in every project whose environment has it, also where only ``paimon_core`` is used. So the
-import succeeds without the packages of the extra ``dagster``; each name then raises ImportError, with what to install.
+``dg`` imports this package in every project whose environment has it, also in projects that only use ``paimon_core``.
+So the import must succeed without the packages of the extra ``dagster``. Then the use of a name raises ImportError,
+which says what to install.
 
 Core types and functions:
 
@@ -27,7 +28,7 @@ except ModuleNotFoundError as error:
         raise
 
     def __getattr__(name: str) -> NoReturn:
-        """Say what to install."""
+        """Raise ImportError, which says what to install, for a name of this package."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         raise ImportError(f"{__name__}: {_advice}", name=__name__) from None

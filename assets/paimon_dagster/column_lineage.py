@@ -13,7 +13,7 @@ from paimon_lake.protocol import StepResult
 
 KEY = "dagster/column_lineage"
 TEXT = "paimon/column_lineage"
-"""The same as text, because the pages of Dagster without Dagster+ do not draw the lineage of columns."""
+"""The key of the lineage as text, because only Dagster+ draws the lineage of columns."""
 
 
 def lineage_metadata(
@@ -25,8 +25,8 @@ def lineage_metadata(
 ) -> dict[str, Any]:
     """Return the metadata with the lineage of a load's columns; {} when it is not known.
 
-    A load that was left out has computed nothing: the lineage of the load before is shown again, because Dagster shows
-    only the lineage of the latest materialization.
+    For a load that had nothing to do, the lineage of the previous materialization is returned again, because Dagster
+    shows only the lineage of the latest materialization.
     """
     if not result.column_lineage:
         return {} if result.commits else _of_the_latest(context, translator.asset_key(spec))
@@ -41,7 +41,7 @@ def lineage_metadata(
 
 
 def lineage_markdown(lineage: Mapping[str, Sequence[tuple[str, str]]]) -> str:
-    """Return a Markdown table with the columns, and the columns of inputs that each is computed from."""
+    """Return a Markdown table with each column and the columns of inputs from which it is computed."""
     rows = [f"| {name} | {', '.join(f'{table}.{column}' for table, column in lineage[name])} |" for name in lineage]
     return "\n".join(["| column | computed from |", "|---|---|", *rows])
 

@@ -1,4 +1,4 @@
-"""Component: a lake in a project of ``dg``, by the folder of its declarations.
+"""Component: adds a lake to a project of ``dg``; it needs the folder of the declarations.
 
 ``dg scaffold defs paimon_dagster.PaimonLake shop`` writes ``defs/shop/defs.yaml`` and a folder with an example of two
 tables. A project may have several components and definitions of its own: the names of a component's jobs, steps,
@@ -33,7 +33,7 @@ class PaimonLakeScaffolder(dg.Scaffolder[PaimonLakeParams]):
         return PaimonLakeParams
 
     def scaffold(self, request: dg.ScaffoldRequest[PaimonLakeParams]) -> None:
-        """Write the files; the declarations of a folder that exists stay as they are."""
+        """Write the files; an existing folder of declarations is not changed."""
         configs = (request.params or PaimonLakeParams()).configs
         if not (request.target_path / configs).exists():
             new_lake(request.target_path / configs)
@@ -53,10 +53,10 @@ class PaimonLake(dg.Component, dg.Model, dg.Resolvable):
     tables: list[str] | None = None
     """Only these tables; default: all that the folder declares."""
     name: str | None = None
-    """What the names of jobs, steps, schedules, sensors, resources and pools begin with; default: the folder of the
-    component below ``defs``, such as ``shop``, or ``sales__shop`` for ``defs/sales/shop``. Empty: nothing."""
+    """The prefix of the names of jobs, steps, schedules, sensors, resources and pools; default: the folder of the
+    component below ``defs``, such as ``shop``, or ``sales__shop`` for ``defs/sales/shop``. Empty: no prefix."""
     key_prefix: str | list[str] | None = None
-    """What asset keys begin with, one part or several; default: nothing, the keys are the names of the tables."""
+    """The first part, or parts, of asset keys; default: none, and the keys are the names of the tables."""
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """Return the definitions of the lake; raises SettingsError for wrong declarations."""
@@ -72,7 +72,10 @@ class PaimonLake(dg.Component, dg.Model, dg.Resolvable):
 
 
 def name_of(folder: Path, defs: Path) -> str:
-    """Return the name of a component by its folder below ``defs`` of the project; of ``defs`` itself, by its name."""
+    """Return the name of a component: its folder below ``defs``, such as ``sales__shop``.
+
+    The name of a component in ``defs`` itself is ``defs``.
+    """
     parts = folder.relative_to(defs).parts if folder.is_relative_to(defs) else ()
     parts = parts or (folder.name,)
     return "__".join(re.sub(r"[^A-Za-z0-9_]", "_", part) for part in parts)

@@ -1,11 +1,11 @@
-"""Event storage: Dagster's events in SQLite, where the events of many partitions are written together.
+"""Event storage: stores Dagster's events in SQLite, with the events of many partitions in one transaction.
 
-Dagster records two events for every partition of a run. Its own SQLite storage opens two databases for each of them,
-about 15 ms, so that a run of 92 days of two tables needs longer for its events than for its rows. With
-DAGSTER_EVENT_BATCH_SIZE Dagster hands them over in batches, and this class writes a batch in two transactions.
-It does not wait for the disk after each event: the newest events may be lost when the machine loses power, but the
-databases stay valid, and the tables record what was loaded. The files are the same as of Dagster's own storage: it can
-be used again at any time.
+Dagster records two events for every partition of a run. Its own SQLite storage opens two databases for each event,
+which takes about 15 ms; so a run of 92 days of two tables needs more time for its events than for its rows. With
+DAGSTER_EVENT_BATCH_SIZE, Dagster passes events in batches, and this class writes a batch in two transactions. This
+class does not wait for the disk after each event. So the newest events may be lost when the machine loses power; but
+the databases stay valid, and the tables record what was loaded. The files have the format of Dagster's own storage, so
+that storage can be used again at any time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dagster._serdes import ConfigurableClassData
 
 BATCH = "DAGSTER_EVENT_BATCH_SIZE"
-"""The environment variable of Dagster that makes it hand over events in batches."""
+"""The environment variable with which Dagster passes events to the storage in batches."""
 BATCH_SIZE = "1000"
 
 
@@ -53,14 +53,14 @@ class BatchedSqliteEvents(SqliteEventLogStorage):
     def from_config_value(
         cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]
     ) -> BatchedSqliteEvents:
-        """Return the storage, with its files where Dagster's own storage has them, and send events in batches."""
+        """Return the storage, with the paths of Dagster's own storage; set the size of batches if it is not set."""
         os.environ.setdefault(BATCH, BATCH_SIZE)
         home = Path(os.environ["DAGSTER_HOME"]).expanduser()  # Dagster's commands refuse to start without it
         return cls(str(home / "history" / "runs"), inst_data)
 
     @contextmanager
     def _connect(self, shard: str) -> Iterator[Connection]:
-        """Open a transaction on the database of a run or of all runs; Dagster's own class creates it."""
+        """Open a transaction on the database of a run or of all runs; Dagster's own class creates new databases."""
         if shard not in self._initialized_dbs:
             with super()._connect(shard):
                 pass
@@ -68,7 +68,7 @@ class BatchedSqliteEvents(SqliteEventLogStorage):
             yield connection
 
     def store_event_batch(self, events: Sequence[EventLogEntry]) -> None:
-        """Store the events of one run; events that need more than an entry are stored one by one."""
+        """Store the events of one run: asset events together, all other events one by one."""
         assets = [event for event in events if event.dagster_event_type in ASSET_EVENTS]
         for event in events:
             if event.dagster_event_type not in ASSET_EVENTS:
@@ -82,7 +82,8 @@ class BatchedSqliteEvents(SqliteEventLogStorage):
             added = [connection.execute(insert, row) for row in rows]
             numbers = [row.inserted_primary_key[0] for row in added if row.inserted_primary_key is not None]
             self._store_asset_event_tags(connection, assets, numbers)
-            # An event replaces what an earlier one says about the asset as a whole.
+            # A later event of the same type replaces the record about the asset as a whole, so only the last one is
+            # stored.
             last = {(e.dagster_event_type, e.get_dagster_event().asset_key): n for n, e in enumerate(assets)}
             for number in sorted(last.values()):
                 self._store_asset_event(connection, assets[number], numbers[number])

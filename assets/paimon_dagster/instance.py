@@ -36,7 +36,7 @@ concurrency:
 def prepare_home(settings: Settings) -> Path:
     """Create the home directory of the instance, with a dagster.yaml if it has none, and return it.
 
-    For a warehouse that is not a local path it is DAGSTER_HOME; raises PipelineError when that is not set.
+    For a warehouse that is not a local path, the directory is DAGSTER_HOME; raises PipelineError when it is not set.
     """
     home = Path(settings.warehouse) / "dagster"
     if "://" in settings.warehouse or settings.is_remote:
@@ -51,7 +51,7 @@ def prepare_home(settings: Settings) -> Path:
 
 
 def open_instance(settings: Settings) -> dg.DagsterInstance:
-    """Open the instance of a lake in this process, for the steps that it starts too; made if there is none."""
+    """Open the instance of a lake, create it if needed, and set DAGSTER_HOME, also for child processes."""
     home = str(prepare_home(settings))
     os.environ["DAGSTER_HOME"] = home
     return dg.DagsterInstance.from_config(home)

@@ -1,7 +1,8 @@
 """Lake: everything that Dagster loads for one lake, built from the folder of its declarations.
 
-Without a name the lake is a code location of its own: names are short, and a run is one process. With a name it is a
-part of a code location: names begin with it, and the executor of the location stays as it is (decision 0050).
+A lake without a name is a whole code location: its names have no prefix, and each run is one process. A lake with a
+name is a part of a code location: its names begin with the name, and the location's own executor is used (decision
+0050).
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ def build_definitions(
     """Return all assets, checks, jobs, schedules and sensors of one lake, or of some of its tables.
 
     With a ``name``, such as ``shop``, the names of jobs, steps, schedules, sensors, resources, pools and dynamic
-    partitions begin with it: ``shop_nightly``, ``shop_lake``, ``shop_spark``. Asset keys are the names of the tables
-    after ``key_prefix``, which two lakes with tables of the same names need in one code location. With ``keep_session``
-    the runs of one process share a Spark session, which ends with the process. Raises SettingsError for declarations
-    that cannot be used together.
+    partitions begin with it: ``shop_nightly``, ``shop_lake``, ``shop_spark``. Asset keys are ``key_prefix`` and the
+    name of the table; two lakes in one code location that have tables of the same name need different prefixes. With
+    ``keep_session``, the runs of one process share a Spark session, which ends with the process. Raises SettingsError
+    for declarations that contradict each other.
     """
     translator = translator.of_lake(name, key_prefix) if name or key_prefix else translator
     with warnings.catch_warnings():
@@ -85,7 +86,7 @@ def _definitions(
 def table_assets(
     settings: Settings, translator: PaimonTranslator, tables: Mapping[str, TableSpec]
 ) -> list[dg.AssetsDefinition | dg.AssetSpec]:
-    """Return the assets of tables; Dagster does not run the assets of tables without a source."""
+    """Return the assets of tables and of their sources; Dagster does not run the asset of a table without a source."""
     made: list[dg.AssetsDefinition | dg.AssetSpec] = []
     for spec in tables.values():
         if spec.source is not None:
@@ -97,7 +98,10 @@ def table_assets(
 
 
 def automation_sensor(settings: Settings, translator: PaimonTranslator) -> dg.SensorDefinition | None:
-    """Return the sensor that loads tables when their inputs change; None when no table asks for it."""
+    """Return the sensor that loads tables when their inputs change.
+
+    Returns None when no table declares ``schedule.on: inputs``.
+    """
     specs = [spec for spec in settings.tables.values() if translator.automation_condition(spec) is not None]
     if not specs:
         return None
@@ -111,7 +115,10 @@ def automation_sensor(settings: Settings, translator: PaimonTranslator) -> dg.Se
 
 
 def _chosen(settings: Settings, tables: Sequence[str] | None) -> Settings:
-    """Return the settings with the chosen tables only, after a look at the names of all."""
+    """Return settings with only the chosen tables.
+
+    Raises SettingsError for any table whose name Dagster does not accept.
+    """
     idents: dict[str, str] = {}
     for name, spec in settings.tables.items():
         if not _NAME.fullmatch(name):

@@ -1,4 +1,4 @@
-"""Metadata: convert the results of steps and the declarations of tables to what Dagster shows."""
+"""Metadata: convert the results of steps and the declarations of tables to metadata of Dagster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _T = TypeVar("_T")
 
 
 def asset_key(name: str) -> dg.AssetKey:
-    """Return the asset key of a table with the plain translator: ``ods/flights`` for ``ods.flights``."""
+    """Return the asset key of a table in a lake without a key prefix: ``ods/flights`` for ``ods.flights``."""
     return dg.AssetKey(name.split("."))
 
 
@@ -46,7 +46,7 @@ def _is_nullable(spec: TableSpec, column: str) -> bool:
 
 
 def result_metadata(result: StepResult) -> dict[str, Any]:
-    """Return rows, snapshot, files and levels of a result as metadata, under keys that the UI shows or plots."""
+    """Return the rows, snapshot, files and levels of a result as metadata; the UI plots the numbers over time."""
     metadata: dict[str, Any] = {
         "paimon/rows_written": result.rows_written,
         "paimon/files": result.files,
@@ -69,7 +69,7 @@ def result_metadata(result: StepResult) -> dict[str, Any]:
 
 
 def levels_markdown(result: StepResult) -> str:
-    """Return a Markdown table with files, rows and bytes of every level, before and after."""
+    """Return a Markdown table with the files, rows and bytes of every level before and after a step."""
     lines = ["| level | files | rows in files | size |", "|---|---|---|---|"]
     for level, old, new in level_changes(result):
         cells = (
@@ -82,7 +82,7 @@ def levels_markdown(result: StepResult) -> str:
 
 
 def retries(settings: Settings) -> dg.RetryPolicy:
-    """Return the retry policy of steps: a retry plans again after a conflict, and commits nothing twice."""
+    """Return the retry policy of steps. A retry plans the step again, and never commits the same load twice."""
     return dg.RetryPolicy(
         max_retries=settings.dagster.step_retries,
         delay=settings.dagster.retry_delay_seconds,
@@ -92,7 +92,7 @@ def retries(settings: Settings) -> dg.RetryPolicy:
 
 
 def attempt(step: Callable[[], _T]) -> _T:
-    """Run a step; an error in the request itself fails the run without retries."""
+    """Run a step and return its result; an error that a retry cannot fix fails the run without retries."""
     try:
         return step()
     except (AuditFailed, PipelineError, SettingsError, InvalidRequest, NotFound) as error:
@@ -104,7 +104,10 @@ def materialized(
     step: Callable[[], StepResult],
     more: Callable[[StepResult], Mapping[str, Any]] = lambda result: {},
 ) -> dg.MaterializeResult[Any]:
-    """Run a step and return its result; the snapshot is the data version. ``more`` returns further metadata of it."""
+    """Run a step and return it as a materialization, with the snapshot as data version.
+
+    ``more`` returns further metadata.
+    """
     result = attempt(step)
     context.log.info(result.sentence())
     metadata = {**result_metadata(result), **more(result)}
@@ -112,7 +115,7 @@ def materialized(
 
 
 def data_version(result: StepResult) -> dg.DataVersion | None:
-    """Return the snapshot as a data version; None for a table without a snapshot."""
+    """Return the data version of the table after a step: its snapshot id; None for a table without a snapshot."""
     return None if result.snapshot_id is None else dg.DataVersion(f"snapshot-{result.snapshot_id}")
 
 

@@ -1,4 +1,4 @@
-"""Partitions: declared partitions as partitions of Dagster, and how the partitions of a table map to its inputs."""
+"""Partitions: declared partitions as partitions of Dagster, and their mapping to the partitions of inputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BY_TIME = {
 
 
 def partitions_def(spec: TableSpec, dynamic: str = "") -> dg.PartitionsDefinition[str] | None:
-    """Return the partitions of a declaration; None without partitions. ``dynamic`` partitions are added by runs.
+    """Return the partitions of a declaration; None without partitions. ``dynamic`` is the name of dynamic partitions.
 
     A week or month exists when it begins between the first and the last day of the declaration.
     """
@@ -43,7 +43,7 @@ def partitions_def(spec: TableSpec, dynamic: str = "") -> dg.PartitionsDefinitio
 
 
 def _after(by: str, last: date) -> datetime:
-    """Return the end of the last window that begins on or before a day."""
+    """Return the end of the last partition that begins on or before the day ``last``."""
     day = datetime(last.year, last.month, last.day)
     if by == "month":
         return (day.replace(day=28) + timedelta(days=4)).replace(day=1)
@@ -51,18 +51,18 @@ def _after(by: str, last: date) -> datetime:
 
 
 def partitions_of_run(context: dg.AssetExecutionContext) -> list[str] | None:
-    """Return the keys of the partition or the range of partitions that a run is for; None: the whole asset.
+    """Return the keys of the partitions that a run loads; None for an asset without partitions, or the whole asset.
 
-    An asset without partitions may be part of a run that is for a partition of other assets.
+    An asset without partitions may be in a run that loads a partition of other assets.
     """
     is_for_some = context.has_partition_key or context.has_partition_key_range
     return list(context.partition_keys) if is_for_some and context.assets_def.partitions_def is not None else None
 
 
 def mapping(input_spec: TableSpec, output: TableSpec) -> dg.PartitionMapping | None:
-    """Return which partitions of an input a partition of the output needs; None where all are needed anyway.
+    """Return which partitions of an input a partition of the output needs; None for an input without partitions.
 
-    Raises SettingsError for partitions that have nothing to do with each other.
+    Raises SettingsError for partitions that do not fit each other, such as days and names.
     """
     of, to = input_spec.partitions, output.partitions
     if of is None:

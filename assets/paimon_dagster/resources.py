@@ -21,7 +21,7 @@ class LakeResource(dg.ConfigurableResource[Any]):
     environment: str
     warehouse: str
     configs: str = ""
-    """Empty: the folder that every process finds by itself (PAIMON_LAKE_CONFIGS)."""
+    """Empty: each process finds the folder by its environment (PAIMON_LAKE_CONFIGS)."""
     _settings: Settings | None = PrivateAttr(default=None)
 
     @property
@@ -33,7 +33,7 @@ class LakeResource(dg.ConfigurableResource[Any]):
 
 
 class SparkResource(LakeResource):
-    """The Spark session of a run: the first step that needs it starts it; after the run it is stopped, or kept."""
+    """The Spark session of a run: the first step that needs Spark starts it; the end of the run stops it."""
 
     keep_session: bool = False
     """Whether the session stays for the next run of this process, and ends with the process."""
@@ -54,7 +54,7 @@ class SparkResource(LakeResource):
 
 
 class _Context(Protocol):
-    """What steps and sensors get from Dagster."""
+    """The context that Dagster passes to steps and sensors."""
 
     @property
     def resources(self) -> Any: ...
@@ -71,24 +71,24 @@ def spark_key(translator: PaimonTranslator = PLAIN) -> str:
 
 
 def resource_keys(translator: PaimonTranslator = PLAIN) -> set[str]:
-    """Return the keys that a step requires which uses the lake and Spark."""
+    """Return the resource keys of a step that uses the lake and Spark."""
     return {lake_key(translator), spark_key(translator)}
 
 
 def lake_of(context: _Context, translator: PaimonTranslator) -> LakeResource:
-    """Return the lake of a step or sensor that requires its key."""
+    """Return the lake resource of a step or sensor, which must require its key."""
     found: LakeResource = getattr(context.resources, lake_key(translator))
     return found
 
 
 def spark_of(context: _Context, translator: PaimonTranslator) -> SparkResource:
-    """Return the Spark session of a step that requires its key."""
+    """Return the Spark resource of a step, which must require its key."""
     found: SparkResource = getattr(context.resources, spark_key(translator))
     return found
 
 
 def place_of(settings: Settings) -> dict[str, str]:
-    """Return the arguments of resources with which another process reads the same settings."""
+    """Return the arguments with which the resources of another process read the same settings."""
     return {
         "environment": settings.environment,
         "warehouse": settings.warehouse,

@@ -1,7 +1,7 @@
-"""Translator: how a lake and its tables look in Dagster. Subclass it to change keys, groups, tags, pools or automation.
+"""Translator: the names of a lake in Dagster. Subclass it to change keys, groups, tags, pools or automation.
 
-All factories take names from one translator, so that assets, checks, jobs and sensors agree. In a lake with a name, the
-names that must be unique in a code location begin with it, so that a location may have several lakes.
+All factories use the names of one translator, so that assets, checks, jobs and sensors agree. In a lake with a name,
+the names that must be unique in a code location begin with the lake's name, so that a location may have several lakes.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class PaimonTranslator:
     """The first parts of the asset keys."""
 
     def of_lake(self, name: str = "", key_prefix: Sequence[str] = ()) -> Self:
-        """Return a copy for a lake with this name, and with this prefix of asset keys.
+        """Return a copy of the translator with this lake name and this prefix of asset keys.
 
-        Raises SettingsError for characters that Dagster does not take.
+        Raises SettingsError for characters that Dagster does not accept.
         """
         for part in (*([name] if name else []), *key_prefix):
             if not _PART.fullmatch(part):
@@ -55,30 +55,31 @@ class PaimonTranslator:
         return dg.AssetKey([*self.key_prefix, "source", *spec.name.split(".")])
 
     def group_name(self, spec: TableSpec) -> str:
-        """Return the group: the database."""
+        """Return the group of the asset: the database of the table."""
         return spec.name.split(".")[0]
 
     def tags(self, spec: TableSpec) -> Mapping[str, str]:
-        """Return the tags: whether writers leave compaction to its job."""
+        """Return the tags of the asset: ``paimon/write-mode`` for a table that only its compaction job compacts."""
         return {"paimon/write-mode": "write-only"} if spec.table_options.get("write-only") == "true" else {}
 
     def pool(self, spec: TableSpec, role: str) -> str:
-        """Return the pool of a role, ``write``, ``compact`` or ``maintain``: one run at a time holds it."""
+        """Return the pool for the role ``write``, ``compact`` or ``maintain``; one run at a time holds a pool."""
         return self.prefixed(f"paimon_{role}__{spec.ident}")
 
     def owners(self, spec: TableSpec) -> list[str]:
-        """Return the owners."""
+        """Return the owners of the asset, as declared."""
         return list(spec.owners)
 
     def kinds(self, spec: TableSpec) -> set[str]:
-        """Return the kinds, at most three, which Dagster shows as icons."""
+        """Return the kinds of the asset, at most three, which Dagster shows as icons."""
         return {"spark", "paimon"}
 
     def automation_condition(self, spec: TableSpec) -> dg.AutomationCondition[Any] | None:
-        """Return when Dagster loads the table by itself: for ``schedule.on: inputs``, after an input was loaded.
+        """Return the condition for automatic loads: with ``schedule.on: inputs``, after an input was loaded; else None.
 
-        All partitions are considered, not only the newest: an old month is computed again when a day of it is loaded.
-        Partitions that were missing before the sensor was switched on are left to a backfill.
+        The condition applies to all partitions, not only to the newest: an old month is loaded again when one of its
+        days is loaded. Partitions that were missing before the sensor was switched on are not loaded; they need a
+        backfill.
         """
         if spec.schedule is None or spec.schedule.on != "inputs":
             return None
@@ -93,7 +94,7 @@ class PaimonTranslator:
         return declared(settings, spec)
 
     def asset_spec(self, settings: Settings, spec: TableSpec) -> dg.AssetSpec:
-        """Return the whole description of the asset, without what it depends on."""
+        """Return the asset with all of these attributes, but without its dependencies."""
         return dg.AssetSpec(
             self.asset_key(spec),
             description=spec.comment or None,
@@ -108,4 +109,4 @@ class PaimonTranslator:
 
 
 PLAIN = PaimonTranslator()
-"""The translator that changes nothing."""
+"""The default translator: no prefixes."""

@@ -1,8 +1,8 @@
 """``python -m paimon_dagster.ui``: run Dagster's web server and daemon for the lake until Ctrl-C.
 
-The port is checked first, because a second ``dagster dev`` on one home would start its daemon before it finds that the
-port is in use. The child process gets default signal handlers and its own session, so that it always ends with this
-process.
+The port is checked first, because a second ``dagster dev`` with the same home directory would start a second daemon
+before it notices that the port is in use. The child process has its own process group, so that all of it can be ended
+with this process.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _wait_until_ready(child: subprocess.Popen[bytes], url: str) -> bool:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """Interrupt the child and wait for it, then kill what is left of its process group."""
+    """Interrupt the child and wait for it, then kill the remaining processes of its process group."""
     if child.poll() is None:
         child.send_signal(signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):

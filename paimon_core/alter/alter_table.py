@@ -35,22 +35,23 @@ def alter_table(
 ) -> TableContext:
     """Apply the changes to the latest schema and return the table with the result.
 
-    The changes are one new schema: all of them apply, or none. When a concurrent writer creates a schema first, the
-    changes are applied to that one, so that both alterations take effect, or this one is refused because its changes do
+    All changes are applied in one new schema, or none of them. When a concurrent writer creates a schema first, the
+    changes are applied to that schema. Then both alterations take effect, or this one is refused because its changes do
     not fit any more (for example, both add the same column). ``changes`` may be a function of the latest schema, which
-    is called at every attempt. Files are not touched, and snapshots only by a change of ``deletion-vectors.enabled``:
-    it adds a snapshot without changes, which is also added to ``committed``. When another writer compacts a bucket
-    before that snapshot, so that the switch is not safe any more, the schema before is restored as a new schema and
-    CommitConflict is raised.
+    is called at every attempt. No files are changed. Only a change of ``deletion-vectors.enabled`` adds a snapshot,
+    which changes no rows and is also added to ``committed``. When another writer compacts a bucket before that
+    snapshot, the change is not safe any more; then the former schema is restored as a new schema and CommitConflict is
+    raised.
 
-    A change of a type is refused when a stored value would be lost (``survival``), unless it is ``lossy``. Rows that
-    were committed during the check are checked after the new schema is published; when one of them would lose its
-    value, the columns get their former types in another schema, and CommitConflict is raised. Rows that a writer of the
-    schema before commits later are not checked.
+    A change of a type is refused when a stored value would be lost (see ``survival``), unless the change is ``lossy``.
+    Rows that were committed during the check are checked after the new schema is published; when one of them would lose
+    its value, the columns get their former types in another schema, and CommitConflict is raised. Rows that a writer
+    with the former schema commits even later are not checked.
 
     Raises InvalidRequest and InvalidOption for changes that break a rule, TableNotFound when the table was dropped or
-    re-created, CommitConflict when concurrent writers were first at every attempt (nothing was changed in these cases),
-    CommitStateUnknown, also when the second step of a switch of deletion vectors failed.
+    re-created, CommitConflict when concurrent writers were first at every attempt; in these cases nothing was changed.
+    Raises CommitStateUnknown when the result is not known, also when the snapshot for a change of deletion vectors
+    failed.
     """
     for _ in tries(context.options):
         table_to_change(context)
@@ -88,7 +89,10 @@ def _settled(
     survival: Survival | None,
     committed: list[Snapshot] | None,
 ) -> TableContext:
-    """Return the altered table; complete what the alteration needs, or take it back and raise CommitConflict."""
+    """Run the steps after a new schema is published, and return the altered table.
+
+    When a step fails because of a concurrent commit, restore the former schema and raise CommitConflict.
+    """
     if survival is not None:
         _check_later(context, survival)
     if switch is None:
@@ -107,7 +111,7 @@ def _settled(
 
 
 def _check_later(context: TableContext, survival: Survival) -> None:
-    """Check the rows that were committed during the check; give the columns their former types when one is lost."""
+    """Check rows that were committed during the first check; restore the former types if a value would be lost."""
     names = ", ".join(repr(before.name) for before, _ in survival.changed)
     try:
         survival.check_later(context.schema.id)
@@ -141,7 +145,7 @@ def _unconfirmed(context: TableContext, error: PaimonError) -> CommitStateUnknow
 
 
 def _take_back(context: TableContext, undo: Callable[[TableSchema], tuple[TableSchema, list[SchemaChange]]]) -> bool:
-    """Publish what ``undo`` returns for the latest schema: a schema and its changes; False when never the first."""
+    """Publish the schema that ``undo`` returns for the latest one; False if concurrent writers were always first."""
     for _ in tries(context.options):
         latest = context.schemas.latest()
         if latest is None:
@@ -159,14 +163,14 @@ def _take_back(context: TableContext, undo: Callable[[TableSchema], tuple[TableS
 
 
 def _with_former_switch(before: TableSchema, latest: TableSchema) -> tuple[TableSchema, list[SchemaChange]]:
-    """Return the schema whose option of deletion vectors has its former value."""
+    """Return ``latest`` with the former value of the option of deletion vectors, and the changes that lead to it."""
     value = before.options.get(OPTION)
     undo: list[SchemaChange] = [RemoveOption(OPTION) if value is None else SetOption(OPTION, value)]
     return evolve(latest, undo, has_snapshots=False), undo
 
 
 def _with_former_types(survival: Survival, latest: TableSchema) -> tuple[TableSchema, list[SchemaChange]]:
-    """Return the schema whose columns have the types before the change, also where no change of types leads back."""
+    """Return ``latest`` with the former types of the changed columns, and the changes, which need not be allowed."""
     former = {before.id: before.type for before, _ in survival.changed}
     fields = tuple(replace(f, type=former.get(f.id, f.type)) for f in latest.fields)
     undo: list[SchemaChange] = [UpdateType(f.name, former[f.id]) for f in latest.fields if f.id in former]

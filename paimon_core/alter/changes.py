@@ -1,6 +1,6 @@
 """Schema changes: one frozen value for each kind of change of a table's schema (format 2.3).
 
-A value only states what is wanted. ``evolve`` checks it against a schema.
+A change only states what is wanted; ``evolve`` checks it and applies it to a schema.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from paimon_core.options import OptionValue, option_text
 from paimon_core.types import DataType, from_arrow, parse_type
 
 ColumnPath = str | Sequence[str]
-"""The name of a column, or the names on the way to a nested field."""
+"""The name of a column, or the list of names from a column to a nested field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,10 @@ class AddColumn:
 
     @property
     def place(self) -> Place:
-        """The position; without one the column becomes the last, see ``add-column-before-partition``."""
+        """The position of the new column; empty when none is given.
+
+        Then the column is the last one, or, with the option ``add-column-before-partition``, before the partition keys.
+        """
         return Place(self.first, self.last, self.after, self.before)
 
 
@@ -70,7 +73,7 @@ class DropColumn:
 
 @dataclass(frozen=True, slots=True)
 class RenameColumn:
-    """Rename a column or a nested field to ``name``; its rows are kept."""
+    """Rename a column or a nested field to ``name``; its values are kept."""
 
     column: ColumnPath
     name: str
@@ -78,10 +81,10 @@ class RenameColumn:
 
 @dataclass(frozen=True, slots=True)
 class UpdateType:
-    """Change the type; the values of existing files are cast when they are read.
+    """Change the type of a column or a nested field; values in existing files are cast when they are read.
 
-    The nullability stays as it is; the type may not state another one. A change under which a stored value would be
-    lost is refused (``survival``), unless ``lossy`` asks for it.
+    The nullability does not change: a NOT NULL type is refused for a nullable column. A change that would lose a stored
+    value is refused (see ``survival``), unless ``lossy`` is true.
     """
 
     column: ColumnPath

@@ -1,4 +1,4 @@
-"""Data columns: the columns of Arrow data as columns of a table, for a write that merges them into its schema."""
+"""Data columns: the columns of Arrow data as columns of a table, for a write that adds them to the schema."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _UNSIGNED = {
     pa.uint32(): TypeRoot.BIGINT,
     pa.uint64(): TypeRoot.BIGINT,
 }
-"""The types that hold the values of unsigned columns, of uint64 those below 2^63."""
+"""The types that can hold the values of unsigned columns; for uint64, only values below 2^63."""
 
 
 def data_columns(data: pa.Schema, schema: TableSchema, skipped: Collection[str]) -> list[DataField]:
-    """Return the columns of the data that may be columns of the table.
+    """Return the columns of the data that a write may add to the table, with their types.
 
-    Left out are ``skipped`` columns, row labels of pandas, and columns without a type. Raises UnsupportedFeature, which
-    names the column.
+    Columns in ``skipped``, row labels of pandas, and columns of only nulls without a type are left out. Raises
+    UnsupportedFeature, which names the column.
     """
     return [
         DataField(-1, column.name, _type(column, schema))
@@ -36,7 +36,7 @@ def data_columns(data: pa.Schema, schema: TableSchema, skipped: Collection[str])
 
 
 def recognised(found: DataType, held: DataField | Child | None) -> DataType:
-    """Return the type of data as the type of a column of the same form: a map as MULTISET, two binaries as VARIANT."""
+    """Return ``found`` in the form of the column ``held``: a map as MULTISET, a struct of two binaries as VARIANT."""
     if held is None:
         return found
     kind = held.type

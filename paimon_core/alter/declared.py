@@ -1,4 +1,4 @@
-"""Declared schemas: the changes that lead from a table's schema to a wanted one, with columns matched by name."""
+"""Declared schemas: the changes that lead from a table's schema to a wanted schema, with columns matched by name."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def changes_to(
     drop: bool = True,
     kept_options: Collection[str] = (),
 ) -> list[SchemaChange]:
-    """Return the changes after which ``current`` has the columns, comments and options of ``wanted``, in its order.
+    """Return the changes that give ``current`` the columns, comments and options of ``wanted``, in its order.
 
-    Field ids do not count, and fields inside of ROWs keep their order. ``renamed`` maps old to new names of columns
-    that a difference alone would drop and add; names that ``current`` does not have are ignored, so that the result is
-    empty when it is applied again. Without ``drop``, columns that ``wanted`` lacks stay, at the end. ``kept_options``
-    are neither set nor removed. Raises InvalidRequest when the keys differ. Whether the changes are allowed, ``evolve``
-    says.
+    Field ids are not compared, and fields inside of ROWs keep their order. ``renamed`` maps old to new names of
+    columns, which would otherwise be dropped and added; old names that ``current`` does not have are ignored, so that a
+    second call returns no changes. Without ``drop``, columns that ``wanted`` does not have stay, at the end.
+    ``kept_options`` are neither set nor removed. Raises InvalidRequest when the keys differ. Whether the changes are
+    allowed is not checked here, but by ``evolve``.
     """
     names = {old: new for old, new in (renamed or {}).items() if old in current.by_name and new not in current.by_name}
     for what, old, new in (
@@ -62,7 +62,7 @@ def changes_to(
 
 
 def _additions(held: Mapping[str, DataField], wanted: Sequence[DataField], drop: bool) -> Iterator[SchemaChange]:
-    """Yield new columns at their place, and moves of existing ones that are at another."""
+    """Yield changes that add new columns at their position, and that move existing columns to their position."""
     names = [f.name for f in wanted]
     order = [name for name in held if not drop or name in names]
     for at, column in enumerate(wanted):

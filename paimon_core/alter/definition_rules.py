@@ -1,4 +1,4 @@
-"""Definition rules: whether a table with this schema can be written and read; for new and for altered tables."""
+"""Definition rules: check whether a table with this schema can be written and read; for new and for altered tables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def check_definition(context: TableContext) -> None:
 def check_altered(context: TableContext, old: TableSchema, new: TableSchema) -> None:
     """Raise the error of ``check_definition`` for the schema ``new``, unless ``old`` breaks the same rule.
 
-    A table of another program may break a rule that only this library has. It can still be altered.
+    So a table of another program that breaks a rule which only this library has can still be altered.
     """
     stored = context.with_dynamic({})
     _check_new_problems(stored.reopened(old), stored.reopened(new))

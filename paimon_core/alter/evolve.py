@@ -47,11 +47,12 @@ _BEFORE_PARTITION = "add-column-before-partition"
 def evolve(
     schema: TableSchema, changes: Sequence[SchemaChange], *, has_snapshots: bool = True, table: str = ""
 ) -> TableSchema:
-    """Return the schema after ``schema``, with the next id and all changes applied in order.
+    """Return the schema that follows ``schema``: with the next id, and with all changes applied in order.
 
-    Returns ``schema`` itself when the changes change nothing. ``has_snapshots``: some options may only be changed
-    before the first commit. Raises InvalidRequest or InvalidOption, which name the table, the column or option and the
-    rule. The result may still break the rules for the options of a table: ``check_definition`` checks them.
+    Returns ``schema`` itself when the changes change nothing. With ``has_snapshots``, options that may only be changed
+    before the first commit cannot change. Raises InvalidRequest or InvalidOption, which name the table, the column or
+    option and the rule. The result may still break the rules for the options of a table: ``check_definition`` checks
+    them.
     """
     state = _State.of(schema, has_snapshots)
     for change in changes:
@@ -65,7 +66,7 @@ def evolve(
 
 @dataclass
 class _State:
-    """The parts of the schema after the changes that were applied so far."""
+    """The parts of the new schema after the changes that were applied so far."""
 
     schema: TableSchema
     has_snapshots: bool
@@ -105,7 +106,7 @@ class _State:
             return old
         check_schema(found)
         for column in found.fields:
-            DataField.from_json(column.to_json())  # what a reader would refuse is refused here
+            DataField.from_json(column.to_json())  # raises for a column that readers would refuse
         return replace(found, id=old.id + 1, time_millis=new_time_millis())
 
     def apply(self, change: SchemaChange) -> None:
@@ -162,7 +163,7 @@ class _State:
             self._update(path, partial(_with_default, change.default))
 
     def _default_position(self) -> int | None:
-        """Return the position of a new column without a place: None for the end."""
+        """Return the position of a new column for which no position is given; None for the end."""
         keys = self.schema.partition_keys
         if not keys or not self.allowed[_BEFORE_PARTITION]:
             return None
@@ -224,7 +225,7 @@ class _State:
         self.fields = [member for member in moved if isinstance(member, DataField)]
 
     def _update(self, column: ColumnPath, update: Callable[[str, Member, bool], Member]) -> None:
-        """Replace one member by what ``update`` returns for its path, itself, and whether it is a named field."""
+        """Replace one member by ``update(path, member, named)``; ``named`` is True for a column or a field of a ROW."""
         path = path_of(column)
 
         def change(members: list[Member], at: int) -> list[Member]:
@@ -311,7 +312,7 @@ def _with_default(default: str | None, whole: str, member: Member, named: bool) 
 
 
 def is_same_type(one: DataType, other: DataType) -> bool:
-    """Whether two types are equal apart from field ids and comments inside of them."""
+    """Whether two types are equal, without comparing field ids and comments of nested fields."""
     if replace(one, children=()) != replace(other, children=()) or len(one.children) != len(other.children):
         return False
     pairs = zip(one.children, other.children, strict=True)

@@ -1,6 +1,6 @@
-"""Exact casts: which values of a type come back the same after a cast to another type and back (format 2.3).
+"""Exact casts: which values of a type are unchanged after a cast to another type and back (format 2.3).
 
-``exact_range`` answers from the types alone, ``lost`` compares values.
+``exact_range`` decides by the types alone, ``lost`` compares values.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS, STRING, STRING_ROOTS, 
 
 _BITS = {TypeRoot.TINYINT: 7, TypeRoot.SMALLINT: 15, TypeRoot.INT: 31, TypeRoot.BIGINT: 63}
 _EXACT_BITS = {TypeRoot.FLOAT: 24, TypeRoot.DOUBLE: 53}
-"""Integers of so many bits are exact as floats."""
+"""Integers with at most this many bits are exact as floating-point numbers."""
 _EXACT_DIGITS = {TypeRoot.FLOAT: 6, TypeRoot.DOUBLE: 15}
 _MICROSECONDS = 6
 _NANOSECOND_DAYS = (datetime.date(1677, 9, 22), datetime.date(2262, 4, 10))
@@ -30,16 +30,16 @@ _NANOSECOND_DAYS = (datetime.date(1677, 9, 22), datetime.date(2262, 4, 10))
 
 @dataclass(frozen=True, slots=True)
 class ExactRange:
-    """The values that a cast certainly keeps: from ``low`` to ``high``, both as values of a predicate."""
+    """The values from ``low`` to ``high`` (both included, as values for a predicate), which a cast certainly keeps."""
 
     low: Any
     high: Any
 
 
 def exact_range(stored: DataType, wanted: DataType) -> ExactRange | bool:
-    """Return the values that survive a cast: True for all values, False when it depends on each value.
+    """Return the values that a cast and back does not change; True: all values; False: values must be compared.
 
-    Values outside of the range may survive too. Nullability does not count.
+    Values outside of the range may be unchanged too. Nullability does not count.
     """
     stored, wanted = stored.with_nullable(True), wanted.with_nullable(True)
     source, target = stored.root, wanted.root
@@ -115,7 +115,7 @@ def _times(stored: DataType, wanted: DataType) -> ExactRange | bool:
 
 
 def leaf_types(stored: DataType, wanted: DataType) -> Iterator[tuple[DataType, DataType]]:
-    """Yield the pairs of types that are cast: of the column itself, or of the members that both types have."""
+    """Yield (stored, wanted) for each type that is cast: the column, or the members that both nested types have."""
     if stored.root is not wanted.root or stored.root not in NESTED_ROOTS:
         yield stored, wanted
         return
@@ -124,7 +124,7 @@ def leaf_types(stored: DataType, wanted: DataType) -> Iterator[tuple[DataType, D
 
 
 def lost(before: pa.Array, after: pa.Array, stored: DataType, wanted: DataType) -> tuple[str, str] | None:
-    """Return the first value that differs after a cast and back, as text before and after; None when all survive.
+    """Return the first value that a cast and back changes, as texts before and after the cast; None: no change.
 
     ``before`` are values of the type ``stored``, ``after`` the same values as ``wanted``. Members of nested values that
     only one of the types has are left out.
@@ -146,7 +146,7 @@ def lost(before: pa.Array, after: pa.Array, stored: DataType, wanted: DataType) 
 
 
 def _survives(before: pa.Array, after: pa.Array, stored: DataType, wanted: DataType) -> np.ndarray[Any, Any]:
-    """Return for each row whether the value is the same after the cast back; null survives."""
+    """Return for each row whether the value is the same after the cast back; a null counts as the same."""
     gone: np.ndarray[Any, Any] = before.is_null().to_numpy(zero_copy_only=False)
     back = _cast_back(after, wanted, stored)
     if back is None:
@@ -161,7 +161,7 @@ def _survives(before: pa.Array, after: pa.Array, stored: DataType, wanted: DataT
 
 
 def _cast_back(after: pa.Array, wanted: DataType, stored: DataType) -> pa.Array | None:
-    """Return the values cast back, None when there is no cast back, or not for these values."""
+    """Return the values cast back; None when there is no such cast, or when it fails for these values."""
     try:
         if stored.root in BINARY_ROOTS and wanted.root in STRING_ROOTS:
             return after.cast(stored.to_arrow())
@@ -172,7 +172,7 @@ def _cast_back(after: pa.Array, wanted: DataType, stored: DataType) -> pa.Array 
 
 
 def _members(stored: DataType, wanted: DataType) -> Iterator[tuple[int, int]]:
-    """Yield the positions of the members that both nested types have: fields of a ROW by id, others by their place."""
+    """Yield the positions of members that both nested types have: fields of a ROW by id, others by position."""
     if stored.root is not TypeRoot.ROW:
         yield from ((at, at) for at in range(len(stored.children)))
         return

@@ -12,14 +12,15 @@ from paimon_core.types import Child, DataType, TypeRoot
 
 Member = DataField | Child
 Edit = Callable[[list[Member], int], list[Member]]
-"""Gets the members of one level and the position of the last name of the path (-1: there is none); returns the new."""
+"""A function of the members of one level and the position of the last name of the path (-1: not found); returns the new
+members."""
 
 
 def edited(fields: Sequence[DataField], path: Sequence[str], edit: Edit, *, rows_only: bool = False) -> list[DataField]:
-    """Return the columns after ``edit`` of the level that the last name of ``path`` belongs to.
+    """Return the columns after ``edit`` was applied to the level that contains the last name of ``path``.
 
-    ``rows_only``: the level must be the columns or the fields of a ROW. Raises InvalidRequest for a path that leads
-    nowhere, naming its part, and for the key of a MAP, which cannot be changed.
+    With ``rows_only``, the level must be the columns or the fields of a ROW. Raises InvalidRequest for a path with a
+    name that does not exist, and for the key of a MAP, which cannot be changed.
     """
     out = _edited(list(fields), tuple(path), 0, edit, rows_only)
     return [member for member in out if isinstance(member, DataField)]
@@ -61,13 +62,13 @@ def position(members: Sequence[Member], name: str) -> int:
 
 
 def missing(path: Sequence[str], members: Sequence[Member]) -> InvalidRequest:
-    """Return the error for a path whose last name is none of ``members``."""
+    """Return the error for a path whose last name is not among ``members``."""
     whole = ".".join(path)
     return InvalidRequest(f"there is no column {whole!r}; there are {listed([m.name for m in members])}", column=whole)
 
 
 def inserted(members: Sequence[Member], new: Member, place: Place, default: int | None = None) -> list[Member]:
-    """Return the members with ``new`` at ``place``; without a place at position ``default`` (None: the end).
+    """Return the members with ``new`` at ``place``; when ``place`` is empty, at position ``default`` (None: the end).
 
     Raises InvalidRequest when the column of ``after`` or ``before`` does not exist.
     """

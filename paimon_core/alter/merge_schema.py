@@ -1,6 +1,7 @@
-"""Merge schema: alter a table so that it can take data with new columns or wider types (option write.merge-schema).
+"""Merge schema: alter a table so that it can store data with new columns or wider types (option write.merge-schema).
 
-``data_columns`` gives the columns of Arrow data; ``table.writes.merging_writer`` is the writer that merges each batch.
+``data_columns`` returns the columns of Arrow data. The writer in ``table.writes.merging_writer`` calls this for each
+batch.
 """
 
 from __future__ import annotations
@@ -21,13 +22,16 @@ from paimon_core.schema import DataField, TableSchema
 from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot
 
 MergeSchema = bool | Literal["widen"] | None
-"""An argument ``merge_schema``: whether to add columns, and also to widen types; None: as the options say."""
+"""The argument ``merge_schema``: True adds columns, "widen" also widens types; None: as the table's options say."""
 _SIZED = STRING_ROOTS | BINARY_ROOTS | TIMESTAMP_ROOTS
 
 
 @dataclass(frozen=True)
 class MergeRules:
-    """How a write may change the schema: add columns, and with ``widen`` and ``explicit`` also change types."""
+    """How a write may change the schema: it adds columns.
+
+    With ``widen`` it also widens types; with ``explicit`` also to types that lose information.
+    """
 
     widen: bool
     explicit: bool
@@ -36,7 +40,8 @@ class MergeRules:
     def of(options: TableOptions, merge_schema: MergeSchema, explicit: bool | None = None) -> MergeRules | None:
         """Return the rules of an argument ``merge_schema``; None when the table must not be altered.
 
-        What the arguments leave open (None), the options ``write.merge-schema*`` decide. Raises InvalidRequest.
+        For an argument that is None, the option ``write.merge-schema*`` decides. Raises InvalidRequest for another
+        value.
         """
         if merge_schema not in (True, False, None, "widen"):
             raise InvalidRequest(f"merge_schema must be True, False or 'widen', not {merge_schema!r:.60}")
@@ -46,10 +51,10 @@ class MergeRules:
         return MergeRules(widen, options["write.merge-schema.explicit-cast"] if explicit is None else explicit)
 
     def merged(self, context: TableContext, columns: Sequence[DataField]) -> TableContext:
-        """Return the table after it was altered so that it can take ``columns``; ``context`` when it can already.
+        """Alter the table so that it can store ``columns``, and return it; return ``context`` when no change is needed.
 
-        A concurrent writer may add the same columns: then nothing is left to change. Raises SchemaMismatch for types
-        that cannot be merged, and the errors of ``alter_table``.
+        When a concurrent writer has added the same columns, no change is left. Raises SchemaMismatch for types that
+        cannot be merged, and the errors of ``alter_table``.
         """
         try:
             if not self._changes(context.schema, columns=columns):
@@ -65,12 +70,12 @@ class MergeRules:
 def merged_changes(
     schema: TableSchema, data: Sequence[DataField], *, widen: bool, explicit: bool = False
 ) -> list[SchemaChange]:
-    """Return the changes of ``schema`` after which it can take rows of the columns ``data``, as in Java.
+    """Return the changes after which a table with ``schema`` can store rows with the columns ``data``, as in Java.
 
-    Columns and fields of ROWs that the table lacks are added as nullable, with their members, at the end; columns that
-    the data lacks are kept. With ``widen`` a column gets the data's type when its own type cannot hold it, if the cast
-    loses nothing, or with ``explicit`` if there is a cast, also a lossy one. Raises SchemaMismatch, which names the
-    column, when there is none.
+    Columns and fields of ROWs that the table does not have are added at the end, as nullable; columns that the data
+    does not have are kept. With ``widen``, a column whose type cannot hold the data gets the type of the data, if the
+    cast loses nothing; with ``explicit`` also if the cast may lose information. Raises SchemaMismatch, which names the
+    column, when there is no such cast.
     """
     return list(_merged(schema.fields, data, (), widen, explicit))
 
@@ -117,7 +122,7 @@ def _merged_type(
 
 
 def _takes(old: DataType, new: DataType) -> bool:
-    """Whether every value of the type ``new`` is one of ``old``, apart from the rounding of floats."""
+    """Whether a column of type ``old`` can hold every value of type ``new``, where floats may be rounded."""
     if old.root is TypeRoot.DECIMAL and new.root is TypeRoot.DECIMAL:
         return new.scale <= old.scale and new.precision - new.scale <= old.precision - old.scale
     if old.root is new.root or (old.root in _SIZED and new.root in _SIZED and is_allowed(new, old, explicit=False)):

@@ -1,4 +1,4 @@
-"""Option rules: which options of an existing table may change (format 2.5), and what renames a column in them."""
+"""Option rules: which options of an existing table may change (format 2.5), also when a column is renamed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def check_option_removal(schema: TableSchema, key: str, *, has_snapshots: bool) 
 
 
 def _check_mutable(schema: TableSchema, key: str, old: str | None, new: str | None) -> None:
-    """Check a change of a table that has snapshots; None: the option is absent."""
+    """Raise InvalidOption for a change that a table with snapshots does not allow; ``old``, ``new`` None: absent."""
     change = f"option {key} cannot change from {old or 'its default'} to {new or 'its default'}"
     option = option_of(key)
     if option is not None and option.immutable:
@@ -68,7 +68,7 @@ def _is_true(text: str | None) -> bool:
 
 
 def renamed_options(options: Mapping[str, str], column: str, name: str) -> dict[str, str]:
-    """Return the options after a column was renamed, in keys and values that name it."""
+    """Return the options with the new name of a renamed column, in the keys and values that contain the old name."""
     out = {}
     for key, value in options.items():
         found = column_option(key)

@@ -1,4 +1,4 @@
-"""REST changes: schema changes as the JSON objects that a Paimon REST server takes (format 14.9)."""
+"""REST changes: schema changes as the JSON objects that a Paimon REST server accepts (format 14.9)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from paimon_core.errors import InvalidRequest
 
 
 def rest_changes(changes: Sequence[SchemaChange]) -> list[dict[str, Any]]:
-    """Return the members of ``changes`` in a request that alters a table; a new column with a default is two."""
+    """Return the JSON objects of the changes for a request; a new column with a default becomes two objects."""
     return [member for change in changes for member in _members(change)]
 
 

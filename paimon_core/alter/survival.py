@@ -1,11 +1,12 @@
-"""Survival: whether the stored values of a table survive a change of their columns' types.
+"""Survival: check whether the stored values of a table survive a change of their columns' types.
 
-A value survives when it is the same after it was read through the new type and converted back. Rows of the latest
-snapshot's data files count, without rows that deletion vectors delete. With a primary key also rows count that a later
-row has replaced, until a compaction removes them, because a merge reads them too. Tags, older snapshots and branches
-are read with their own schemas, so that their values do not change.
+A value survives when it is the same after it is cast to the new type and back. The rows in the data files of the latest
+snapshot are checked, except rows that deletion vectors delete. With a primary key, rows that a later row has replaced
+are checked too, until a compaction removes them, because a merge reads them. Tags, older snapshots and branches are
+read with their own schemas, so their values do not change.
 
-Statistics decide where the values between two that survive survive too; the other files are read, one batch at a time.
+For casts that keep all values of a range, files whose statistics are within the range are not read. The other files are
+read, one batch at a time.
 """
 
 from __future__ import annotations
@@ -33,20 +34,20 @@ _AFTER = "\x00after"
 
 @dataclass(frozen=True, slots=True)
 class Survival:
-    """The changes of types that must keep all values, and what was checked: ``check`` and then ``check_later``."""
+    """Changes of types that must keep all values, with the state of the check: ``check``, then ``check_later``."""
 
     context: TableContext
     """The table with its schema before the change."""
     changed: tuple[tuple[DataField, DataField], ...]
-    """The columns before and after, without columns whose types keep every value in any case."""
+    """The columns before and after the change, only those whose cast could lose a value."""
     snapshot_id: int | None = None
-    """The snapshot whose values survive."""
+    """The snapshot that was checked: all of its values survive."""
     files: frozenset[str] = frozenset()
-    """The names of its data files."""
+    """The names of the data files of the checked snapshot."""
 
     @staticmethod
     def of(context: TableContext, latest: TableSchema, changes: Sequence[SchemaChange]) -> Survival | None:
-        """Return the check for ``changes`` of the schema ``latest``; None when no value can be lost unasked.
+        """Return the check for ``changes`` of the schema ``latest``; None when no change needs a check.
 
         Changes of types with ``lossy`` are left out.
         """
@@ -59,7 +60,10 @@ class Survival:
         return Survival(context.reopened(latest), changed) if changed else None
 
     def check(self) -> Survival:
-        """Return what was checked; raises InvalidRequest, which names the column, the file and a value that is lost."""
+        """Check the latest snapshot and return it as checked.
+
+        Raises InvalidRequest with the column, the file and a lost value.
+        """
         snapshot, files = read_latest(self.context.snapshots, self._checked)
         return replace(self, snapshot_id=snapshot, files=files)
 
@@ -128,7 +132,7 @@ def _may_lose(before: DataField, after: DataField) -> bool:
 
 
 def _suspects(before: DataField, after: DataField) -> Predicate:
-    """Return a filter that selects, by statistics, the files that may have a value that does not survive."""
+    """Return a filter for the statistics of files: it selects the files that may have a value that does not survive."""
     value = col(before.name)
     kept = exact_range(before.type, after.type)
     if not isinstance(kept, ExactRange) or before.type.root in NESTED_ROOTS:

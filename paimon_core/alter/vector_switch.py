@@ -1,4 +1,4 @@
-"""Vector switch: change ``deletion-vectors.enabled`` of a table with snapshots, or refuse it (format 12.2)."""
+"""Vector switch: check and confirm a change of ``deletion-vectors.enabled`` in a table with snapshots (format 12.2)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from paimon_core.schema import TableSchema
 
 
 def vector_switch(context: TableContext, old: TableSchema, new: TableSchema) -> VectorSwitch | None:
-    """Return the switch that is part of an alteration; None for another alteration or a table without snapshots.
+    """Return the change of deletion vectors in an alteration; None when it has none, and for a table without snapshots.
 
-    Raises InvalidOption when the latest snapshot does not allow it, UnsupportedFeature for a table that this library
-    does not write.
+    Raises InvalidOption when the latest snapshot does not allow the change, UnsupportedFeature for a table that this
+    library cannot write.
     """
     if has_vectors(old) == has_vectors(new) or context.snapshots.latest_id() is None:
         return None
@@ -39,9 +39,9 @@ def vector_switch(context: TableContext, old: TableSchema, new: TableSchema) -> 
 
 
 def confirm_switch(context: TableContext, switch: VectorSwitch) -> tuple[Snapshot, ...]:
-    """Commit and return the snapshot without changes after which only compactions with the new value are committed.
+    """Commit and return an empty snapshot; after it, only compactions with the new value can be committed.
 
-    Raises CommitConflict when a concurrent commit ended the state that the switch needs.
+    Raises CommitConflict when, because of a concurrent commit, the files do not allow the new value any more.
     """
     change = Change(CommitKind.APPEND, (), may_be_empty=True)
     return commit_changes([change], context, Author(str(uuid.uuid4())), reads=switch)

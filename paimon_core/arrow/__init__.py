@@ -1,4 +1,4 @@
-"""Input: opens the data that a caller passes and converts it to a table's columns, by the table's schema.
+"""Input: opens the data that a caller passes and converts it to the columns of a table's schema.
 
 `streams` opens data as Arrow tables, `python_rows` converts dicts, `forms` and `conform` convert and check columns.
 
@@ -7,7 +7,7 @@ Core functions:
 - ``conform``: converts a table of data to the columns of a schema
 - ``read_tables``: opens data of any accepted form as Arrow tables
 - ``table_of_rows``: converts dicts to a table
-- ``decoded_bytes``: the size of data in decoded rows, by which batches are bounded
+- ``decoded_bytes``: the size of data after dictionary columns are decoded, by which batches are bounded
 """
 
 from paimon_core.arrow.conform import conform, one_nan

@@ -1,8 +1,8 @@
-"""Byte budget: how many rows fit in a number of bytes, and rows cut into parts that fit.
+"""Byte budget: computes how many rows fit in a number of bytes, and cuts rows into parts that fit.
 
 Sizes are sizes of decoded rows. A dictionary column counts as the texts that it stands for, because a merge, a
-conversion or a caller decodes it: 60,000 rows that share a text of 45 KB have 2.7 GB, whatever their dictionary takes.
-Each part has at least one row, so that a part exceeds the budget only where one row does.
+conversion or a caller decodes it: 60,000 rows that share one text of 45 KB count as 2.7 GB, although their dictionary
+has only 45 KB. Each part has at least one row, so a part exceeds the budget only when a single row does.
 """
 
 from __future__ import annotations
@@ -16,25 +16,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 BATCH_BYTES = 16 << 20
-"""Bytes of decoded rows in a batch of a data file."""
+"""The size of a batch of a data file, in bytes of decoded rows."""
 _OFFSET_BYTES = 4
 _SHORT_BYTES = 64
-"""Texts up to this length are not added up row by row."""
+"""When no text of a dictionary is longer than this, all its rows count as the longest text."""
 _TEXTS = {pa.string(), pa.binary(), pa.large_string(), pa.large_binary()}
 _VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 
 Sizes = npt.NDArray[np.int64]
-"""Bytes per row."""
+"""The number of bytes of each row."""
 Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 
 
 def rows_for(budget: int, row_bytes: float, most: int) -> int:
-    """Return how many rows of ``row_bytes`` bytes fit in ``budget`` bytes: at least 1, and ``most`` at most."""
+    """Return how many rows of ``row_bytes`` bytes fit in ``budget`` bytes, at least 1 and at most ``most``."""
     return max(1, min(most, int(budget / max(row_bytes, 1))))
 
 
 def decoded_bytes(rows: pa.RecordBatch | pa.Table) -> int:
-    """Return the bytes of the rows with decoded dictionary columns; short texts all count as the longest one."""
+    """Return the bytes of the rows with decoded dictionary columns.
+
+    In a dictionary of short texts, each text counts as the longest.
+    """
     return sum(map(_column_bytes, rows.columns))
 
 
@@ -76,7 +79,7 @@ def ranges(sizes: Sizes, budget: int) -> Iterator[tuple[int, int]]:
 
 
 def row_sizes(rows: pa.RecordBatch | pa.Table) -> Sizes:
-    """Return the decoded bytes of each row, without the bits of nulls."""
+    """Return the number of decoded bytes of each row, without the null bitmaps."""
     found = np.zeros(len(rows), np.int64)
     for column in rows.columns:
         found += _sizes(column)

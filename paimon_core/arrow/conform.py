@@ -1,7 +1,7 @@
 """Conform: converts Arrow columns to a table's columns and checks their values.
 
 Data is converted and checked once, when it enters the library. Columns, and members of a ROW, are matched by name; a
-missing nullable one becomes null. An unknown column, a null in a NOT NULL column and a value outside its type
+missing nullable column becomes null. An unknown column, a null in a NOT NULL column and a value outside its type
 (overflow, a text longer than VARCHAR(n)) raise an error that names the column and, for a value, its row, from 0.
 """
 
@@ -34,8 +34,8 @@ _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 def conform(data: pa.Table | pa.RecordBatch, fields: Sequence[DataField], *, first_row: int = 0) -> pa.Table:
     """Return ``data`` as a Table of exactly ``fields`` in their Arrow types.
 
-    The first row has the number ``first_row`` in error messages. Raises SchemaMismatch, which names the column, when a
-    column or value does not fit.
+    Error messages count rows from ``first_row``. Raises SchemaMismatch, which names the column, when a column or value
+    does not fit.
     """
     table = pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
     known = {f.name for f in fields}
@@ -63,7 +63,7 @@ def conform(data: pa.Table | pa.RecordBatch, fields: Sequence[DataField], *, fir
 
 
 def _located(column: pa.ChunkedArray, field: DataField, first_row: int) -> pa.ChunkedArray:
-    """Return the conformed column; an error about a value names its row, which is found by halving the column."""
+    """Return the conformed column; an error about a value names its row, which is found by bisection."""
     try:
         return _conform_column(column, field)
     except SchemaMismatch as error:
@@ -81,7 +81,7 @@ def _located(column: pa.ChunkedArray, field: DataField, first_row: int) -> pa.Ch
 def _shown(value: pa.Scalar) -> str:
     try:
         return f"{value!s:.120}"
-    except (ValueError, OverflowError):  # a text that is not valid, nanoseconds in a nested value, a year beyond 9999
+    except (ValueError, OverflowError):  # invalid UTF-8, nested nanoseconds, a year above 9999
         return f"a value of the type {value.type}"
 
 
@@ -184,7 +184,7 @@ def _inner_columns(column: pa.ChunkedArray, kind: DataType) -> list[pa.ChunkedAr
 def _check_cast(source: pa.DataType, field: DataField) -> None:
     """Raise SchemaMismatch for a cast between families of types, such as text to number or adding a time zone.
 
-    Casts within one family are made without an error; casts between families are most often mistakes of the caller.
+    Casts within one family, such as between integers, are allowed; casts between families are usually mistakes.
     """
     inner = _inner_types(source, field.type) if field.type.root in NESTED_ROOTS else None
     for held, child in zip(inner or (), field.type.children, strict=False):
@@ -250,7 +250,7 @@ def _check_time_digits(column: pa.ChunkedArray, field: DataField) -> None:
 
 
 def one_nan(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Return ``rows`` with a single bit pattern for all NaN values in these columns.
+    """Return ``rows`` in which all NaN values of these columns have the same bytes.
 
     The bytes of keys are hashed, so equal keys must have equal bytes.
     """

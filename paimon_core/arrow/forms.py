@@ -17,7 +17,7 @@ _TAKEN = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary
 
 
 def plain_form(column: pa.ChunkedArray, kind: DataType) -> pa.ChunkedArray:
-    """Return the column with its members in the order of ``kind``, missing nullable ones as nulls.
+    """Return the column with its members in the order of ``kind``; missing nullable members become nulls.
 
     A column that does not have the form of ``kind`` is returned unchanged.
     """
@@ -96,7 +96,7 @@ def labelled_column(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArr
 
 
 def labelled(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return the array with the type ``kind``, which may differ only in nullability; shares the buffers, no checks."""
+    """Return the array with the type ``kind``, which must differ only in nullability; nothing is copied or checked."""
     return array if array.type == kind else pa.array(_Labelled(array, kind))
 
 

@@ -1,4 +1,4 @@
-"""Inferred fields: extends the columns of a table by what only the dicts of a write have, for merged writes."""
+"""Inferred fields: extends columns of a table by members that only the dicts of a write have (write.merge-schema)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from paimon_core.types import MAP_ROOTS, Annotations, Child, DataType, TypeRoot,
 def inferred_fields(
     rows: Sequence[Mapping[str, Any]], fields: Sequence[DataField], first_row: int, *, widen: bool
 ) -> list[DataField]:
-    """Return ``fields`` with the members of ROWs that only ``rows`` have, at any depth, of the types that Arrow infers.
+    """Return ``fields`` with the members of ROWs that only ``rows`` have, at any depth, in the types that Arrow infers.
 
-    With ``widen`` a type also becomes the inferred one when a value does not fit it. Columns without a field are left
-    out. Raises SchemaMismatch for values without a common type.
+    With ``widen``, a type that does not fit a value is replaced by the inferred type. Columns that are not in
+    ``fields`` are left out. Raises SchemaMismatch for values without a common type.
     """
     numbers = range(first_row, first_row + len(rows))
     return [
@@ -32,7 +32,7 @@ def inferred_fields(
 def merged_table(
     rows: Sequence[Mapping[str, Any]], fields: Sequence[DataField], first_row: int, *, widen: bool
 ) -> pa.Table:
-    """Return the rows as a table, by ``fields`` as far as their types can hold the values, else by ``inferred_fields``.
+    """Return the rows as a table with the types of ``fields``, or of ``inferred_fields`` if a value does not fit.
 
     With ``widen``, the Arrow fields of columns whose values fit have the exact types as metadata, see ``arrow_types``.
     """

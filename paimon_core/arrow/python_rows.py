@@ -1,9 +1,9 @@
 """Python rows: converts dicts to Arrow columns by the types of a table.
 
 Dates and times may be ISO texts, decimals texts, a MAP or MULTISET a dict or pairs, a ROW a dict or a tuple. A VARIANT
-is its two binaries (a dict, a tuple, a Variant), or any value that ``Variant.of`` takes. Columns
-of plain values are converted by Arrow, other columns, and columns with a value that does not fit, by a loop over the
-values, which are Python objects in any case. An error names the column, the row, from 0, and the value.
+is its two binaries (a dict, a tuple, a Variant), or any value that ``Variant.of`` takes. Arrow converts columns of
+plain values. Other columns, and columns with a value that does not fit, are converted in a Python loop, which costs
+little because the values are Python objects. An error names the column, the row, from 0, and the value.
 """
 
 from __future__ import annotations
@@ -46,13 +46,14 @@ _PLAIN: dict[TypeRoot, tuple[set[type], pa.DataType]] = {
     **dict.fromkeys(BINARY_ROOTS, ({bytes}, pa.binary())),
     TypeRoot.DATE: ({date}, pa.date32()),
 }
-"""The types of Python whose values Arrow converts exactly, and the Arrow type, from which ``conform`` narrows."""
+"""The Python types whose values Arrow converts exactly, and the Arrow type of the result, which ``conform`` casts to
+the type of the column."""
 
 
 def table_of_rows(rows: Sequence[Mapping[str, Any]], fields: Sequence[DataField], first_row: int = 0) -> pa.Table:
-    """Return the rows as a table; the first of them has the number ``first_row`` in error messages.
+    """Return the rows as a table; error messages count rows from ``first_row``.
 
-    A name that a row lacks is null there. Columns without a field get the type that Arrow infers.
+    A column that a row does not have is null in that row. Columns without a field get the type that Arrow infers.
     Raises SchemaMismatch for a value that does not fit.
     """
     kinds = {f.name: f.type for f in fields}
@@ -72,7 +73,7 @@ def table_of_rows(rows: Sequence[Mapping[str, Any]], fields: Sequence[DataField]
 
 
 def inferred_array(values: Sequence[Any], path: str, rows: Sequence[int]) -> pa.Array:
-    """Return the values with the type that Arrow infers; raises SchemaMismatch, which names the first other value."""
+    """Return the values with the type that Arrow infers; raises SchemaMismatch with the first value of another type."""
     plain = [_plain(value) for value in values]
     for row, value in zip(rows, plain, strict=True):
         if _is_too_deep(value):  # Arrow needs memory that grows with the cube of the depth
@@ -171,7 +172,7 @@ def _converted(
 
 
 def _plain(value: Any) -> Any:
-    """Return the value of an enum or of a scalar of numpy; other values unchanged."""
+    """Return the plain value of an enum member or a numpy scalar; other values are returned unchanged."""
     if isinstance(value, Enum):
         return value.value
     is_number = isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64)
@@ -241,7 +242,7 @@ def _members(value: Any, names: Sequence[str]) -> Sequence[Any]:
 
 
 def _binaries(value: Any) -> tuple[bytes, bytes]:
-    """Return the value and metadata of a VARIANT: those given, also by a VariantVal of Spark, or of any other value."""
+    """Return the binaries of a VARIANT, from a dict, tuple, Variant or VariantVal, or encoded from another value."""
     if isinstance(value, Mapping) and value.keys() == set(_BINARIES):
         pair = value["value"], value["metadata"]
     elif isinstance(value, tuple) and len(value) == len(_BINARIES):

@@ -1,7 +1,7 @@
 """Streams: opens Arrow data, DataFrames, lists and generators, and combines their batches into tables.
 
-Memory is one combined table, whatever the length of a generator or a stream. Its size is counted in decoded rows,
-because the caller decodes dictionary columns; a longer batch is cut.
+Only one combined table is in memory, whatever the length of a generator or a stream. Its size is counted in decoded
+rows, because the caller decodes dictionary columns; a longer batch is cut.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Convert = Callable[[Sequence[Mapping[str, Any]], int], pa.Table]
 """Converts dicts to a table; the second argument is the number of the first row."""
 GATHER_BYTES = 256 << 20
 _ROWS = 1 << 14
-"""Dicts of a generator that are converted at a time."""
+"""The number of dicts of a generator that are converted at once."""
 
 
 def open_stream(data: Any, fields: Sequence[DataField] = ()) -> pa.RecordBatchReader:
@@ -71,8 +71,8 @@ def read_tables(
     """Yield the rows of ``data`` as tables of about ``table_bytes``.
 
     Besides what ``open_stream`` accepts, ``data`` may be a polars LazyFrame, or an iterator of dicts, record batches,
-    tables and DataFrames, which may have different columns. ``fields`` may be a function that converts dicts. Raises as
-    ``open_stream``.
+    tables and DataFrames, which may have different columns. ``fields`` may be a function that converts dicts. Raises
+    the errors of ``open_stream``.
     """
     yield from gather(_batches(data, fields if callable(fields) else partial(_converted, fields)), table_bytes)
 
@@ -97,7 +97,7 @@ def _batches(data: Any, convert: Convert) -> Iterator[pa.RecordBatch]:
 
 
 def gather(batches: Iterable[pa.RecordBatch], table_bytes: int = GATHER_BYTES) -> Iterator[pa.Table]:
-    """Combine batches into tables of at most ``table_bytes``: large enough for column operations, bounded in memory.
+    """Combine batches into tables of at most ``table_bytes``, which are large enough for efficient column operations.
 
     Batches with different columns are not combined.
     """

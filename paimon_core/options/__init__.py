@@ -1,8 +1,8 @@
 """Table options: every option of Paimon, the parsers of values, and `TableOptions`, the parsed options of one table.
 
-`registry` has every option with its type, default, meaning and support (`option`); `known` lists them by subject.
-`table_options` refuses misspelled names and bad values. `metadata.rules` checks the options of a new table against
-each other and against its columns.
+`registry` has every option with its type, default, meaning and support (see `option`); `known` lists the options by
+subject. `table_options` refuses misspelled names and bad values. `metadata.rules` checks the options of a new table
+against each other and against its columns.
 
 Core types and functions:
 

@@ -13,7 +13,7 @@ from paimon_core.options.registry import column_option
 
 @dataclass(frozen=True, slots=True)
 class FieldOptions:
-    """The options of one column; None or False for an option that is not set."""
+    """The options of one column; an option that is not set is None or False."""
 
     aggregate_function: str | None = None
     ignore_retract: bool = False
@@ -32,7 +32,7 @@ class SequenceGroup:
     """Columns that are updated together, ordered by the ordering columns (option ``fields.<g>.sequence-group``)."""
 
     ordering: tuple[str, ...]
-    """The ordering columns: compared one after the other, ascending, null smallest."""
+    """The ordering columns, which are compared one after the other, ascending; null is the smallest value."""
     protected: tuple[str, ...]
     """The columns that the group updates."""
 
@@ -45,7 +45,7 @@ class SequenceGroup:
 def parse_field_option(option: Option, key: str, text: str) -> tuple[str, str, Any] | SequenceGroup:
     """Return (column, attribute of FieldOptions, value), or a SequenceGroup; the column "" stands for all columns.
 
-    ``option`` is the one that ``key`` stands for. Raises ValueError for a bad value.
+    ``option`` is the option of ``key``, see ``option_of``. Raises ValueError for a bad value.
     """
     value = option.parse(text)
     if option.key == DEFAULT_FUNCTION:

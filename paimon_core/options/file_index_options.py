@@ -31,12 +31,12 @@ _OF_KIND: Mapping[str, Mapping[str, tuple[Callable[[str], Any], Any]]] = {
     "bsi": {},
     "range-bitmap": {"chunk-size": (parse_bytes, None)},
 }
-"""By kind of index, the parser and the default of each of its options; the default None depends on the type."""
+"""For each kind of index, the parser and the default of each option; None: the default depends on the column's type."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedColumn:
-    """One index: its column, the key in a column of type MAP or None, its kind and its options."""
+    """One index: its column, the indexed key of a MAP column (None for other columns), its kind and its options."""
 
     column: str
     key: str | None
@@ -58,9 +58,9 @@ def is_file_index_option(key: str) -> bool:
 
 
 def parse_file_indexes(texts: Mapping[str, str]) -> tuple[IndexedColumn, ...]:
-    """Return the indexes that options for which ``is_file_index_option`` is true declare.
+    """Return the indexes that file index options declare; ``is_file_index_option`` must be true for all ``texts``.
 
-    The options of a map column apply to all of its keys. An option of a column without such an index has no
+    The options of a map column apply to all of its keys. An option of an index that the column does not have has no
     effect. Raises ValueError naming the option for a bad value.
     """
     found: dict[tuple[str, str | None, str], None] = {}
@@ -91,7 +91,7 @@ def parse_file_indexes(texts: Mapping[str, str]) -> tuple[IndexedColumn, ...]:
 
 
 def renamed_file_index(key: str, text: str, column: str, name: str) -> tuple[str, str]:
-    """Return an option for which ``is_file_index_option`` is true after ``column`` was renamed to ``name``."""
+    """Return the key and text of a file index option, changed for the renaming of ``column`` to ``name``."""
 
     def renamed(indexed: str) -> str:
         found, map_key = _split(indexed)

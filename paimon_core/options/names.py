@@ -12,21 +12,22 @@ class Use(StrEnum):
     """How this library uses an option of a table."""
 
     OBEYED = "obeyed"
-    """It changes what this library does."""
+    """The option changes what this library does."""
     IGNORED = "ignored"
-    """It is for readers and writers of other engines."""
+    """The option is for readers and writers of other engines."""
     FOREIGN = "foreign"
-    """It is not an option of Paimon."""
+    """The key is not an option of Paimon."""
     IDLE = "idle"
-    """It has no effect, because its value leaves its feature off; another value would be refused."""
+    """The option has no effect, because its value leaves its feature off; another value would be refused."""
     STOPS_READS = "stops reads"
-    """It is not supported and decides which snapshot is read: the table can be read at a snapshot that is named."""
+    """The option is not supported and decides which snapshot is read. The table can be read only when the caller names
+    a snapshot."""
     STOPS_WRITES = "stops writes"
-    """It is not supported and writers must obey it: the table can be read but not written."""
+    """The option is not supported and writers must obey it: the table can be read but not written."""
 
 
 def current_names(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the options under their current names; an older name is ignored where the current one is set too."""
+    """Return the options under their current names; an older name is ignored when the current name is set too."""
     found = {key: text for key, text in options.items() if key not in OLDER_NAMES}
     for older, key in OLDER_NAMES.items():
         if older in options:

@@ -31,15 +31,17 @@ class Support(StrEnum):
     """What this library does with an option."""
 
     OBEYED = "obeyed"
-    """It changes what this library does."""
+    """The option changes what this library does."""
     CARRIED = "for other engines"
-    """It is stored for the readers and writers of other engines; it changes no row, and is ignored here."""
+    """The option is stored for the readers and writers of other engines; it changes no row, and this library ignores
+    it."""
     REFUSED = "refused"
-    """It changes what is read or written and is not supported: only values that leave its feature off are accepted."""
+    """The option changes what is read or written and is not supported: only values that leave its feature off are
+    accepted."""
 
 
 class Stops(Enum):
-    """What a value that is not supported prevents in an existing table."""
+    """What an unsupported value of an option prevents in an existing table."""
 
     READS = "reads and writes"
     """The table cannot be opened."""
@@ -47,7 +49,7 @@ class Stops(Enum):
     """The table can be written but not read, unless the caller selects the snapshot."""
     WRITES = "writes"
     NOTHING = "nothing"
-    """The option is ignored then: such values are for other engines."""
+    """The unsupported value is ignored, because it only concerns other engines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,24 +65,25 @@ class Option:
     parse: Callable[[str], Any]
     """Returns the value of a text; raises ValueError, which states the rule, for a value that is not supported."""
     value: Any = None
-    """The value when the option is absent."""
+    """The parsed value when the option is absent."""
     values: tuple[str, ...] = ()
     """The words that Paimon allows; () when any text, or a number, is allowed."""
     stops: Stops = Stops.WRITES
     older: tuple[str, ...] = ()
-    """Older names, which count where the option's own name is absent; of several, the first."""
+    """Older names. When the current name is absent, the first older name that is set is used."""
     immutable: bool = False
-    """Whether it cannot change once the table has a snapshot: in Paimon 1.4 or in 2.1."""
+    """Whether the option cannot change once the table has a snapshot, in Paimon 1.4 or in 2.1."""
     only_to_true: bool = False
-    """Whether it cannot change from true to false once the table has a snapshot."""
+    """Whether the option cannot change from true to false once the table has a snapshot."""
     shared: bool = False
-    """Whether all handles of a table need the same value: it decides where files are, or which rows win a merge."""
+    """Whether all handles of a table must use the same value, because it decides where files are, or which row a merge
+    selects."""
     is_columns: bool = False
     """Whether the value is a list of columns, so that a renamed column is renamed in it."""
     fixed: str = ""
     """Why the option of an existing table can never be set or removed; "" when it can."""
     argument: str = ""
-    """What sets it for a new table, which does not accept it as an option; "" when it is an option."""
+    """The argument that sets this value for a new table, which does not accept the option; "" for other options."""
 
 
 _PARSERS: Mapping[Kind, Callable[[str], Any]] = {
@@ -109,8 +112,9 @@ def obeyed(
 ) -> Option:
     """Return an option that is obeyed.
 
-    ``parse`` is by default the parser of the kind, or accepts the ``supported`` ones of ``values`` (default: all).
-    ``value`` is the value without the option, where it differs from Paimon's ``default``.
+    Without ``parse``, the parser accepts the words ``supported`` (default: all ``values``); without ``values``, it is
+    the parser of the kind. ``value`` is the parsed value when the option is absent, if it differs from Paimon's
+    ``default``.
     """
     reader = parse or (one_of(*(supported or values)) if values else _PARSERS[kind])
     known = reader(default) if value is None and default else value
@@ -120,7 +124,7 @@ def obeyed(
 def carried(
     key: str, kind: Kind, default: str, meaning: str, values: tuple[str, ...] = (), **properties: Any
 ) -> Option:
-    """Return an option for other engines; new tables accept only values of its kind."""
+    """Return an option for other engines; a new table accepts only values of the kind or of ``values``."""
     reader = one_of(*(v.lower() for v in values)) if values else _PARSERS[kind]
     return Option(key, kind, default, meaning, Support.CARRIED, reader, None, values, Stops.NOTHING, **properties)
 

@@ -172,7 +172,10 @@ def parse_file_name(text: str) -> str:
 
 
 def parse_file_prefix(text: str) -> str:
-    """Parse the prefix of data files: a dot would end the part of a name that identifies a file (``stem_of``)."""
+    """Parse the prefix of data files.
+
+    It must not have a dot: the part before the first dot identifies a file (``stem_of``).
+    """
     if "." in parse_file_name(text):
         raise ValueError("a plain name without slashes and dots")
     return text
@@ -184,7 +187,7 @@ _OWN_DIRECTORIES = frozenset(
 
 
 def parse_directory(text: str) -> str:
-    """Parse the path of a directory below a table that is none of the table's own; "" for a blank text."""
+    """Parse the path of a directory below a table; a directory of metadata is refused. Returns "" for a blank text."""
     path = text.strip().removesuffix("/")
     parts = path.split("/")
     if path and (not all(map(_is_plain, parts)) or parts[0] in _OWN_DIRECTORIES or len(path.encode()) > NAME_BYTES):
@@ -215,7 +218,7 @@ def parse_weights(text: str) -> tuple[int, ...]:
 
 
 def _is_plain(name: str) -> bool:
-    """Whether a name is a path component for every store, and no partition, bucket or hidden file."""
+    """Whether a name is a valid path component in every store, and no partition, bucket or hidden file."""
     return bool(re.fullmatch(r"[\w-][\w.-]*", name)) and not name.startswith("bucket-")
 
 
@@ -283,7 +286,7 @@ def per_level(value: Callable[[str], str]) -> Callable[[str], Mapping[int, str]]
 
 
 def parse_bucket(text: str) -> int:
-    """Parse a number of buckets, -1 (dynamic, or none) or -2 (postpone bucket)."""
+    """Parse a number of buckets: -1 (dynamic buckets, or no buckets), -2 (postpone bucket), or a positive number."""
     value = whole(-2)(text)
     if value == 0:
         raise ValueError("-2, -1 or a positive number")
@@ -295,7 +298,7 @@ MAX_DYNAMIC_BUCKETS = 2**15 - 1
 
 
 def parse_max_buckets(text: str) -> int:
-    """Parse the largest number of dynamic buckets, or -1 for no limit of its own."""
+    """Parse the largest number of dynamic buckets; -1 means no limit besides ``MAX_DYNAMIC_BUCKETS``."""
     value = whole(-1, MAX_DYNAMIC_BUCKETS)(text)
     if value == 0:
         raise ValueError(f"-1, or 1 to {MAX_DYNAMIC_BUCKETS}")

@@ -44,7 +44,7 @@ _OBEYED: Mapping[str, tuple[Option, ...]] = {
     "Spark": jobs.SPARK,
     "Other features": features.OPTIONS,
 }
-"""The options that this library obeys, and those that a table has in another form than as an option, by subject."""
+"""By subject, the options that this library obeys, and options that are set in another way, such as ``primary-key``."""
 _OTHERS = other_engines.by_subject()
 SUBJECTS: Mapping[str, tuple[Option, ...]] = {
     subject: (*options, *_OTHERS.get(subject, ())) for subject, options in _OBEYED.items()
@@ -71,7 +71,8 @@ PREFIXES: tuple[Option, ...] = (
         for index in ("pk-vector", "pk-btree", "pk-bitmap", "pk-multivalue", "pk-full-text")
     ),
 )
-"""Options whose names have any ending: they configure writers of files, or features that another option turns on."""
+"""Options whose names may have any ending in place of ``*``. They configure writers of files, or features that another
+option turns on."""
 FIELD_PREFIX = "fields."
 _COLUMN_OPTION = re.compile(r"fields\.(.+)\.([a-z-]+)", re.DOTALL)
 _FIELD_INDEX = re.compile(r"fields\..*\.pk-(?:vector|btree|bitmap|multivalue|full-text)\..*", re.DOTALL)
@@ -85,13 +86,13 @@ def current_name(key: str) -> str:
 
 
 def column_option(key: str) -> tuple[str, str] | None:
-    """Return the parts of a key ``fields.<column>.<what>``; None for another key. A group has several columns."""
+    """Return (column, what) for a key ``fields.<column>.<what>``, else None; a sequence group has a list of columns."""
     found = _COLUMN_OPTION.fullmatch(key)
     return None if found is None else (found.group(1), found.group(2))
 
 
 def option_of(key: str) -> Option | None:
-    """Return the option that a key, or an older name, stands for; None for a key that is not Paimon's."""
+    """Return the option for a key, which may be an older name; None for a key that is not an option of Paimon."""
     found = OPTIONS.get(current_name(key))
     if found is not None:
         return found

@@ -11,13 +11,13 @@ _TIMES = ("scan.timestamp", "scan.timestamp-millis")
 _SNAPSHOTS = ("scan.snapshot-id", "scan.tag-name", "scan.watermark", "scan.version")
 _MODE = "scan.mode"
 COMPACTED, LATEST_DELTA = "compacted-full", "latest-delta"
-"""The values of ``scan.mode`` under which reads use the last snapshot of a compaction, or what the latest one added."""
+"""Values of ``scan.mode``: reads use the last COMPACT snapshot, or return only rows that the latest snapshot added."""
 FILE_TIME, CREATION_TIME = "scan.file-creation-time-millis", "scan.creation-time-millis"
 INCREMENTAL = ("incremental-between", "incremental-between-timestamp", "incremental-to-auto-tag")
-"""The options under which reads return changes."""
+"""With one of these options, reads return changes."""
 PRIMARY_BRANCH = "scan.primary-branch"
 OTHER_BRANCHES = ("scan.fallback-branch", PRIMARY_BRANCH)
-"""The options under which reads also use another branch."""
+"""With one of these options, reads also use another branch."""
 _OF_MODE = {"from-timestamp": _TIMES, "from-snapshot": _SNAPSHOTS, "from-snapshot-full": ("scan.snapshot-id",)}
 _OF_MODE |= {
     "incremental": INCREMENTAL,
@@ -36,7 +36,8 @@ def selects_changes(option: str, value: Any) -> bool:
 def scan_position(options: TableOptions) -> tuple[str, Any] | None:
     """Return the option that selects what reads return, and its value; None when reads use the latest snapshot.
 
-    Raises InvalidOption when several options select one, or ``scan.mode`` contradicts the other options, as in Java.
+    Raises InvalidOption when several options select something, or when ``scan.mode`` contradicts the other options, as
+    in Java.
     """
     given = [key for key in POSITIONS[1:] if options[key] is not None]
     if len(given) > 1:

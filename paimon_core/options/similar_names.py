@@ -1,4 +1,4 @@
-"""Similar names: finds the known name that a misspelled or damaged name (for example by a flipped bit) stands for."""
+"""Similar names: finds the known name that was meant by a misspelled name, or by a name damaged by a flipped bit."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 def resembled(name: str, known: Collection[str]) -> str | None:
     """Return the known name that ``name`` was probably meant to be, or None when it resembles none.
 
-    A name resembles another when a few letters or only the separators differ, or when both start with the same word
-    and a dot: ``snapshot.keep`` is meant for what the options ``snapshot.*`` are for.
+    Two names resemble each other when only a few letters or the separators differ, or when both start with the same
+    word and a dot: for ``snapshot.keep``, the most similar option ``snapshot.*`` is returned.
     """
     plain = {_plain(k): k for k in known}
     if found := difflib.get_close_matches(_plain(name), plain, 1, 0.81):
@@ -34,6 +34,6 @@ def _plain(name: str) -> str:
 
 
 def refuse_misspelled(name: str, there: Iterable[str], path: str) -> None:
-    """Raise CorruptTable when ``path`` has no field ``name`` but a field of ``there`` that differs in one letter."""
+    """Raise CorruptTable when one of the fields ``there`` of the file ``path`` differs from ``name`` in one letter."""
     if (found := nearest(name, there)) is not None:
         raise CorruptTable(f"{path}: its records have a field {found} and no {name}", path=path, field=name)

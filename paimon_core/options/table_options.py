@@ -1,7 +1,8 @@
 """TableOptions: the options of one table, parsed (format 18).
 
-An option of Paimon is obeyed, or ignored when it changes no row, or refused by name when it needs a feature that is not
-supported. A key that is not Paimon's is ignored; one that resembles an option's name is refused.
+An option of Paimon is obeyed, or is ignored when it changes no row, or is refused by an error when it needs a feature
+that is not supported. A key that is not an option of Paimon is ignored; when it resembles the name of an option, it is
+refused.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class TableOptions:
     unwritable: tuple[str, ...] = ()
     """Options that a writer must obey and this library does not support; a write is refused with their name."""
     unscannable: tuple[str, ...] = ()
-    """Options that select what is read and are not supported; a read is refused, unless it names its snapshot."""
+    """Unsupported options that select what is read; a read is refused, unless the caller names a snapshot."""
     uses: Mapping[str, Use] = field(default_factory=dict)
     """How each option is used, under its name in the schema file."""
 
@@ -54,7 +55,7 @@ class TableOptions:
         return int(self["target-file-size"] or ((128 << 20) if keyed else (256 << 20)))
 
     def of_field(self, column: str) -> FieldOptions:
-        """Return the options of one column, without options for all columns."""
+        """Return the options of one column; options for all columns are not included."""
         return self.fields.get(column, FieldOptions())
 
     @property
@@ -88,11 +89,11 @@ class TableOptions:
 
     @staticmethod
     def parse(options: Mapping[str, str], *, table: str = "", creating: bool = False) -> TableOptions:
-        """Parse the options of a schema file; with ``creating`` more strictly, as the options of a new table.
+        """Parse the options of a schema file; with ``creating``, by the stricter rules for a new table.
 
         Older option names are accepted as in Paimon. Raises UnsupportedFeature for a ``type`` that is not supported.
-        For a new table, raises InvalidOption for a bad value, for a size or duration without unit, and for a name that
-        is not Paimon's but resembles one of its names. For an existing table, raises UnsupportedFeature for an
+        For a new table, raises InvalidOption for a bad value, for a size or duration without unit, and for a key that
+        is not an option of Paimon but resembles one. For an existing table, raises UnsupportedFeature for an
         unsupported value that could change what a read returns, and for a name that differs from an option in one
         letter.
         """
@@ -122,7 +123,7 @@ class TableOptions:
 
 
 def _check_type(text: str, table: str, *, creating: bool) -> list[str]:
-    """Return the reason why tables of this ``type`` cannot be written, as a list that may be empty.
+    """Return [``type=...``] when tables of this ``type`` can be read but not written; [] when they can be written.
 
     Raises UnsupportedFeature for unsupported types. A materialized table is an ordinary table for readers, in Java too.
     Only the engine that refreshes it may write it (options ``materialized-table.*``).
@@ -178,7 +179,7 @@ class _Parser:
             self.uses[key] = Use.IGNORED
 
     def take_file_indexes(self) -> None:
-        """Parse the options of file indexes together; an option that cannot be obeyed stops writes only."""
+        """Parse the options of file indexes together; an unsupported value stops writes, but not reads."""
         try:
             self.indexes = parse_file_indexes(self.index_texts)
         except ValueError as error:
@@ -219,7 +220,7 @@ class _Parser:
         return Use.IDLE
 
     def _stopped(self, stops: Stops, key: str, text: str, message: str) -> Use:
-        """Return the use of an option of an existing table whose value is not supported."""
+        """Return the use of an option with an unsupported value, and record it, or raise UnsupportedFeature."""
         if stops is Stops.READS:
             raise self._unsupported_error(key, text, message)
         if stops is Stops.NOTHING:
@@ -254,12 +255,12 @@ class _Parser:
 
 @lru_cache(maxsize=1 << 10)
 def _meant(key: str) -> str | None:
-    """Return the option of Paimon that ``key`` resembles; kept, because a comparison with all names takes 5 ms."""
+    """Return the option of Paimon that ``key`` resembles, or None. It is cached: comparing all names takes 5 ms."""
     return resembled(key, KNOWN)
 
 
 def _check_new_name(key: str, options: Mapping[str, str]) -> None:
-    """Raise InvalidOption for an option that a new table does not accept, whatever its value."""
+    """Raise InvalidOption for an option that a new table does not accept with any value."""
     text, option = options[key], option_of(key)
     if option is not None:
         if option.argument:

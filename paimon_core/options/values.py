@@ -14,7 +14,7 @@ OptionValue = str | int | float | bool
 
 
 def option_text(key: Any, value: Any) -> str:
-    """Return the text of an option's value; True is "true", and a float is accepted where Paimon has a double.
+    """Return the text that is stored for an option's value; a float is accepted only for a double option.
 
     Raises InvalidOption, with the key and the value, for a key that is not text and for any other value.
     """

@@ -3,8 +3,8 @@
 Core types and functions:
 
 - ``PaimonDataSource``: the data source ``paimon`` of Spark
-- ``KeyAssignment``: the buckets of the keys of a job
-- ``TableReference``: names a table so that a task can open it
+- ``KeyAssignment``: the dynamic buckets of all keys of a job
+- ``TableReference``: the values with which a task opens a table
 - ``SparkExecutor``: runs the steps of a clean-up as Spark tasks
 - ``write_spark``: writes a DataFrame
 - ``read_spark``: reads a table as a DataFrame

@@ -19,11 +19,11 @@ _MASKS = {
     TypeRoot.DATE: "4294967295L",
 }
 _MAX_COLUMNS = 56
-"""More columns would need a second word of null bits."""
+"""With more columns, the null bits would not fit in the first 8 bytes."""
 
 
 def bucket_expression(fields: Sequence[DataField], buckets: int) -> str | None:
-    """Return SQL text for the bucket when all columns are NOT NULL of integer, date or string types, else None."""
+    """Return SQL text for the bucket if all columns are NOT NULL and integers, dates or strings; else None."""
     if len(fields) > _MAX_COLUMNS or not all(_is_expressible(f) for f in fields):
         return None
     fixed: list[str] = []

@@ -1,4 +1,4 @@
-"""changes_spark: the rows that a range of snapshots changed, as a DataFrame that tasks read."""
+"""changes_spark: the rows that a range of snapshots changed, as a DataFrame."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def changes_spark(
     *,
     on_overwrite: str | None = None,
 ) -> DataFrame:
-    """Return the rows changed by the snapshots from ``after`` (exclusive) to ``until`` (inclusive), read by tasks.
+    """Return the rows that the snapshots from ``after`` (exclusive) to ``until`` (inclusive) changed.
 
     ``_snapshot_id`` and ``rowkind`` are the first columns; the rows have no order. ``after``, ``until`` and ``where``
-    as in ``Table.changes``, ``on_overwrite`` as in ``Table.stream``. The files are planned now: rows committed later
-    are not returned, and a snapshot that expires before its rows are read fails the query. Raises SnapshotNotFound,
-    InvalidRequest and SchemaMismatch.
+    are as in ``Table.changes``, ``on_overwrite`` as in ``Table.stream``. This call selects the files, and Spark tasks
+    read them later: rows committed after the call are not returned, and the query fails if a snapshot expires before
+    its rows are read. Raises SnapshotNotFound, InvalidRequest and SchemaMismatch.
     """
     context, pinned = table.context, table.pinned
     scan = new_scan(context, pinned, columns, where, None)

@@ -27,7 +27,7 @@ def compact_spark(
     user: str | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> CompactReport:
-    """Compact as ``table.compact``, with one Spark task per bucket, the largest bucket first."""
+    """Compact a table as ``table.compact`` does, with one Spark task per bucket, the largest bucket first."""
     return table.compact(full, where, user=user, properties=properties, work=spark_work(lambda: spark))
 
 
@@ -41,13 +41,13 @@ def sort_compact_spark(
     user: str | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> CompactReport:
-    """Sort the rows of an append table as ``table.sort_compact``, with one Spark task per partition."""
+    """Sort the rows of an append table as ``table.sort_compact`` does, with one Spark task per partition."""
     work = spark_work(lambda: spark)
     return table.sort_compact(order_by, strategy, where, user=user, properties=properties, work=work)
 
 
 def spark_work(spark: Callable[[], SparkSession]) -> Work:
-    """Return the ``work`` of a compaction in Spark tasks; ``spark`` is called only when there is something to do."""
+    """Return an argument ``work`` for ``table.compact`` that uses Spark tasks; ``spark`` is called only if needed."""
 
     def work(context: TableContext, tasks: Sequence[CompactionTask]) -> list[CommitMessage]:
         reference = TableReference.of(context)

@@ -9,13 +9,14 @@
 Columns are not pruned automatically: pass the option ``columns``. ``pushFilters`` is not overridden on purpose: in
 Spark 4.3.0, pushed filters also apply to other reads of the same DataFrame, which gives wrong results. Rows are not
 shuffled by bucket before they are written. So there are more and smaller files than with ``write_spark``, and when one
-write contains several rows of a key, any of them may be the last.
+write contains several rows of a key, it is not defined which of them is the newest.
 
 System tables are read as ``load("db.table$files")`` and ``load("sys.tables")`` (docs/system-tables.md).
 
-A Python data source has no stage between the tasks that write and the commit. Rows whose buckets depend on all rows of
-the job (dynamic buckets, fixed buckets of a postponed table) are therefore staged by the tasks, and written to their
-buckets by the process that commits, alone. That suits small writes: ``write_spark`` does it in tasks.
+A Python data source has no stage between the tasks that write and the commit. The buckets of some rows depend on all
+rows of the job (dynamic buckets, fixed buckets of a table with bucket = -2). The tasks write such rows to staged files,
+and the driver alone writes them to their buckets before it commits. This way is suitable for small writes;
+``write_spark`` writes the rows to buckets in tasks.
 """
 
 from __future__ import annotations
@@ -60,10 +61,11 @@ from paimon_core.table.view import TableView
 
 _READ_OPTIONS = frozenset({"warehouse", "path", "columns", "snapshot", "tag", "timestampsinmicros"})
 _CATALOG_READ_OPTIONS = frozenset({"warehouse", "path", "columns"})
-"""Options of reads of ``sys.tables`` and the like; system tables of a table take snapshot and tag, too."""
+"""Options of reads of system tables of the catalog, such as ``sys.tables``; system tables of a table also have snapshot
+and tag."""
 _WRITE_OPTIONS = frozenset({"warehouse", "path", "kinds"}) | MERGE_OPTIONS
 _OF_TABLE = frozenset({*POSITIONS, "consumer-id", "consumer.ignore-progress", "streaming-read-append-overwrite"})
-"""Options of a streaming read that are options of the table, too."""
+"""Options of a streaming read that are also options of the table."""
 _CHANGELOG, _ON_OVERWRITE = "read.changelog", "on.overwrite"
 _INCREMENTAL = frozenset(
     {
@@ -74,7 +76,7 @@ _INCREMENTAL = frozenset(
         "incremental-to-auto-tag",
     }
 )
-"""Options of batch reads with row kinds that are options of the table, too."""
+"""Options of batch reads with row kinds that are also options of the table."""
 _STREAM_OPTIONS = frozenset({"warehouse", "path", "columns", _CHANGELOG, _ON_OVERWRITE, *LIMITS}) | _OF_TABLE
 _SINK_OPTIONS = frozenset({"warehouse", "path", "kinds", "checkpointlocation", "queryname", USER})
 _KIND = StructField("rowkind", StringType(), False)
@@ -84,9 +86,9 @@ class PaimonDataSource(DataSource):
     """The data source ``paimon``.
 
     Options of reads: warehouse, columns, snapshot, tag, timestampsInMicros (as in ``read_spark``), read.changelog (the
-    rows of ``$audit_log``) and with it incremental-* (as for ``$audit_log`` and ``$binlog``); of writes:
-    warehouse, kinds, and mergeSchema or write.merge-schema with its parts type-widening and explicit-cast. Options of
-    streams are in docs/streams.md.
+    rows of ``$audit_log``), and together with read.changelog also incremental-* (as for ``$audit_log`` and
+    ``$binlog``). Options of writes: warehouse, kinds, and mergeSchema or write.merge-schema, also with the endings
+    .type-widening and .explicit-cast. Options of streams are in docs/streams.md.
     """
 
     @classmethod
@@ -132,14 +134,17 @@ class PaimonDataSource(DataSource):
         return PaimonWriter(table, kinds, overwrite)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """Return a reader that follows the table."""
+        """Return a reader that streams the changes of the table."""
         table = self._stream_table()
         rule = self.options.get(_ON_OVERWRITE)
         limits = Limits.of(self.options)
         return PaimonStreamReader(table, self._columns(table), limits, kinds=self._with_kinds(), on_overwrite=rule)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
-        """Return a writer that commits each batch once; ``overwrite``: a batch replaces the content."""
+        """Return a writer that commits each batch exactly once.
+
+        With ``overwrite``, each batch replaces the whole content.
+        """
         table = self._table(_SINK_OPTIONS)
         kinds, user = self.options.get("kinds"), query_user(self.options, table.name)
         merged_for(table, schema, False, {kinds} if kinds else ())
@@ -156,7 +161,10 @@ class PaimonDataSource(DataSource):
         return Identifier.is_system(self.options.get("path"))
 
     def _system_table(self) -> SystemTable:
-        """Return the system table ``db.table$name`` or ``sys.name`` of the path; ``$audit_log`` with read.changelog."""
+        """Return the system table that the path names.
+
+        With read.changelog, return ``$audit_log`` of the table that the path names.
+        """
         if not self._is_system():
             if not self._with_kinds():
                 raise InvalidOption(f"options incremental-* need {_CHANGELOG} = true", option=_CHANGELOG)
@@ -210,7 +218,7 @@ class PaimonDataSource(DataSource):
 
 @dataclass
 class SplitPartition(InputPartition):
-    """One split, serialized, as a Spark input partition; None for a read without splits."""
+    """One serialized split as a Spark input partition; the split is None for a read without splits."""
 
     split: bytes | None = None
 
@@ -256,7 +264,7 @@ class PaimonWriter(DataSourceArrowWriter):
         return write_task(self._reference.open(), iterator, self._kinds, overwrite=self._overwrite)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Commit the messages of all tasks in one commit; staged rows are written to their buckets before."""
+        """Commit the messages of all tasks in one commit; before that, write staged rows to their buckets."""
         table = Table(self._reference.open())
         if is_placed_at_commit(table.context):
             found = place(table.context, staged(messages), in_this_process, overwrites=self._overwrite)
@@ -266,4 +274,4 @@ class PaimonWriter(DataSourceArrowWriter):
         table.complete(request, found, table.overwrite_spec() if self._overwrite else None)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Keep the files: Spark also calls this when ``commit`` raises after the commit has succeeded."""
+        """Keep all files: Spark also calls this when ``commit`` raises after the commit has succeeded."""

@@ -20,7 +20,7 @@ def to_column(predicate: Predicate, schema: StructType) -> Column:
     """Return the predicate as a Spark column over ``schema``; NULL and NaN are compared by Spark's rules.
 
     As elsewhere in the library, literals are compared in the column's type: 0.1 equals the FLOAT 0.1. Raises
-    InvalidRequest for a value that is no predicate.
+    InvalidRequest for a value that is not a predicate.
     """
     match predicate:
         case And(parts):
@@ -39,7 +39,7 @@ def to_column(predicate: Predicate, schema: StructType) -> Column:
 
 
 def compares_types_natively(predicate: Predicate, schema: StructType) -> bool:
-    """Whether Spark compares columns with columns as the library does: it rounds decimals of more than 38 digits."""
+    """Whether Spark compares columns with columns as this library does: true if both have the same type."""
     match predicate:
         case And(parts) | Or(parts):
             return all(compares_types_natively(p, schema) for p in parts)
@@ -70,7 +70,7 @@ def _comparison(test: Comparison, schema: StructType) -> Column:
     values = [F.lit(v).cast(kind) if isinstance(kind, FloatType) else F.lit(v) for v in test.values]
     match test.op:
         case Op.IN | Op.NOT_IN:
-            # Without values, "in" is false and "not in" is true, but for a null both are null.
+            # Without values, "in" is false and "not in" is true; for a null, both are null.
             found = column.isin(*values) if values else F.when(column.isNotNull(), F.lit(False))
             return found if test.op is Op.IN else ~found
         case Op.STARTS:

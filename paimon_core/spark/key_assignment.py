@@ -1,9 +1,9 @@
 """KeyAssignment: assigns the keys of a Spark job to dynamic buckets, before its rows are sent to their buckets.
 
-Tasks compute the hashes of the keys, the driver assigns all of them at once and writes the hash indexes, and the tasks
-that write rows look up the bucket of each key in these files. So a repeated task finds the same buckets, and the job
-has one assigner. The rows are computed twice, therefore the caller caches them; a key that appears only the second time
-is an error. The driver uses 4 bytes for each key of each task, and 8 for each key of the partitions that are written.
+Tasks compute the hashes of the keys. The driver assigns buckets to all hashes at once and writes the hash index files.
+The tasks that write rows look up the bucket of each key in these files; so a repeated task finds the same buckets.
+Spark computes the rows for both steps, so the caller caches them; a key that appears only in the second step is an
+error. The driver uses 4 bytes for each key of each task, and 8 for each key of the partitions that are written.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ _NAMES = ["partition", "hashes"]
 
 @dataclass(frozen=True)
 class KeyAssignment:
-    """The buckets of all keys of one job; can be pickled."""
+    """The dynamic buckets of all keys of one job; it can be pickled for tasks."""
 
     indexes: Mapping[bytes, Mapping[int, IndexFile]] = field(default_factory=dict)
     """The hash index files of each partition, by bucket."""
     assignments: Mapping[bytes, Assignment] = field(default_factory=dict)
     messages: tuple[CommitMessage, ...] = ()
-    """The messages that add the new hash indexes; they are committed together with the messages of the tasks."""
+    """The messages that add the new hash index files; they are committed together with the messages of the tasks."""
 
     def assigner(self, context: TableContext) -> BucketAssigner:
         """Return an assigner for one task, which knows all keys."""
         return BucketAssigner(context, known=self.indexes, assignments=self.assignments)
 
     def discard(self, context: TableContext) -> None:
-        """Delete the new hash indexes, which will not be committed."""
+        """Delete the new hash index files, when they will not be committed."""
         abort(self.messages, context)
 
 
 def assign_keys(df: DataFrame, table: Table, *, overwrites: bool) -> KeyAssignment:
-    """Return the assignment of all keys of ``df``, after a Spark job that reads the columns of the primary key.
+    """Assign buckets to all keys of ``df``; runs a Spark job that reads the columns of the primary key.
 
     Rows with a null in a key are left out, because the writer refuses them. Raises as ``BucketAssigner.assign`` does.
     """
@@ -74,7 +74,7 @@ def assign_keys(df: DataFrame, table: Table, *, overwrites: bool) -> KeyAssignme
 
 
 def assignment_of(context: TableContext, hashes: Mapping[bytes, np.ndarray], *, overwrites: bool) -> KeyAssignment:
-    """Assign all keys of a job; ``hashes``: the key hashes of each partition, distinct and sorted, int32[n]."""
+    """Assign buckets to all keys of a job; ``hashes``: the distinct sorted key hashes of each partition, int32[n]."""
     assigner = BucketAssigner(context, ignore_existing=overwrites)
     for partition in sorted(hashes):
         assigner.assign(np.zeros(len(hashes[partition]), np.int64), [partition], hashes[partition])

@@ -1,4 +1,4 @@
-"""Merged schema: alters a table on the driver, before a write, so that it can take the columns of a DataFrame."""
+"""Merged schema: alters a table on the driver, before a write, so that it can store the columns of a DataFrame."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from paimon_core.types.spark_json import from_spark_json
 MERGE_OPTIONS = frozenset(
     {"mergeschema", "write.merge-schema", "write.merge-schema.type-widening", "write.merge-schema.explicit-cast"}
 )
-"""The options of a Spark write in lower case: Spark's own name, and Paimon's names."""
+"""The options of a Spark write that merges schemas, in lower case: Spark's name ``mergeSchema``, and Paimon's names."""
 
 
 def merged_for(
     table: Table, schema: StructType, merge: MergeRules | MergeSchema = None, skipped: Collection[str] = ()
 ) -> Table:
-    """Return the table after it was altered for rows of ``schema``, with its new schema.
+    """Alter the table so that it can store rows of ``schema``, and return it with its new schema.
 
-    ``merge`` None: as the options of the table say. ``skipped`` columns that the table lacks are not added. The table
-    stays altered when the write fails. Raises the errors of ``MergeRules.merged``.
+    When ``merge`` is None, the options of the table decide. Columns in ``skipped`` that the table does not have are not
+    added. The table stays altered when the write fails. Raises the errors of ``MergeRules.merged``.
     """
     rules = merge if isinstance(merge, MergeRules) else MergeRules.of(table.options, merge)
     if rules is None:
@@ -44,9 +44,10 @@ def merged_for(
 
 
 def merge_rules(table: Table, options: Mapping[str, str]) -> MergeRules | None:
-    """Return how the options of a Spark write change the schema; the table's options decide what they leave open.
+    """Return the merge rules of a Spark write: from its options, else from the table's options; None: no schema change.
 
-    Raises InvalidOption for a value that is neither true nor false, and for a part of a merge without a merge.
+    Raises InvalidOption for a value that is neither true nor false, and for type-widening or explicit-cast without a
+    merge.
     """
     given = {key.lower(): parsed_bool(key, value) for key, value in options.items() if key.lower() in MERGE_OPTIONS}
     merges = given.pop("mergeschema", None)

@@ -1,8 +1,8 @@
-"""Placement: gives the staged rows of a job their buckets (``write.staging``), in tasks that each write some files.
+"""Placement: writes the staged rows of a job (``write.staging``) to their buckets, in tasks.
 
-This process decides, so a job has one assigner of dynamic buckets, and one number of buckets for each new partition.
-The tasks only obey, so Spark may repeat them. With cross-partition upsert a single task places all rows, because a key
-may be in any partition.
+The driver decides the bucket of each key, and the number of buckets of each new partition. The tasks only use these
+decisions, so Spark may repeat a task. With cross-partition upsert a single task places all rows, because a key may be
+in any partition.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from paimon_core.write.staging import Staged, rows_wait, waiting_in_order
 from paimon_core.write.table_writer import TableWriter
 
 Run = Callable[[Sequence[bytes], Callable[[bytes], bytes]], list[bytes]]
-"""Calls a function for each payload, in tasks or in this process, and returns the answers in their order."""
+"""Calls a function for each payload, in tasks or in this process, and returns the answers in the order of the
+payloads."""
 GROUP_BYTES = 64 << 20
-"""The bytes of staged files from which a job has one more task that places them."""
+"""A job has about one task for each full amount of this many bytes of staged files."""
 MOST_GROUPS = 16
 """The largest number of tasks that place rows: each adds a sorted run to the buckets."""
 
@@ -37,11 +38,11 @@ def in_this_process(payloads: Sequence[bytes], work: Callable[[bytes], bytes]) -
 
 
 def place(context: TableContext, staged: Sequence[Staged], run: Run, *, overwrites: bool) -> list[CommitMessage]:
-    """Return the messages that make the staged rows visible; the rows of later values count as later.
+    """Write staged rows to their buckets, rows of later items as newer rows; return the messages to commit.
 
-    The staged files are deleted, also on an error, unless their rows wait for a compaction. Raises as
-    ``BucketAssigner.assign`` and ``TableWriter`` do. A commit of the result conflicts when another commit has added
-    keys to dynamic buckets since, or has given a new partition another number of buckets.
+    The staged files are deleted, also on an error, unless the rows stay in the postpone bucket until a compaction.
+    Raises as ``BucketAssigner.assign`` and ``TableWriter`` do. The commit of the messages conflicts when a concurrent
+    commit has added keys to dynamic buckets, or has given a new partition another number of buckets.
     """
     messages = [message for one in staged for message in one.messages]
     if rows_wait(context):
@@ -87,7 +88,7 @@ def _spread(
     lane: int,
     overwrites: bool,
 ) -> list[CommitMessage]:
-    """Write the rows of the files to their buckets; ``counts``: the numbers of fixed buckets of a postponed table."""
+    """Write the rows of staged files to their buckets; ``counts``: the number of fixed buckets of each partition."""
     writer = partial(
         TableWriter,
         ignore_existing=overwrites,
@@ -100,7 +101,7 @@ def _spread(
 
 
 def _groups(staged: Sequence[Staged], most: int) -> list[list[CommitMessage]]:
-    """Return the messages in at most ``most`` groups of about equal bytes, in their order."""
+    """Divide the messages, in their order, into at most ``most`` groups of about equal bytes."""
     sizes = [sum(f.file_size for m in one.messages for f in m.new_files) for one in staged]
     target = max(GROUP_BYTES, -(-sum(sizes) // most))
     groups: dict[int, list[CommitMessage]] = {}

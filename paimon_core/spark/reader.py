@@ -1,7 +1,7 @@
 """Read: reads raw files with Spark's own Parquet reader, and splits that must be merged in Python tasks.
 
-The result is the union of both in one DataFrame, so Spark can push columns and filters down to its Parquet reader. The
-splits are planned on the driver from one snapshot: a DataFrame created before a commit does not contain that commit.
+The resulting DataFrame is the union of both, so Spark can push columns and filters down to its Parquet reader. The
+splits are planned on the driver from one snapshot, so a DataFrame does not contain commits after its creation.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def read_spark(
 ) -> DataFrame:
     """Return the rows of ``table`` that satisfy ``where`` as a DataFrame of ``columns``.
 
-    ``timestamps_in_micros`` as in ``Table.scan``: TIMESTAMP(7..9) columns are cut to the microseconds that Spark has,
-    and may have values of any year. Otherwise a value with more digits, or outside of 1677 to 2262, stops the query.
-    Raises SchemaMismatch for unknown columns.
+    With ``timestamps_in_micros``, as in ``Table.scan``, the values of TIMESTAMP(7..9) columns are cut to microseconds,
+    the precision of Spark, and may be of any year. Otherwise a value with more digits, or of a year outside 1677 to
+    2262, makes the query fail. Raises SchemaMismatch for unknown columns.
     """
     table = table.reading()
     scan = table.scan(columns, where, timestamps_in_micros=timestamps_in_micros)
@@ -86,10 +86,10 @@ def _unchanged(context: TableContext) -> TableContext:
 
 
 def _is_native(split: Split, table: TableView, needed: Sequence[DataField]) -> bool:
-    """Whether Spark's Parquet reader returns the same rows.
+    """Whether Spark's Parquet reader returns the same rows for this split as this library.
 
-    This needs local Parquet files of the current schema that are not merged, without TIME and INT96 timestamp columns.
-    Only Python tasks may leave out damaged files, because they report them.
+    The files must be local Parquet files of the current schema that need no merge, without TIME and INT96 timestamp
+    columns. When damaged files are left out, Python tasks must read the splits, because only they report the files.
     """
     return (
         split.raw
@@ -121,7 +121,7 @@ def _native(
         for path in paths:  # refuse symbolic links, which Spark would follow
             context.storage.check_file(path)
     schema = spark_schema(table.schema.select(needed))
-    # Spark reads paths as glob patterns, and without a scheme in its default file system.
+    # Spark treats paths as glob patterns, and looks for paths without a scheme in its default file system.
     rows = spark.read.schema(schema).parquet(*("file:" + _GLOB.sub(r"\\\g<0>", path) for path in paths))
     if where is not None:
         rows = rows.where(to_column(where, schema))

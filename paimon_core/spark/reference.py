@@ -1,4 +1,4 @@
-"""TableReference: what a Spark task needs to open a table, small enough to be sent with every task."""
+"""TableReference: the values with which a Spark task opens a table; it is small enough to be sent with every task."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 """Clean-up in Spark: tasks list directories, read manifests and delete files; the driver makes all decisions.
 
 The driver keeps the order that makes a clean-up safe (``maintain.orphans``): the listing is complete before the
-references are read, and references are read again when a plan is applied and after files were moved. When a task
-cannot read a manifest, the driver reads it itself, so that a missing manifest is handled as without Spark.
+references are read, and references are read again when a plan is applied and after files were moved. When a task cannot
+read a manifest, the driver reads the manifest again, so that a missing manifest is handled as without Spark.
 
-Files are moved by threads of the driver, not by tasks. Spark may repeat a task, or a task may continue after Spark has
-given it up; a late move would then remove a file that the driver has restored. Late listings, reads and deletions do
-no harm.
+Files are moved by threads of the driver, not by tasks. Spark may repeat a task, and a task may continue after Spark
+counts it as failed. A late move could then remove a file that the driver has restored in the meantime. Late listings,
+reads and deletions are harmless.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ APPLY: Mapping[str, Callable[..., Any]] = {
     quarantine.OPERATION: quarantine.apply_purge,
     expire.OPERATION: expire.apply_snapshot_expiry,
 }
-"""By operation, the function that applies a plan with an executor."""
+"""For each operation of a plan, the function that applies the plan with an executor."""
 
 
 def plan_orphan_removal_spark(
@@ -54,7 +54,10 @@ def plan_orphan_removal_spark(
     mode: str = "quarantine",
     without_snapshots: bool = False,
 ) -> Plan:
-    """Plan as ``table.maintenance.plan_orphan_removal``, with the reads in Spark tasks; raises the same errors."""
+    """Return a plan as ``table.maintenance.plan_orphan_removal`` does, with the reads in Spark tasks.
+
+    Raises the same errors.
+    """
     return orphans.plan_orphan_removal(
         table_to_change(table.maintenance.context),
         older_than_millis=as_millis("older_than", older_than),
@@ -65,7 +68,7 @@ def plan_orphan_removal_spark(
 
 
 def apply_spark(spark: SparkSession, table: Table, plan: Plan) -> Any:
-    """Apply a plan as ``table.maintenance.apply``, with the long steps in Spark tasks.
+    """Apply a plan as ``table.maintenance.apply`` does, with the long steps in Spark tasks.
 
     Supports the removal of orphans, the purge of quarantines and the expiry of snapshots. Raises the same errors, and
     InvalidRequest for a plan of another operation.
@@ -89,7 +92,7 @@ class SparkExecutor:
     moves_at_once: int = 16
 
     def candidates(self, context: TableContext, places: Sequence[Directory], before_millis: int) -> Found:
-        """List each task's directories in that task."""
+        """List the directories in Spark tasks, and return the candidate files."""
         reference = TableReference.of(context)
 
         def work(payload: bytes) -> bytes:
@@ -107,7 +110,10 @@ class SparkExecutor:
         return found
 
     def data_names(self, context: TableContext, manifests: Mapping[str, bool], among: Collection[str]) -> set[str]:
-        """Read each task's manifests in that task; the driver reads the manifests that a task could not read."""
+        """Read the manifests in Spark tasks, and return the names in ``among`` that they reference.
+
+        The driver reads manifests that a task could not read.
+        """
         reference, wanted = TableReference.of(context), frozenset(among)
 
         def work(payload: bytes) -> bytes:
@@ -129,12 +135,15 @@ class SparkExecutor:
         return names | data_names(context, {n: must for n, must in manifests.items() if n not in read}, wanted)
 
     def move(self, context: TableContext, moves: Sequence[tuple[str, str]]) -> list[bool]:
-        """Move the files in threads of this process; all threads have ended when this returns or raises."""
+        """Move the files in threads of the driver; return for each file False if it did not exist.
+
+        All threads have ended when this returns or raises.
+        """
         with ThreadPoolExecutor(self.moves_at_once) as threads:
             return list(threads.map(lambda pair: _move(context.storage, *pair), moves))
 
     def delete(self, context: TableContext, paths: Sequence[str]) -> None:
-        """Delete each task's files in that task."""
+        """Delete the files in Spark tasks."""
         storage = context.storage
 
         def work(payload: bytes) -> bytes:

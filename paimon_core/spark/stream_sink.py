@@ -2,7 +2,7 @@
 
 Each micro-batch is one commit: its identifier is the number of the batch, its user is the user of the query. Spark
 repeats a batch when it does not know whether it was committed; the repeated commit finds the first one and does
-nothing. Only when the snapshot of the first one has expired is the batch committed again.
+nothing. The batch is committed twice only when the snapshot of the first commit has expired before the repetition.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
     """Writes files in the tasks, and commits each batch exactly once on the driver."""
 
     def __init__(self, table: Table, kinds: str | None, user: str, *, overwrite: bool) -> None:
-        """``overwrite``: each batch replaces the whole content (output mode complete).
+        """With ``overwrite``, each batch replaces the whole content of the table (output mode complete).
 
         Raises UnsupportedFeature for a table whose buckets depend on all rows of a batch.
         """
@@ -52,9 +52,9 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
         return write_task(self._reference.open(), iterator, self._kinds, overwrite=self._overwrite)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Commit a batch; when it was committed before, its new files are deleted instead.
+        """Commit a batch; when the batch was committed before, delete the new files instead.
 
-        Concurrent commits of other users do not matter, unless any write would conflict with them (CommitConflict).
+        Raises CommitConflict only for conflicts that every write may have.
         """
         table = Table(self._reference.open())
         request = CommitRequest.of(table.context, self._user, batchId, None, ends_input=False)
@@ -65,14 +65,15 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
         table.complete(request, found, Overwrite(lambda partition: True) if self._overwrite else None)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Keep the files: Spark also calls this when the commit has succeeded, or its outcome is not known."""
+        """Keep all files: Spark also calls this when the commit has succeeded or its result is not known."""
 
 
 def query_user(options: Mapping[str, str], table: str) -> str:
-    """Return the commit user of a streaming query: option ``commit.user``, else one made of the id of the query.
+    """Return the commit user of a streaming query: the option ``commit.user``, else ``spark-<id of the query>``.
 
-    That id is in the checkpoint: it survives restarts, and a new checkpoint, whose batches count from 0 again, has
-    another one. Raises InvalidOption when there is neither: a random user would commit a repeated batch again.
+    The id of the query is in the checkpoint. So it is the same after a restart, and a new checkpoint, whose batches
+    count from 0 again, has another id. Raises InvalidOption when there is neither an option nor a checkpoint: with a
+    random user, a repeated batch would be committed twice.
     """
     if user := options.get(USER):
         return user

@@ -1,8 +1,9 @@
 """PaimonStreamReader: the source of Spark Structured Streaming (``spark.readStream.format("paimon")``).
 
-An offset is a position of ``Table.stream``: the next snapshot, and how many of its units were read. A
-checkpoint resumes exactly there. Spark plans a batch again from its two offsets, also after a restart, so the units of
-a snapshot have a fixed order; a rollback or an expiry in between is an error.
+An offset is a position of ``Table.stream``: the next snapshot, and how many of its units (splits or files of changes)
+were read. A query that restarts from a checkpoint continues at exactly this position. Spark may plan a batch again from
+its two offsets, also after a restart; so the units of a snapshot have a fixed order, and a rollback or an expiry of its
+snapshots is an error.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ LIMITS = {
     "read.stream.maxbytespertrigger": "bytes",
     "read.stream.maxrowspertrigger": "rows",
 }
-"""The options that limit a batch; keys as Spark passes them, in lower case."""
+"""The options that limit a batch, with the field of ``Limits``. Spark passes the keys in lower case."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The most files, bytes and rows of a batch, which has at least one unit; None: no limit."""
+    """The largest numbers of files, bytes and rows of a batch (None: no limit); a batch has at least one unit."""
 
     files: int | None = None
     bytes: int | None = None
@@ -51,7 +52,7 @@ class Limits:
 
     @staticmethod
     def of(options: Mapping[str, str]) -> Limits:
-        """Return the limits of the options; raises InvalidOption for a value that is not a whole number from 1."""
+        """Return the limits in the options; raises InvalidOption for a value that is not a whole number from 1."""
         found = {}
         for option, text in options.items():
             if (name := LIMITS.get(option.lower())) is not None:
@@ -61,12 +62,12 @@ class Limits:
         return Limits(**found)
 
     def admit(self, taken: Limits) -> bool:
-        """Whether a batch may have ``taken`` files, bytes and rows."""
+        """Whether a batch with the numbers ``taken`` is within these limits."""
         pairs = ((self.files, taken.files), (self.bytes, taken.bytes), (self.rows, taken.rows))
         return all(most is None or (count or 0) <= most for most, count in pairs)
 
     def plus(self, unit: Unit) -> Limits:
-        """Return the numbers with the numbers of a unit added."""
+        """Return these numbers plus the files, bytes and rows of a unit."""
         files: Sequence[DataFile]
         match unit:
             case Split():
@@ -81,7 +82,7 @@ class Limits:
 
 @dataclass
 class UnitPartition(InputPartition):
-    """One unit of one snapshot, serialized; a file of changes as a split with one file."""
+    """One serialized unit of a snapshot; a file of changes is serialized as a split with one file."""
 
     snapshot: str
     unit: bytes
@@ -90,15 +91,20 @@ class UnitPartition(InputPartition):
 
 
 class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Follows one table; ``kinds``: the first column is ``rowkind``. Otherwise only inserts can be returned.
+    """Streams the changes of one table.
 
-    Spark creates readers in several processes, so that nothing is read or stored before a method is called.
+    With ``kinds``, the first column is ``rowkind``; without, only inserts can be returned.
+
+    Spark creates readers in several processes, so the constructor reads and stores nothing.
     """
 
     def __init__(
         self, table: Table, columns: Sequence[str], limits: Limits, *, kinds: bool, on_overwrite: str | None = None
     ) -> None:
-        """``on_overwrite`` as in ``Table.stream``; where a new query starts is stated by the options of ``table``."""
+        """``on_overwrite`` is as in ``Table.stream``.
+
+        The options of ``table`` decide at which snapshot a new query starts.
+        """
         self._reference = TableReference.of(table.context)
         self._columns = tuple(columns)
         self._limits = limits
@@ -116,26 +122,29 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @property
     def context(self) -> TableContext:
-        """The table."""
+        """The table; a process opens it at the first use."""
         if self._context is None:
             self._context = self._reference.open()
         return self._context
 
     def initialOffset(self) -> dict[str, Any]:
-        """Return where the stream starts without a checkpoint."""
+        """Return the offset at which a query without a checkpoint starts."""
         self._stream = open_stream(self.context, on_overwrite=self._on_overwrite)
         return self._stream.position.to_members()
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Return a limit when an option sets one; which one is determined by the options alone."""
+        """Return ReadAllAvailable without limits, else any limit: ``latestOffset`` then applies the options."""
         return ReadAllAvailable() if self._limits == Limits() else ReadMaxFiles(self._limits.files or 2**31 - 1)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Read up to the latest snapshot of now."""
+        """Limit this query to the snapshots that exist now."""
         self._target = self.context.snapshots.latest_id() or 0
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Return the end of the next batch; ``start`` when there is nothing new. Raises as ``TableStream.poll``."""
+        """Return the end of the next batch; ``start`` when there is nothing new.
+
+        Raises the errors of ``TableStream.poll``.
+        """
         self.commit(start)  # Spark asks for the next batch when the one before ``start`` is complete
         limits = Limits() if isinstance(limit, ReadAllAvailable) else self._limits
         taken, end = Limits(), Position.from_members(start)
@@ -149,16 +158,16 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return one partition per unit between the offsets.
 
-        Raises as ``TableStream.poll``, and ReadOutdated when the snapshots differ from the ones that ``end`` was made
-        from.
+        Raises the errors of ``TableStream.poll``, and ReadOutdated when the snapshots are not those from which ``end``
+        was made.
         """
         walked = self._walk(Position.from_members(start), Position.from_members(end))
         return [as_partition(snapshot, unit) for _, snapshot, unit in walked if unit is not None]
 
     def _walk(self, position: Position, last: Position | None) -> Iterator[tuple[Position, Snapshot, Unit | None]]:
-        """Yield each unit behind ``position``, up to ``last`` or (None) the target, with the position behind the unit.
+        """Yield (position after it, snapshot, unit) for each unit from ``position`` to ``last`` (None: the target).
 
-        A snapshot without changes is yielded once, with None.
+        A snapshot without changes is yielded once, with None as its unit.
         """
         while last is None or _order(position) < _order(last):
             if last is None and self._target is not None and position.next_snapshot > self._target:
@@ -229,21 +238,21 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Store the progress of the consumer, if option ``consumer-id`` names one: rows before ``end`` are processed.
+        """Store the progress of the consumer, if option ``consumer-id`` is set: rows before ``end`` are processed.
 
-        A part of a snapshot counts as not processed.
+        A snapshot of which only a part was processed counts as not processed.
         """
         position = Position.from_members(end)
         if self.context.options["consumer-id"] is None or position.to_members() == self._stored:
             return
-        if self._stream is None:  # a query that continues at its checkpoint
+        if self._stream is None:  # the query continues at its checkpoint
             self._stream = open_stream(self.context, position, on_overwrite=self._on_overwrite)
         self._stream.commit(position)
         self._stored = position.to_members()
 
 
 _PLANS = 64
-"""Plans that are kept, so that the plan of a batch serves both its end and its partitions."""
+"""The number of cached plans: ``latestOffset`` and ``partitions`` use the same plan of a snapshot."""
 
 
 def _order(position: Position) -> tuple[int, int]:
@@ -259,7 +268,7 @@ def unit_of(part: UnitPartition) -> Unit:
 
 
 def as_partition(snapshot: Snapshot, unit: Unit) -> UnitPartition:
-    """Return what a task needs to read a unit of ``snapshot``."""
+    """Return a unit of ``snapshot`` as an input partition, from which a task reads it."""
     match unit:
         case Split():
             return UnitPartition(snapshot.to_json(), unit.to_bytes(), "split")

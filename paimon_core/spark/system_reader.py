@@ -1,7 +1,8 @@
 """SystemReader: reads a system table in Spark.
 
-Metadata are computed on the driver when the read is planned and sent as Arrow data; rows of the table (``audit_log``,
-``binlog``, ``ro``, ``row_tracking``) are read by the tasks, one split each.
+System tables of metadata are computed on the driver when the read is planned, and sent to tasks as Arrow data. System
+tables with rows of the table (``audit_log``, ``binlog``, ``ro``, ``row_tracking``) are read by the tasks, one split
+each.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from paimon_core.table.system.system_table import MetadataRows, SystemTable
 
 @dataclass
 class Part(InputPartition):
-    """One part of the rows; None for a table without rows."""
+    """One part of the rows, as an input partition; the data is None for a table without rows."""
 
     data: bytes | None = None
 

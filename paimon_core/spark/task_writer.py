@@ -1,4 +1,4 @@
-"""What one task of ``format("paimon")`` writes, and the messages that it returns to the driver."""
+"""Task writer: writes the rows of one task of ``format("paimon")`` and returns messages to the driver."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from paimon_core.write.table_writer import TableWriter
 
 @dataclass
 class Messages(WriterCommitMessage):
-    """The serialized commit messages of one task (``Staged``)."""
+    """The serialized ``Staged`` of one task: its commit messages, and the key hashes of staged rows."""
 
     messages: bytes
 
@@ -38,12 +38,12 @@ def write_task(
 
 
 def is_placed_at_commit(context: TableContext) -> bool:
-    """Whether the tasks stage their rows; rows that wait for a compaction stay where they are."""
+    """Whether tasks stage rows that the driver writes to buckets at the commit; false if a compaction does that."""
     return is_staged(context) and not rows_wait(context)
 
 
 def staged(messages: Sequence[WriterCommitMessage | None]) -> list[Staged]:
-    """Return what the tasks have written; a task that has failed has no message."""
+    """Return the decoded messages of the tasks; a failed task has none."""
     return [Staged.from_bytes(m.messages) for m in messages if isinstance(m, Messages)]
 
 

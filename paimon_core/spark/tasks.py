@@ -1,8 +1,8 @@
-"""Tasks: run a function for each payload, each in a Spark task of its own.
+"""Tasks: run a function for each payload, each in a separate Spark task.
 
 ``collect_tasks`` returns bytes to the driver. It uses an RDD, because the first query of a DataFrame in a JVM costs
-seconds of planning. ``run_tasks`` returns a DataFrame of Arrow batches, for callers that go on with the rows. Both work
-with Spark Connect.
+seconds of planning. ``run_tasks`` returns a DataFrame of Arrow batches, for callers that process the rows further in
+Spark. Both work with Spark Connect.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NUMBER_BYTES = 4
 def collect_tasks(spark: SparkSession, payloads: Sequence[bytes], work: Callable[[bytes], bytes]) -> list[bytes]:
     """Return ``work(payload)`` of each payload, in the order of the payloads, with exactly one task per payload.
 
-    Raises PythonException when a task raises an error in all its tries.
+    Raises PythonException when a task fails in all of its attempts.
     """
     if not payloads:
         return []
@@ -64,7 +64,7 @@ def spark_context(spark: SparkSession) -> SparkContext | None:
 
 
 def _collect_rows(spark: SparkSession, payloads: Sequence[bytes], work: Callable[[bytes], bytes]) -> list[bytes]:
-    """Return the answers by a DataFrame; numbers in the payloads and answers keep their order."""
+    """Return the answers as ``collect_tasks`` does, but through a DataFrame; numbers in payloads restore the order."""
 
     def run(payload: bytes) -> Iterator[pa.RecordBatch]:
         answer = work(payload[_NUMBER_BYTES:])

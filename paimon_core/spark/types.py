@@ -2,8 +2,8 @@
 
 A MULTISET is a map of element to count in Spark, a VARIANT a VariantType, a TIME a TimeType, with which some functions
 of Spark 4.3 only work under ``spark.sql.timeType.enabled``. Spark stores timestamps in microseconds. A TIMESTAMP(7..9)
-value that is not a whole number of microseconds is an error and is never truncated. Nested fields are nullable in Spark
-even when they are NOT NULL in the table, because a null row has null fields.
+value that is not a whole number of microseconds raises an error; it is never truncated. Nested fields are nullable in
+Spark even when they are NOT NULL in the table, because a null row has null fields.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _VARIANT_METADATA = pa.field("metadata", pa.binary(), nullable=False, metadata={
 
 
 def arrow_schema(fields: Sequence[DataField]) -> pa.Schema:
-    """Return the Arrow schema of the columns for Spark."""
+    """Return the Arrow schema with which values of the columns are sent to Spark."""
     return pa.schema([pa.field(f.name, _arrow(f.type), nullable=f.type.nullable) for f in fields])
 
 
@@ -49,8 +49,8 @@ def _arrow(kind: DataType) -> pa.DataType:
 def spark_schema(fields: Sequence[DataField]) -> StructType:
     """Return the Spark schema of the columns.
 
-    The metadata of its fields contain comments, and the exact types that Spark does not express: ``create_table`` makes
-    a table with the same columns from it, except that Spark makes the columns of files nullable.
+    The metadata of its fields contains comments, and types that Spark cannot express. So ``create_table`` creates a
+    table with the same columns from this schema, except that Spark makes all columns of files nullable.
     """
     schema = from_arrow_schema(arrow_schema(fields), prefer_timestamp_ntz=True)
     exact = to_spark_json((f.name, Annotations(f.type, None, f.description, f.default)) for f in fields)
@@ -61,7 +61,7 @@ def spark_schema(fields: Sequence[DataField]) -> StructType:
 
 
 def _with_digits(spark: SparkType, kind: DataType) -> SparkType:
-    """Return the type with the precisions of TIME, of which Arrow knows none."""
+    """Return the Spark type with the precision of each TIME, which an Arrow type does not have."""
     inner = [child.type for child in kind.children]
     match spark:
         case TimeType():

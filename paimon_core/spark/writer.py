@@ -1,11 +1,12 @@
-"""Write: sends each bucket's rows to one task; the tasks write files, and the driver commits their messages.
+"""Write: sends all rows of a bucket to one task. The tasks write files, and the driver commits their messages.
 
 A retried or speculative task writes files with new names, and only the messages that Spark returns are committed, so
-each row is committed exactly once. A task that fails deletes its own files; files of other tasks that had finished stay
-as orphans.
+each row is committed exactly once. A task that fails deletes its own files; the files of tasks that finished before
+stay as orphans.
 
-Rows of a table with a postpone bucket or with cross-partition upsert are staged in files, and then placed: by tasks
-that follow the numbers of buckets that the driver chose, or by one task that looks up the keys (``placement``).
+For a table with a postpone bucket or with cross-partition upsert, the tasks write the rows to staged files first. Then
+the rows are written to their buckets: by tasks, with the numbers of buckets that the driver chose, or by one task that
+looks up the keys (``placement``).
 """
 
 from __future__ import annotations
@@ -59,13 +60,13 @@ def write_spark(
 ) -> Snapshot | None:
     """Write the rows of ``df`` to ``table`` in one commit; return None when there was nothing to commit.
 
-    ``kinds`` names the column of row kinds "+I", "-U", "+U", "-D". The rows of a DataFrame have no order: when the
+    ``kinds`` names the column of row kinds "+I", "-U", "+U", "-D". The rows of a DataFrame have no order. When the
     order of rows with the same key matters, give ``order_by`` columns (dropped unless the table has them) or set option
     sequence.field. ``overwrite`` is "dynamic" (replace the partitions in the data), a predicate on partition columns
-    (replace these partitions), or None for an upsert. With ``user`` and ``identifier`` the commit is done exactly once.
-    Unless the table is write-only, the driver then compacts and expires. ``merge_schema`` as in ``Table.write``: the
-    driver alters the table before the tasks start, and it stays altered when the write fails. Raises SchemaMismatch for
-    columns that do not fit, CommitConflict.
+    (replace these partitions), or None to replace no partition. With ``user`` and ``identifier`` the commit is done
+    exactly once. Unless the table is write-only, the driver then compacts and expires. ``merge_schema`` is as in
+    ``Table.write``: the driver alters the table before the tasks start, and the table stays altered when the write
+    fails. Raises SchemaMismatch for columns that do not fit, CommitConflict.
     """
     spec = _overwrite(table, overwrite)
     request = CommitRequest.of(table.context, user, identifier, properties)
@@ -96,7 +97,7 @@ def write_messages(
     overwrites: bool = False,
     tasks: int | None = None,
 ) -> list[CommitMessage]:
-    """Write files for the rows of ``df`` on the workers; return the messages, whose commit makes the rows visible."""
+    """Write files for the rows of ``df`` in Spark tasks; return the messages, whose commit makes the rows visible."""
     _check_columns(df, table, kinds, order_by)
     if table.context.is_postponed or table.context.is_cross_partition:
         return _stage_tasks(df, table, kinds, order_by, overwrites, tasks)
@@ -125,7 +126,7 @@ def _write_tasks(
     tasks: int | None,
     keys: KeyAssignment | None,
 ) -> list[CommitMessage]:
-    """Write the rows in tasks and return their messages; ``keys``: the buckets of the keys of dynamic buckets."""
+    """Write the rows in tasks and return their messages; ``keys``: the buckets of all keys, for dynamic buckets."""
     rows, dropped = routed_rows(df, table, kinds=kinds, order_by=order_by, tasks=tasks, keys=keys)
     reference = TableReference.of(table.context)
 
@@ -144,7 +145,7 @@ def _write_tasks(
 def _stage_tasks(
     df: DataFrame, table: Table, kinds: str | None, order_by: Sequence[str], overwrites: bool, tasks: int | None
 ) -> list[CommitMessage]:
-    """Stage the rows in tasks, each with all rows of its keys, and place them; return the messages."""
+    """Stage the rows in tasks, with all rows of a key in one task; write them to buckets; return the messages."""
     rows, dropped = routed_rows(df, table, kinds=kinds, order_by=order_by, tasks=tasks)
     reference = TableReference.of(table.context)
 
@@ -168,11 +169,11 @@ def routed_rows(
     tasks: int | None = None,
     keys: KeyAssignment | None = None,
 ) -> tuple[DataFrame, list[str]]:
-    """Return the rows of ``df`` so that each bucket is in one task, ordered, and the columns that are not written.
+    """Return ``df`` repartitioned so that each bucket is in one task, and the columns that must not be written.
 
-    ``keys``: the buckets of all keys, for a table with dynamic buckets. Without them, and with a postpone bucket, all
-    rows of each key are in one task. A row with a null in a key is in some task.
-    Raises as ``write_messages`` for columns that do not fit.
+    The rows of a task are sorted by ``order_by``. ``keys``: the buckets of all keys, for a table with dynamic buckets.
+    For dynamic buckets without ``keys``, and for a postpone bucket, all rows of a key are in one task. A row with a
+    null in the key may be in any task. Raises the errors of ``write_messages`` for columns that do not fit.
     """
     _check_columns(df, table, kinds, order_by)
     dropped = [c for c in order_by if c not in table.schema.by_name and c != kinds]
@@ -183,7 +184,7 @@ def routed_rows(
 
 
 def _check_columns(df: DataFrame, table: Table, kinds: str | None, order_by: Sequence[str]) -> None:
-    """Check the columns before a job starts; raises InvalidRequest or SchemaMismatch that names the column."""
+    """Check the columns before a Spark job starts; raises InvalidRequest or SchemaMismatch, which names the column."""
     field = table.options["rowkind.field"]
     if kinds and field is not None:
         raise InvalidRequest(f"table {table.name} reads row kinds from its column {field!r}: do not pass kinds")
@@ -203,7 +204,7 @@ def _check_columns(df: DataFrame, table: Table, kinds: str | None, order_by: Seq
 
 
 def _routed(df: DataFrame, table: Table, tasks: int, keys: KeyAssignment | None) -> DataFrame:
-    """Repartition the rows so that each (partition, bucket) is in one task; without buckets, rows are not moved."""
+    """Repartition the rows so that each (partition, bucket) is in one task; without buckets, leave them unchanged."""
     context = table.context
     fields, buckets = context.schema.select(context.bucket_keys), context.options["bucket"]
     partition = [F.col(f"`{k}`") for k in context.schema.partition_keys]
@@ -223,9 +224,9 @@ def _routed(df: DataFrame, table: Table, tasks: int, keys: KeyAssignment | None)
 
 
 def _routed_by_arrow(df: DataFrame, table: Table, spread: object, tasks: int, keys: list[str]) -> DataFrame:
-    """Repartition as ``_routed`` when there is no SQL expression: computes the bucket on Arrow batches in Python.
+    """Repartition as ``_routed`` does, when there is no SQL expression: compute the bucket in Python on Arrow batches.
 
-    ``keys``: the columns whose hash selects the bucket, or the task where writers do not select buckets.
+    ``keys``: the columns whose hash selects the bucket; for staged rows, the hash selects the task.
     """
     reference = TableReference.of(table.context)
 
@@ -252,7 +253,7 @@ def _routed_by_arrow(df: DataFrame, table: Table, spread: object, tasks: int, ke
 
 
 def _routed_by_index(df: DataFrame, table: Table, spread: object, tasks: int, keys: KeyAssignment) -> DataFrame:
-    """Repartition as ``_routed`` when the buckets of the keys are assigned: looks them up in Python."""
+    """Repartition as ``_routed`` does, when buckets are assigned to keys: look up the bucket of each key in Python."""
     reference = TableReference.of(table.context)
 
     def bucket(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

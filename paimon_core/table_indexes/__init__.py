@@ -2,8 +2,8 @@
 
 Core types and functions:
 
-- ``KeyIndex``: gives each key a number
-- ``PartitionBuckets``: the buckets of the keys of a partition
+- ``KeyIndex``: maps each key to a number
+- ``PartitionBuckets``: maps each key of a partition to its dynamic bucket
 - ``encode_vector``: encodes a deletion vector
 - ``read_vector``: reads the deletion vector of a file
 - ``read_hashes``: reads a hash index file

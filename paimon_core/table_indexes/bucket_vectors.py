@@ -1,7 +1,7 @@
 """Bucket vectors: replace the deletion vectors of some files of one bucket (format 12.2).
 
-Buckets of a table with fixed or dynamic buckets have one index file, which is replaced as a whole. Without, only the
-index files that have a vector of a changed file are replaced, with their other vectors unchanged.
+In a table with fixed or dynamic buckets, each bucket has one index file, which is replaced as a whole. In a table
+without buckets, only index files with a vector of a changed data file are replaced; their other vectors are copied.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ Indexes = tuple[IndexFile, ...]
 
 
 def index_files_by_bucket(entries: Iterable[IndexEntry]) -> dict[tuple[bytes, int], Indexes]:
-    """Return the files of deletion vectors of each (partition, bucket) that has some."""
+    """Return the index files of deletion vectors, by (partition, bucket)."""
     found = by_bucket(entry for entry in entries if entry.file.vectors is not None)
     return {place: tuple(entry.file for entry in some) for place, some in found.items()}
 
 
 def vectors_in(files: Iterable[IndexFile]) -> Vectors:
-    """Return the vectors of index files by data file."""
+    """Return the vectors in index files, by the name of the data file."""
     return {vector.data_file: (file.file_name, vector) for file in files for vector in file.vectors or ()}
 
 
@@ -38,7 +38,7 @@ def replace_vectors(
 ) -> tuple[Indexes, Indexes]:
     """Write index files with the ``changed`` positions of data files; return the index files to add and to delete.
 
-    ``there``: the bucket's index files. ``gone``: data files that lose their vector. Raises CorruptTable.
+    ``there``: the current index files of the bucket. ``gone``: data files whose vector is removed. Raises CorruptTable.
     """
     bucketed = context.has_buckets
     replaced = {*changed, *gone}
@@ -55,8 +55,7 @@ def replace_vectors(
 
 
 def dropping_vectors(context: TableContext, messages: Iterable[CommitMessage]) -> list[CommitMessage]:
-    """Return messages that delete files, with the latest index files replaced so that they have no vectors of the
-    files.
+    """Return messages that delete data files, extended so that they also remove the deletion vectors of these files.
 
     Raises CorruptTable.
     """

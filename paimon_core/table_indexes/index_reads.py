@@ -1,4 +1,4 @@
-"""Reads of index files: how a file that is missing or cannot be read becomes an error of this library."""
+"""Reads of index files: convert errors of a missing or unreadable file to errors of this library."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""KeyIndex: a number for each of many keys, in arrays that are sorted by the hash of the key.
+"""KeyIndex: maps many keys to numbers, in arrays that are sorted by the hash of the key.
 
-A key is the image of a row (format 5.1), so that equal keys have equal bytes. New keys are added as a segment of their
-own; segments of similar size are merged, so that there are few of them.
+A key is the BinaryRow bytes of the key columns, called image (format 5.1); equal keys have equal bytes. New keys are
+added as a new segment of arrays; segments of similar size are merged, so that there are few segments.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from paimon_core.types import DataType
 
 Numbers = npt.NDArray[np.int64]
 _GROWTH = 2
-"""A segment is merged with the one before it unless that is at least so many times larger."""
+"""A new segment is merged with the segment before it, unless the latter is at least this many times larger."""
 
 
 def key_images(columns: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[DataType]) -> pa.Array:
-    """Return the image of each row of one or more key columns, as large_binary."""
+    """Return the BinaryRow bytes of the key columns for each row, as a large_binary array."""
     flat, offsets = row_images(columns, types)
     buffers = [None, pa.py_buffer(np.ascontiguousarray(offsets)), pa.py_buffer(flat)]
     return pa.Array.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
@@ -33,7 +33,7 @@ def key_images(columns: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[Da
 @dataclass(frozen=True, eq=False)
 class _Segment:
     hashes: Hashes
-    """Ascending."""
+    """The hashes of the keys, ascending."""
     keys: pa.Array
     numbers: Numbers
 
@@ -43,12 +43,12 @@ class _Segment:
         return _Segment(hashes[order], keys.take(pa.array(order)), numbers[order])
 
     def find(self, hashes: Hashes, keys: pa.Array) -> npt.NDArray[np.int64]:
-        """Return the position of each key, -1 for a key that is not there."""
+        """Return the position of each key in this segment; -1 for a key that is not in it."""
         at = np.searchsorted(self.hashes, hashes, side="left")
         ends = np.searchsorted(self.hashes, hashes, side="right")
         out = np.full(len(hashes), -1, np.int64)
         left = np.flatnonzero(at < ends)
-        while len(left):  # one pass unless different keys have one hash
+        while len(left):  # one pass, unless different keys have the same hash
             equal = pc.equal(self.keys.take(pa.array(at[left])), keys.take(pa.array(left)))
             same = np.asarray(equal.to_numpy(zero_copy_only=False))
             out[left[same]] = at[left[same]]
@@ -60,7 +60,7 @@ class _Segment:
 
 @dataclass(eq=False)
 class KeyIndex:
-    """A number from 0 for each key; uses 20 bytes and the bytes of the image for each key."""
+    """Maps each key to a number from 0; uses 20 bytes plus the size of the key for each key."""
 
     _segments: list[_Segment] = field(default_factory=list)
 
@@ -76,7 +76,7 @@ class KeyIndex:
         return out
 
     def put(self, keys: pa.Array, numbers: Numbers) -> None:
-        """Set the numbers of distinct keys, known or new."""
+        """Set the numbers of ``keys``, which must be distinct; a key may be known already."""
         hashes = image_hashes(keys)
         new = np.ones(len(keys), bool)
         for segment in self._segments:
@@ -97,7 +97,7 @@ class KeyIndex:
         self._segments.append(added)
 
     def repeated(self) -> list[int] | None:
-        """Return the numbers of a key that was put more than once; None without such a key."""
+        """Return all numbers of a key that is in the index more than once; None when no key is repeated."""
         for segment in self._segments:
             twice = np.flatnonzero(np.diff(segment.hashes) == 0)
             among = np.unique(np.concatenate((twice, twice + 1)))
@@ -113,7 +113,7 @@ class KeyIndex:
 
 
 def image_hashes(keys: pa.Array) -> Hashes:
-    """Return the hash of each image."""
+    """Return the hash of each key, int32[n]."""
     if not len(keys):
         return np.zeros(0, np.int32)
     _, offsets, data = keys.buffers()

@@ -1,4 +1,4 @@
-"""Live vectors: the deletion vectors of a snapshot by data file, found in its index manifest without reading them."""
+"""Live vectors: where the deletion vectors of a snapshot are, from its index manifest; the vectors are not read."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.manifests.index_manifest import IndexEntry, VectorRange, range_from_plain, range_to_plain
 
 Vectors = Mapping[str, tuple[str, VectorRange]]
-"""The index file and the place in it of the deletion vectors of some files of one bucket, by data file name."""
+"""For data files of one bucket, by name: the index file with the deletion vector, and its position in the index
+file."""
 
 
 def vectors_by_bucket(
     entries: Iterable[IndexEntry], path: str
 ) -> dict[tuple[bytes, int], dict[str, tuple[str, VectorRange]]]:
-    """Return the vectors of each (partition, bucket); ``path`` names the index manifest in errors.
+    """Return the vectors by (partition, bucket) and data file; ``path`` names the index manifest in errors.
 
     Raises CorruptTable for a data file with two vectors, UnsupportedFeature for an index file outside of the table.
     """
@@ -44,7 +45,7 @@ def vectors_by_bucket(
 def vectors_of(files: Iterable[DataFile], known: Vectors) -> Vectors:
     """Return the ``known`` vectors that belong to the files.
 
-    Raises CorruptTable for a vector that is recorded to delete more rows than its file has.
+    Raises CorruptTable when the recorded number of deleted rows is greater than the rows of the file.
     """
     out = {}
     for file in files if known else ():

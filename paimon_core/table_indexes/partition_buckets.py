@@ -1,7 +1,8 @@
-"""PartitionBuckets: the buckets of all keys of one partition with dynamic buckets, and the assignment of new keys.
+"""PartitionBuckets: knows the dynamic bucket of each key of one partition, and assigns buckets to new keys.
 
-A known hash keeps its bucket. New hashes, in order of arrival, fill the buckets up to the target number of keys, lowest
-bucket first; then new buckets are created, up to the maximum (format 11.1). Each hash is in exactly one bucket.
+Keys are identified by their hash. A known hash keeps its bucket. New hashes, in order of arrival, fill the existing
+buckets up to the target number of keys, lowest bucket first; then new buckets are created, up to the maximum (format
+11.1). Each hash is in exactly one bucket.
 """
 
 from __future__ import annotations
@@ -25,19 +26,21 @@ _Packed = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class BucketLimits:
-    """The options that decide how new keys are spread."""
+    """The options that decide which buckets new keys get."""
 
     target_keys: int
-    """The number of keys after which a bucket gets no more."""
+    """A bucket with this number of keys gets no more keys."""
     max_buckets: int
     assigners: int = 1
-    """The number of groups of buckets: group g has the buckets b with b mod ``assigners`` = g, and each key a group."""
+    """The number of groups of buckets: bucket b is in group b mod ``assigners``, and a key gets a bucket of its
+    group."""
     is_strict: bool = True
-    """Whether more keys than fit below the maximum are an error; otherwise the buckets grow beyond the target."""
+    """Whether it is an error when keys do not fit in the maximum number of buckets; otherwise buckets exceed the
+    target."""
 
     @staticmethod
     def of(options: TableOptions) -> BucketLimits:
-        """Return the limits that the options of a table set."""
+        """Return the limits from the options ``dynamic-bucket.*`` of a table."""
         most = options["dynamic-bucket.max-buckets"]
         limit = MAX_DYNAMIC_BUCKETS if most == -1 else most
         groups = min(options["dynamic-bucket.initial-buckets"] or 1, limit)
@@ -45,7 +48,7 @@ class BucketLimits:
 
 
 def check_bucket(bucket: int) -> None:
-    """Raise CorruptTable for a bucket that no table with dynamic buckets has."""
+    """Raise CorruptTable for a bucket id that a partition with dynamic buckets cannot have."""
     if not 0 <= bucket < MAX_DYNAMIC_BUCKETS:
         raise CorruptTable(
             f"bucket {bucket} is not one of the {MAX_DYNAMIC_BUCKETS} that a partition with dynamic buckets can have",
@@ -59,9 +62,9 @@ class PartitionBuckets:
 
     limits: BucketLimits
     start: int = 0
-    """The hash of the partition, which shifts the groups of keys."""
+    """The hash of the partition. It is added to the hash of a key to select the key's group."""
     _packed: _Packed = field(default_factory=lambda: np.empty(0, np.int64))
-    """The hash and the bucket of each key in one number, ascending."""
+    """One number for each key, ascending: its hash in the upper bits, its bucket in the lower 16 bits."""
     _counts: dict[int, int] = field(default_factory=dict)
     """The number of keys of each bucket."""
 
@@ -69,7 +72,7 @@ class PartitionBuckets:
     def of(cls, limits: BucketLimits, start: int, known: Mapping[int, Hashes]) -> Self:
         """Return the state of a partition whose buckets have the ``known`` distinct hashes.
 
-        Raises CorruptTable when a hash is in two buckets, and as ``check_bucket``.
+        Raises CorruptTable when a hash is in two buckets, and for an invalid bucket id.
         """
         for bucket in known:
             check_bucket(bucket)
@@ -86,7 +89,7 @@ class PartitionBuckets:
     def assign(self, hashes: Hashes) -> npt.NDArray[np.int32]:
         """Return the bucket of each of at most 2^32 hashes, int32[n]; new hashes become known.
 
-        Raises InvalidRequest when new keys need more buckets than a partition can have; nothing has changed then.
+        Raises InvalidRequest, and changes nothing, when new keys need more buckets than a partition can have.
         """
         if not len(hashes):
             return np.empty(0, np.int32)
@@ -126,7 +129,7 @@ class PartitionBuckets:
         return self._counts
 
     def count(self, bucket: int, keys: int) -> None:
-        """Count more keys in a bucket, or with a negative number fewer."""
+        """Add ``keys``, which may be negative, to the number of keys of a bucket."""
         self._counts[bucket] = max(0, self._counts.get(bucket, 0) + keys)
 
     def _known(self, hashes: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
@@ -141,14 +144,14 @@ class PartitionBuckets:
         self._packed = np.insert(self._packed, np.searchsorted(self._packed, packed), packed)
 
     def place(self, hashes: Hashes) -> npt.NDArray[np.int32]:
-        """Return the bucket of each new distinct hash, in order of arrival, and count them."""
+        """Return the bucket for each of the new distinct hashes, in order of arrival, and count the keys."""
         groups = self.limits.assigners
         counts = dict(self._counts)
         if groups == 1:
             out = self._fill(hashes, 0, counts)
         else:
             out = np.empty(len(hashes), np.int32)
-            # As in Java: the remainders have the sign of the dividend.
+            # fmod as in Java: a remainder has the sign of the dividend.
             of_hash = (abs(int(np.fmod(self.start, groups))) + np.abs(np.fmod(hashes, groups))) % groups
             for group in np.unique(of_hash).tolist():
                 mine = of_hash == group
@@ -157,7 +160,7 @@ class PartitionBuckets:
         return out
 
     def _fill(self, hashes: Hashes, group: int, counts: dict[int, int]) -> npt.NDArray[np.int32]:
-        """Return the bucket of each hash of one group, and count them in ``counts``."""
+        """Return the bucket for each hash of one group, and add the hashes to ``counts``."""
         limits = self.limits
         out = np.empty(len(hashes), np.int32)
         own = sorted(b for b in counts if b % limits.assigners == group)

@@ -1,7 +1,7 @@
 """Bitmaps: the records of deletion vectors, with 32-bit and 64-bit positions (format 12.1).
 
 A record is the length of its payload, the payload (a magic number and a roaring bitmap) and the payload's CRC32. Bytes
-are untrusted: whatever is not such a record raises CorruptTable.
+are untrusted: bytes that are not such a record raise CorruptTable.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from paimon_core.codec.arrays import Positions
 from paimon_core.errors import CorruptTable, InvalidRequest
 
 MAGIC_32 = 1581511376
-"""Begins a 32-bit payload, big-endian. DO NOT CHANGE, on disk."""
+"""The first 4 bytes of a 32-bit payload, big-endian. It is stored in files: do not change it."""
 MAGIC_64 = 1681511377
-"""Begins a 64-bit payload, little-endian. DO NOT CHANGE, on disk."""
+"""The first 4 bytes of a 64-bit payload, little-endian. It is stored in files: do not change it."""
 LENGTH_BYTES = 4
 CRC_BYTES = 4
 _MOST_32 = 2**31 - 1
 _MOST_PART = 1 << 32
 """The number of row positions in one 32-bit bitmap of a 64-bit vector."""
 _MOST_BITMAPS = 1 << 15
-"""Maximum number of 32-bit bitmaps in a 64-bit one: files have fewer rows than that."""
+"""The largest number of 32-bit bitmaps in a 64-bit vector; no file has so many rows that it needs more."""
 
 
 def encode_vector(positions: Positions, *, wide: bool) -> bytes:
-    """Return the record of a vector; ``wide``: with 64-bit positions (option ``deletion-vectors.bitmap64``).
+    """Return the record of a vector; with ``wide``, with 64-bit positions (option ``deletion-vectors.bitmap64``).
 
     Raises InvalidRequest for positions that do not fit 31 bits in a record that is not wide.
     """
@@ -40,7 +40,7 @@ def encode_vector(positions: Positions, *, wide: bool) -> bytes:
 def decode_vector(record: bytes, path: str, most: int | None = None) -> tuple[Positions, bool]:
     """Return the positions of a record and whether they have 64 bits; ``path`` names the index file in errors.
 
-    ``most``: the number of positions above which the record is refused before it is unpacked.
+    A record with more than ``most`` positions is refused before it is unpacked.
     """
     if len(record) < LENGTH_BYTES + 4 + CRC_BYTES:
         raise _corrupt(path, f"a deletion vector has only {len(record)} bytes")
@@ -107,7 +107,7 @@ def _wide_positions(payload: memoryview, path: str, most: int | None) -> Positio
 
 
 def _bitmap(payload: memoryview, at: int, path: str, most: int | None) -> tuple[Positions, int]:
-    """Return the values of the bitmap at ``at``, and the position of its end."""
+    """Return the values of the bitmap that starts at position ``at``, and the position after its end."""
     try:
         return roaring.positions(payload, at, _MOST_PART, most)
     except (ValueError, struct.error) as error:

@@ -16,7 +16,7 @@ from paimon_core.table_indexes.vector_bitmap import CRC_BYTES, LENGTH_BYTES, dec
 
 _VERSION = b"\x01"
 _MOST_UNKNOWN = 1 << 26
-"""The most positions of a vector of which neither the cardinality nor the rows of its file are recorded."""
+"""The largest number of positions that is accepted when neither it nor the number of rows of the data file is known."""
 
 
 def write_vectors(
@@ -24,8 +24,9 @@ def write_vectors(
 ) -> tuple[IndexFile, ...]:
     """Write the vectors, by data file, to index files and return the index files; without vectors, nothing is written.
 
-    A file ends with the vector that exceeds ``deletion-vector.index-file.target-size``; with ``single``, all vectors
-    are in one file, as buckets require it (format 12.2). When a write fails, the files written before are deleted.
+    After the vector that exceeds ``deletion-vector.index-file.target-size``, a new file starts. With ``single``, all
+    vectors are in one file, which tables with buckets require (format 12.2). When a write fails, the files written
+    before are deleted.
     """
     options, names = context.options, FileNames()
     wide, target = options["deletion-vectors.bitmap64"], options["deletion-vector.index-file.target-size"]
@@ -64,7 +65,7 @@ def delete_index_files(context: TableContext, files: Iterable[IndexFile]) -> Non
 
 
 def read_vector(context: TableContext, index_name: str, vector: VectorRange, row_count: int | None = None) -> Positions:
-    """Return the positions that a vector deletes in its data file, which has ``row_count`` rows (None: not known).
+    """Return the row positions that a vector deletes; ``row_count``: the rows of its data file (None: not known).
 
     Raises CorruptTable for an index file that is missing or damaged, and for a vector that does not fit the data file
     or its recorded cardinality; StorageError when the store fails.
@@ -102,5 +103,5 @@ def read_vector(context: TableContext, index_name: str, vector: VectorRange, row
 
 
 def merged(first: Positions, second: Positions) -> Positions:
-    """Return the positions that one of the two vectors deletes."""
+    """Return the sorted positions that the first or the second vector deletes."""
     return np.union1d(first, second)

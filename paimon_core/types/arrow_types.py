@@ -1,8 +1,8 @@
-"""Arrow types: the Paimon type of an Arrow type, and Arrow fields whose metadata describe a column completely.
+"""Arrow types: the Paimon type for an Arrow type, and Arrow fields whose metadata describes a column completely.
 
-Arrow has no place for the length of a text, a MULTISET, a VARIANT, comments, defaults and field ids.
-``annotated_field`` stores them in the metadata of the field. ``read_annotations`` reads them; it ignores metadata that
-do not fit the type of the field, which a program may have changed.
+An Arrow type cannot express the length of a text, a MULTISET, a VARIANT, comments, defaults and field ids.
+``annotated_field`` stores them in the metadata of the field. ``read_annotations`` reads them. A program may have
+changed the type of a field since; so metadata that does not fit the type is ignored.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from paimon_core.types.type_json import parse_type
 
 _TYPE, _ID, _DEFAULT = b"paimon:type", b"paimon:id", b"paimon:default"
 _COMMENT = b"description"
-"""pypaimon writes comments under the same name."""
+"""The key of comments in the metadata; pypaimon uses the same key."""
 _SPARK_VARIANT = {b"variant": b"true"}
 """The metadata by which Spark marks the member ``metadata`` of a VARIANT."""
 _UNIT_PRECISION = {"s": 0, "ms": 3, "us": 6, "ns": 9}
@@ -115,7 +115,7 @@ def _member(name: str, field: pa.Field) -> Child:
 
 @dataclass(frozen=True, slots=True)
 class Annotations:
-    """What an Arrow field says of a column; ``id`` is None when it has none."""
+    """The description of a column in an Arrow field; ``id`` is None when the field has no field id."""
 
     type: DataType
     id: int | None = None
@@ -124,7 +124,7 @@ class Annotations:
 
 
 def annotated_field(name: str, column: Annotations) -> pa.Field:
-    """Return the Arrow field of a column; its metadata contain what the Arrow type does not express."""
+    """Return the Arrow field of a column; its metadata contains what the Arrow type does not express."""
     kind = column.type
     arrow = kind.to_arrow()
     metadata = {}
@@ -140,7 +140,7 @@ def annotated_field(name: str, column: Annotations) -> pa.Field:
 
 
 def read_annotations(field: pa.Field) -> Annotations:
-    """Return the column that an Arrow field describes; raises as ``from_arrow``."""
+    """Return the column that an Arrow field describes; raises UnsupportedFeature as ``from_arrow`` does."""
     metadata = field.metadata or {}
     kind = _stated_type(metadata.get(_TYPE), field.type)
     if kind is None:

@@ -21,7 +21,7 @@ MAX_LENGTH = 2**31 - 1
 
 
 class TypeRoot(StrEnum):
-    """The families of types, named as in SQL."""
+    """The kinds of types, named as in SQL; a kind with its sizes and members is a ``DataType``."""
 
     BOOLEAN = "BOOLEAN"
     TINYINT = "TINYINT"
@@ -66,7 +66,7 @@ MAP_ROOTS = frozenset({TypeRoot.MAP, TypeRoot.MULTISET})
 STRUCT_ROOTS = frozenset({TypeRoot.ROW, TypeRoot.VARIANT})
 """The types that are stored as a row of named members."""
 NESTED_ROOTS = MAP_ROOTS | STRUCT_ROOTS | {TypeRoot.ARRAY}
-"""The types with members; they are in an Arrow list, map or struct."""
+"""The types with members, which are Arrow lists, maps or structs."""
 STRING_ROOTS = frozenset({TypeRoot.CHAR, TypeRoot.VARCHAR})
 BINARY_ROOTS = frozenset({TypeRoot.BINARY, TypeRoot.VARBINARY})
 TIMESTAMP_ROOTS = frozenset({TypeRoot.TIMESTAMP, TypeRoot.TIMESTAMP_LTZ})
@@ -83,10 +83,10 @@ class Child:
     """The field id of a row's field; -1 for other members, and until a new schema assigns an id."""
     description: str | None = None
     default: str | None = None
-    """The default of a row's field, a literal of SQL."""
+    """The default of a row's field, as an SQL literal."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the member of ``fields`` in a schema file; members without a value are left out."""
+        """Return this field as an object of ``fields`` in a schema file; keys without a value are left out."""
         out: dict[str, Any] = {"id": self.id, "name": self.name, "type": self.type.to_json()}
         if self.description is not None:
             out["description"] = self.description
@@ -133,7 +133,7 @@ class DataType:
 
     @property
     def listed(self) -> tuple[Child, ...]:
-        """The members that the type's text and JSON contain: without the count of a MULTISET and inside a VARIANT."""
+        """The members in the type's text and JSON: without the count of a MULTISET, and none for a VARIANT."""
         match self.root:
             case TypeRoot.MULTISET:
                 return (replace(self.children[0], name="element"),)
@@ -142,7 +142,10 @@ class DataType:
         return self.children
 
     def with_ids(self, ids: Iterator[int]) -> DataType:
-        """Return the type with field ids for all fields of its ROWs; inner fields come before the field with them."""
+        """Return the type with ids from ``ids`` for all fields of its ROWs.
+
+        Nested fields get their ids before their parent.
+        """
         if self.root not in NESTED_ROOTS or self.root is TypeRoot.VARIANT:
             return self
         children = []

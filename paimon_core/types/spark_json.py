@@ -1,7 +1,8 @@
 """Spark JSON: columns as the JSON of a Spark StructType, and back, without Spark (``StructType.jsonValue``).
 
-Spark's types have no MULTISET, no length of a binary, one precision of timestamps and no field ids. The metadata of a
-field contain the exact type, as in ``arrow_types``; they are ignored when they do not fit the field's Spark type.
+Spark's types have no MULTISET, no length of a binary, only one precision of timestamps, and no field ids. So the
+metadata of a field contains the exact type, as in ``arrow_types``; it is ignored when it does not fit the field's Spark
+type.
 """
 
 from __future__ import annotations
@@ -83,7 +84,10 @@ def _field(child: Child) -> dict[str, Any]:
 
 
 def _has_required(kind: DataType) -> bool:
-    """Whether a member is NOT NULL, other than the key of a map: Spark may make such a member nullable."""
+    """Whether a member other than the key of a map is NOT NULL.
+
+    The metadata must say so, because Spark may make it nullable.
+    """
     members = kind.children[1:] if kind.root in MAP_ROOTS else () if kind.root is TypeRoot.VARIANT else kind.children
     return any(not c.type.nullable or _has_required(c.type) for c in members)
 
@@ -106,9 +110,10 @@ def _spark_type(kind: DataType) -> Any:
 
 
 def from_spark_json(struct: Any) -> pa.Schema:
-    """Return the columns of the JSON of a StructType as an Arrow schema of ``annotated_field``.
+    """Return the columns of the JSON of a StructType as an Arrow schema, whose fields are made by ``annotated_field``.
 
-    Raises UnsupportedFeature, which names the column, for a type without a table type, InvalidRequest for other values.
+    Raises UnsupportedFeature, which names the column, for a Spark type without a Paimon type, and InvalidRequest for a
+    value that is not such JSON.
     """
     fields = []
     for child in _children(struct):
@@ -175,7 +180,7 @@ def _type(spark: Any) -> DataType:
 
 
 def _without_metadata(spark: Any) -> Any:
-    """Return a Spark type without metadata and nullability, which Spark relaxes inside of nested types."""
+    """Return a Spark type without metadata and nullability, because Spark may make members of nested types nullable."""
     if isinstance(spark, Mapping):
         return {k: _without_metadata(v) for k, v in spark.items() if k not in _RELAXED}
     return [_without_metadata(v) for v in spark] if isinstance(spark, list) else spark

@@ -1,6 +1,6 @@
 """Time text: parses ISO dates, times and timestamps exactly, with up to nine digits of a second.
 
-Functions raise ValueError, whose message completes a sentence that starts with the value.
+The functions raise ValueError. Its message is the end of a sentence that starts with the value: "is not a date ...".
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _DATETIME = re.compile(rf"(\d{{4}}-\d\d-\d\d)(?:[T ]{_CLOCK}\s*(Z|[+-]\d\d:?\d\d
 
 
 def nanos_of_day(value: str | time) -> int:
-    """Return the nanoseconds since midnight of a time without zone."""
+    """Return the nanoseconds since midnight for a time without a time zone."""
     found = _TIME.fullmatch(value if isinstance(value, str) else value.isoformat())
     if found is None:
         raise ValueError("is not a time without zone such as '12:30:00.5'")

@@ -1,7 +1,7 @@
 """Type JSON: the ``type`` member of fields in schema files (format 2.2).
 
-Java writes a text for a scalar type and an object for a nested type. pypaimon writes the members a second time into the
-text of the object and adds ``nullable``; both are read. ``DataType.to_json`` writes Java's form.
+Java writes a text for a scalar type and an object for a nested type. In such an object, pypaimon repeats the members in
+the text ``type`` and adds ``nullable``; both forms are read. ``DataType.to_json`` writes Java's form.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def parse_type(value: Any) -> DataType:
     if head is None:
         raise InvalidRequest(f"{value!r:.120} is not a data type: its type is no text of a type", type=value)
     name, nullable = head
-    # The nullability of pypaimon's texts for MAP is only in this member.
+    # For a MAP, pypaimon states the nullability only in ``nullable``.
     if type(value.get("nullable")) is bool:
         nullable = value["nullable"]
     try:

@@ -71,9 +71,9 @@ def parse_text(text: str) -> DataType:
 
 
 def parse_nested_head(text: str) -> tuple[str, bool] | None:
-    """Return the name and the nullability of a nested type whose members are given elsewhere; None for other texts.
+    """Return the name and nullability in the text ``type`` of a nested type's JSON object; None for other texts.
 
-    pypaimon writes ``MAP<STRING NOT NULL, INT>`` beside the members, Java ``MAP NOT NULL``.
+    pypaimon writes ``MAP<STRING NOT NULL, INT>``, Java ``MAP NOT NULL``; the members are in other keys of the object.
     """
     found = re.fullmatch(r"\s*+([A-Za-z]++)\s*+(?:<.*>)?\s*+(NOT\s++NULL|NULL)?\s*+", text, re.IGNORECASE | re.DOTALL)
     if found is None:
@@ -161,7 +161,7 @@ class _Parser:
         return int(word)
 
     def _literal(self, what: str, *kinds: str) -> str:
-        """Return the next token, a text in single quotes or of one of the other ``kinds``."""
+        """Return the next token, which must be a text in single quotes or of one of ``kinds``, and skip it."""
         kind, token = self._tokens[self._at][:2] if self._at < len(self._tokens) else ("", "")
         if kind != "text" and kind not in kinds:
             self._fail(f"{what} in single quotes")

@@ -30,8 +30,8 @@ class Variant:
         """Return the VARIANT of a Python value.
 
         The value consists of dicts with text keys, lists, texts, numbers, Decimals, booleans, dates, datetimes, bytes,
-        UUIDs and None; a text is a text, also if it is JSON. Raises InvalidRequest for other values, and for more than
-        38 digits, 200 levels or 16 MB.
+        UUIDs and None; a text becomes a text in the VARIANT, also if it contains JSON. Raises InvalidRequest for other
+        values, and for more than 38 digits, 200 levels or 16 MB.
         """
         try:
             return Variant(*encoded(value))

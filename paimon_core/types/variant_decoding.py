@@ -1,7 +1,7 @@
 """Variant decoding: the two binaries of a VARIANT as a Python value (format 2.2).
 
-The bytes are untrusted: every length is checked, and the number of values is at most the number of bytes, so that
-values that share bytes cannot grow without bound.
+The bytes are untrusted, so every length is checked. The number of values must not exceed the number of bytes: otherwise
+values that share bytes could decode to an unlimited amount of memory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _EPOCH = datetime(1970, 1, 1)
 
 
 class Decoder:
-    """Decodes values that share one metadata; all functions raise ValueError for bytes that are no VARIANT."""
+    """Decodes values that share one metadata binary; all methods raise ValueError for bytes that are not a VARIANT."""
 
     def __init__(self, metadata: bytes) -> None:
         self.names = _names(metadata)
@@ -46,7 +46,7 @@ class Decoder:
         return found
 
     def _value(self, data: bytes, at: int, level: int, budget: list[int]) -> tuple[Any, int]:
-        """Return the value at a position, and the position after it."""
+        """Return the value that starts at position ``at``, and the position after it."""
         budget[0] -= 1
         if budget[0] < 0:
             raise ValueError("has values that overlap")
@@ -90,7 +90,7 @@ def _items(data: bytes, at: int, budget: list[int]) -> Iterator[int]:
 
 
 def _layout(data: bytes, at: int) -> tuple[int, range, range, int]:
-    """Return the count, the places of the name numbers and of the offsets, and the start of the values."""
+    """Return the number of items, the positions of the name numbers and of the offsets, and the start of the values."""
     header = _bytes(data, at, 1)[0]
     is_object = header & 3 == 2
     header >>= 2
@@ -219,4 +219,4 @@ _FIXED: dict[int, tuple[int, Callable[[bytes], Any]]] = {
     Id.TIMESTAMP_NTZ_NANOS: (8, _nanos),
     Id.UUID: (16, lambda data: UUID(bytes=data)),
 }
-"""The bytes of each primitive type of a fixed size, and the function that converts them."""
+"""For each primitive type of fixed size, the number of bytes and the function that converts them."""

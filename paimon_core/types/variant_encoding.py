@@ -20,17 +20,17 @@ import numpy as np
 from paimon_core.types.time_text import date_and_nanos
 
 DEPTH: Final = 200
-"""The most levels of objects and arrays inside each other."""
+"""The largest number of nested levels of objects and arrays."""
 MOST_BYTES: Final = (1 << 24) - 1
-"""The most bytes of each of the two binaries; Java before 2.0 reads no more."""
+"""The largest size in bytes of each of the two binaries; Java before 2.0 cannot read larger ones."""
 SHORT_BYTES: Final = 63
-"""The most bytes of a text whose length is part of its first byte."""
+"""The largest size in bytes of a text whose length is stored in its first byte."""
 DAY_MICROS: Final = 86_400_000_000
 _DIGITS = 38
 
 
 class Id:
-    """The numbers of the primitive types in a VARIANT."""
+    """The type numbers of the primitive values in a VARIANT."""
 
     NULL, TRUE, FALSE, INT8, INT16, INT32, INT64, DOUBLE, DECIMAL4, DECIMAL8, DECIMAL16 = range(11)
     DATE, TIMESTAMP, TIMESTAMP_NTZ, FLOAT, BINARY, STRING, TIME, TIMESTAMP_NANOS, TIMESTAMP_NTZ_NANOS, UUID = range(
@@ -39,7 +39,10 @@ class Id:
 
 
 def encoded(value: Any) -> tuple[bytes, bytes]:
-    """Return the value and the metadata; raises ValueError, which says why, for a value that has no VARIANT."""
+    """Return the binaries ``value`` and ``metadata``.
+
+    Raises ValueError with the reason for a value that cannot be a VARIANT.
+    """
     names: dict[str, int] = {}
     data = encoded_value(value, names)
     metadata = _metadata(list(names))
@@ -91,7 +94,7 @@ def _refused(text: str) -> Any:
 
 
 def encoded_value(value: Any, names: dict[str, int], level: int = 0) -> bytes:
-    """Return the value alone; ``names`` maps the names of the metadata to numbers; new names are added to it."""
+    """Return the binary ``value``; ``names`` maps field names to their numbers in the metadata, and gets new names."""
     value = value.value if isinstance(value, Enum) else value
     if isinstance(value, Mapping | list | tuple) and level >= DEPTH:
         raise ValueError(f"is nested deeper than {DEPTH} levels")
@@ -159,7 +162,7 @@ def _metadata(names: list[str]) -> bytes:
 
 
 def byte_width(number: int) -> int:
-    """Return how many bytes a number takes; 0 takes one."""
+    """Return the number of bytes that a number needs; 1 for 0."""
     return max(1, (number.bit_length() + 7) // 8)
 
 
@@ -229,7 +232,7 @@ def _decimal(number: Decimal) -> bytes:
 
 
 def decimal_type(digits: int) -> tuple[int, int]:
-    """Return the type of decimals of so many digits, and the bytes of their unscaled numbers."""
+    """Return the type number of decimals with ``digits`` digits, and the number of bytes of their unscaled value."""
     return (Id.DECIMAL4, 4) if digits <= 9 else (Id.DECIMAL8, 8) if digits <= 18 else (Id.DECIMAL16, 16)
 
 

@@ -3,7 +3,7 @@
 A session uses the archive of its Python environment, ``<sys.prefix>/share/paimon-lake``, when there is one; ``make
 setup-java`` records it. The name of the file has the versions of pyspark and Java, and a digest of its bytes: Java can
 abort on a damaged archive, so a file with another digest is not used. Java itself ignores an archive that another Java
-wrote or that has other jars. A session without archive only starts more slowly.
+wrote or that has other jars. A session without an archive works too, but starts more slowly.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DIGEST_LENGTH = 16
 
 
 def archive_options() -> str:
-    """Return the options with which Java uses the archive; no options when there is no whole and readable one."""
+    """Return the options of Java for the archive, as one text; "" when no archive is readable and undamaged."""
     version = java_version()
     for path in sorted(archive_folder().glob(f"{archive_name(version)}-*.jsa")) if version else ():
         try:
@@ -40,31 +40,34 @@ def archive_folder() -> Path:
 
 
 def archive_name(version: str) -> str:
-    """Return what the names of archives for this pyspark and a version of Java begin with."""
+    """Return the first part of the names of archives for the installed pyspark and the given version of Java."""
     return f"pyspark-{pyspark.__version__}-java-{version}"
 
 
 def digest_of(path: Path) -> str:
-    """Return the digest of a file, as the name of an archive ends."""
+    """Return the digest of a file in hexadecimal; the name of an archive ends with the digest of its content."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:_DIGEST_LENGTH]
 
 
 def java_options(path: Path, version: str) -> list[str]:
-    """Return the options, which print nothing when Java ignores the archive; its log has another name since Java 24."""
+    """Return the options of Java for an archive.
+
+    They switch off Java's log about archives, whose name changed in Java 24.
+    """
     log = "cds*=off,aot*=off" if int(version.split(".")[0]) >= 24 else "cds*=off"
     return [f"-XX:SharedArchiveFile={path}", "-Xshare:auto", f"-Xlog:{log}"]
 
 
 def find_java() -> Path | None:
-    """Return the Java that Spark starts; None when there is none."""
+    """Return the path of the ``java`` program that Spark starts; None when there is none."""
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=str(Path(home) / "bin") if home else None)
     return Path(found).resolve() if found else None
 
 
 def java_version() -> str:
-    """Return the version of the Java that Spark starts, empty when it is not known or too old."""
+    """Return the version of the Java that Spark starts; "" when the version is not known or is too old."""
     java = find_java()
     try:
         text = (java.parent.parent / "release").read_text(encoding="utf-8") if java else ""

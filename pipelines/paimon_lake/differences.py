@@ -10,13 +10,13 @@ from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.tables import open_lake
 
 DAMAGES = (CorruptTable, StorageError)
-"""The errors of one table that do not concern the others."""
+"""Errors that concern only the table that raised them: the other tables are still compared or altered."""
 
 
 def differences(settings: Settings) -> dict[str, list[str]]:
-    """Return for each declared table how it differs from its declaration; [] when it agrees.
+    """Return for each declared table its differences from its declaration, as sentences; [] for a table that agrees.
 
-    A table that cannot be opened differs by the error, and the others are compared.
+    For a table that cannot be opened, the only sentence is the error; the other tables are compared.
     """
     catalog = open_lake(settings)
     return {name: _differences(catalog, spec) for name, spec in settings.tables.items()}
@@ -62,7 +62,7 @@ def column_differences(spec: TableSpec, table: Table) -> list[str]:
             found.append(f"has no column {column}, which is declared as {text}")
             continue
         declared, there = parse_type(text), have[column]
-        # Arrow has no lengths: VARCHAR(1) and STRING are the same type there.
+        # Arrow types of texts have no length: VARCHAR(1) and STRING are the same Arrow type.
         lengths = (declared.length, declared.precision) != (there.length, there.precision)
         if lengths or declared.to_arrow() != there.to_arrow():
             found.append(f"has column {column} as {there}, and it is declared as {text}")

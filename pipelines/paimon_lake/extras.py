@@ -9,7 +9,7 @@ _EXTRAS = {**dict.fromkeys(_LAKE, "lake"), "dagster": "dagster", "dagster_webser
 def missing_extra(error: ModuleNotFoundError, extra: str = "") -> str | None:
     """Return a sentence that names the package and the extra to install; None for a module that no extra brings.
 
-    ``extra`` replaces the extra that has the package.
+    When ``extra`` is given, the sentence names it instead of the smallest extra that has the package.
     """
     package = (error.name or "").partition(".")[0]
     if package not in _EXTRAS:

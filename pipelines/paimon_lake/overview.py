@@ -1,4 +1,4 @@
-"""Show: an overview of the tables as aligned text, from their metadata and row counts."""
+"""Overview: the tables of a lake as aligned text, from their metadata and row counts, for ``paimon-lake show``."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class TableOverview:
 
 
 def existing(settings: Settings) -> list[str]:
-    """Return the declared tables that exist in the lake, each after its inputs, then by name."""
+    """Return the names of the declared tables that exist in the lake: each after its inputs, otherwise by name."""
     catalog = open_lake(settings)
     return [name for group in in_order(settings.tables) for name in group if catalog.table_exists(name)]
 
 
 def nothing_declared(settings: Settings) -> str:
-    """Return what to do in a lake that declares no table."""
+    """Return a sentence that says what to do in a lake that declares no table."""
     return (
         f"no table is declared in {settings.folder / 'tables'}: write <database>.<table>.yaml there, or begin with the "
         "example of `paimon-lake new <folder>`"
@@ -58,7 +58,7 @@ def nothing_declared(settings: Settings) -> str:
 def overviews(settings: Settings) -> list[TableOverview]:
     """Return the overviews of all tables that exist; a table of rejects follows its table when it has rows.
 
-    A table that cannot be read has an overview with the problem.
+    The overview of a table that cannot be read has the reason as ``problem``.
     """
     found = []
     for name in existing(settings):
@@ -95,12 +95,12 @@ def overview(settings: Settings, name: str) -> TableOverview:
 def _stale(settings: Settings, name: str) -> tuple[str, ...]:
     try:
         return tuple(sorted(stale_now(settings, name)))
-    except (PaimonError, PipelineError):  # checks and loads report the reason
+    except (PaimonError, PipelineError):  # ``check`` and loads report the reason
         return ("not known",)
 
 
 def levels_text(levels: Mapping[int, LevelSize]) -> str:
-    """Return the files per level, such as ``L0: 6, L5: 2``, or ``-`` without files."""
+    """Return the number of files of each level, such as ``L0: 6, L5: 2``; ``-`` for a table without files."""
     return ", ".join(f"L{level}: {size.files}" for level, size in sorted(levels.items())) or "-"
 
 

@@ -15,7 +15,7 @@ from paimon_lake.check_result import CheckResult
 from paimon_lake.loads.inputs.stale_text import stale_text
 
 KIND = "__kind"
-"""The column of row kinds that steps add to the rows of a table."""
+"""The name of the column in which loads put the row kind of each row; it is not a column of the table."""
 
 
 class PipelineError(Exception):
@@ -26,7 +26,7 @@ class AuditFailed(Exception):
     """The content that a step was about to publish is wrong: nothing was published, and a retry would not help."""
 
     check_results: tuple[CheckResult, ...] = ()
-    """The results of the declared checks; () when something else is wrong."""
+    """The results of the declared checks; () when no declared check failed, but another audit."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class LevelSize:
 
 @dataclass(frozen=True)
 class StepResult:
-    """The result of one step for one table."""
+    """What one step did to one table: rows, commits, and the files before and after."""
 
     step: str
     table: str
@@ -49,19 +49,20 @@ class StepResult:
     row_count: int | None
     """The rows that a reader sees after the step; None where only a merge of many rows could count them."""
     rows_written: int
-    """Rows that this step, a load, gave to the table: read and not rejected. 0 for every other step."""
+    """For a load, the rows that it read and did not reject. For every other step, 0."""
     commits: tuple[int, ...]
-    """The snapshots that this step committed; () when everything was committed before."""
+    """The ids of the snapshots that this step committed; () when it committed nothing."""
     levels_before: Mapping[int, LevelSize]
     levels_after: Mapping[int, LevelSize]
     seconds: float
     skipped: tuple[str, ...] = ()
-    """Why nothing was done, or what was left out, one sentence each."""
+    """Why the step did nothing, or what it left out, one sentence each."""
     details: Mapping[str, str | int | float] = field(default_factory=dict)
     check_results: tuple[CheckResult, ...] = ()
     """The results of the checks that ran before the step was published."""
     column_lineage: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
-    """The columns of inputs (table, column) from which the step computed each column, where that is known."""
+    """For each column of the table, the columns of inputs (table, column) from which it is computed, where that is
+    known."""
     stale: Mapping[str, str] = field(default_factory=dict)
     """The partitions of the table that are stale after the step, with the reason of each: load them again."""
     note: str = ""
@@ -101,7 +102,7 @@ def level_changes(result: StepResult) -> list[tuple[int, LevelSize, LevelSize]]:
 
 
 def some(names: Sequence[str]) -> str:
-    """Return the first five names, and how many more there are."""
+    """Return a text with the first five names, and the number of the other names: ``a, b, c, d, e and 2 more``."""
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return ", ".join(names[:5]) + more
 

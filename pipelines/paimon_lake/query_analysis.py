@@ -1,7 +1,8 @@
-"""Query analysis: whether Spark accepts the queries of a lake, found out with its declared columns and without data.
+"""Query analysis: check without data whether Spark accepts the queries of a lake, for ``paimon-lake check``.
 
-Each table is an empty DataFrame with the columns of its declaration, or of the table in the lake where they are not
-declared. The columns of a result are compared with the columns of its table, as in a load.
+Each query runs on empty DataFrames instead of tables. A DataFrame has the declared columns of its table, or, when none
+are declared, the columns of the table in the lake. The columns of a result are compared with the columns of its table,
+as in a load.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
 
 
 def query_problems(spark: Spark, settings: Settings) -> Iterator[str]:
-    """Yield what is wrong with the queries of sources and checks, with file and line; without any, no Spark."""
+    """Yield the problems of the queries of sources and checks, with file and line.
+
+    Spark starts only if there is a query.
+    """
     for spec in settings.tables.values():
         if isinstance(spec.source, SqlSource):
             yield from _of_source(spark, settings, spec, spec.source)
@@ -43,7 +47,7 @@ def _of_source(spark: Spark, settings: Settings, spec: TableSpec, source: SqlSou
     try:
         query = query_text(settings, spec)
     except PipelineError:
-        return  # the rules across files report it
+        return  # ``disagreements`` reports it
     try:
         found = _analysed(spark(), settings, query, source.inputs, changes=source.read == "changes")
         if spec.columns:
@@ -61,7 +65,7 @@ def _analysed(
 
 
 class _Empty(Mapping[str, "DataFrame"]):
-    """Empty DataFrames with the columns of tables, made when a query names them."""
+    """Empty DataFrames with the columns of tables, by table name; each is created when a query names its table."""
 
     def __init__(self, spark: SparkSession, settings: Settings, names: Sequence[str], changes: bool) -> None:
         self._spark, self._settings, self._names, self._changes = spark, settings, names, changes
@@ -98,7 +102,7 @@ class _Empty(Mapping[str, "DataFrame"]):
 
 
 def _check_result(spec: TableSpec, query: str, found: DataFrame) -> None:
-    """Raise SchemaMismatch or PipelineError where the columns of a result do not fit the columns of its table."""
+    """Raise SchemaMismatch or PipelineError when the columns of a query's result do not fit its table."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     from paimon_lake.loads.frame_shape import FrameShape

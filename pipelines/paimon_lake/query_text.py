@@ -1,4 +1,4 @@
-"""Query text: the query of a table from SQL, and its place in the files of the lake."""
+"""Query text: the query of a table with a sql source, and its place in the files of the lake."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def query_text(settings: Settings, spec: TableSpec) -> str:
 
 
 def query_place(settings: Settings, spec: TableSpec) -> str:
-    """Return file and line of the query of a table, and its file where it has one of its own."""
+    """Return the file and line of the query in the declaration, and the path of the query file, if there is one."""
     source = spec.source
     assert isinstance(source, SqlSource)
     place = place_of(settings, spec.name, ("source", "file" if source.file else "query"))

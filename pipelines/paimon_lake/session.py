@@ -20,7 +20,8 @@ from paimon_lake.declarations import Settings
 from paimon_lake.protocol import PipelineError
 
 Spark: TypeAlias = Callable[[], SparkSession]
-"""How steps receive Spark: they call it when they need it, so a step with nothing to do starts no JVM."""
+"""A function that returns the Spark session. A step calls it only when it needs Spark, so a step with nothing to do
+starts no JVM."""
 
 _DEFAULTS = {
     "spark.ui.enabled": "false",
@@ -47,7 +48,8 @@ def start_session(settings: Settings) -> SparkSession:
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if settings.spark.master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    # Spark also logs the errors of queries, as JSON with the traceback of the JVM; steps report them in one sentence.
+    # Spark logs the errors of queries as JSON with the traceback of the JVM. That log is switched off, because steps
+    # report the same errors in one sentence.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     builder = SparkSession.builder.master(settings.spark.master).appName(settings.spark.app_name)
     for key, value in _configuration(settings).items():
@@ -56,7 +58,7 @@ def start_session(settings: Settings) -> SparkSession:
 
 
 def spark_reason(error: Exception) -> str:
-    """Return the line of a Spark error that names the cause: in a Python task, the last line of its traceback."""
+    """Return the line of a Spark error with its cause: for a Python task, the last line that names an exception."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line for line in lines if re.match(r"[A-Za-z_][\w.]*(Error|Exception|Mismatch|Request|Feature): ", line)]
     return (causes or lines or [type(error).__name__])[-1 if causes else 0]
@@ -75,9 +77,10 @@ def _configuration(settings: Settings) -> dict[str, str]:
     logging = f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}"
     java = "spark.driver.extraJavaOptions"
     archive = archive_options() if local else ""
-    # Java obeys the last of contradicting options: the settings' options come after the archive's.
+    # When options contradict each other, Java obeys the last one: the options of the settings come after those of the
+    # archive.
     conf[java] = " ".join(part for part in (archive, conf.get(java), logging) if part)
-    # Workers must be able to import the packages also when they are not installed, as in a clone.
+    # Workers must be able to import both packages also when the packages are not installed, for example in a git clone.
     path = os.pathsep.join(dict.fromkeys(part for part in (*_SOURCES, os.environ.get("PYTHONPATH")) if part))
     conf.setdefault("spark.executorEnv.PYTHONPATH", path)
     conf.setdefault("spark.sql.warehouse.dir", str(_local_directory(settings) / "spark-warehouse"))
@@ -85,7 +88,7 @@ def _configuration(settings: Settings) -> dict[str, str]:
 
 
 def _local_directory(settings: Settings) -> Path:
-    """Return a directory of this machine for what Spark itself stores; tables of the lake are never there."""
+    """Return a local directory for the files that Spark itself stores; tables of the lake are never in it."""
     if settings.is_remote and not settings.landing_directory:
         return Path(tempfile.gettempdir())
     return settings.landing.parent

@@ -19,12 +19,12 @@ from paimon_lake.declarations.catalog import kind_of, options_of, uri_of
 from paimon_lake.protocol import LevelSize, PipelineError, StepResult
 
 MOST_COUNTED = 5_000_000
-"""The largest number of rows that a step merges only to count them."""
+"""A step does not count the visible rows of a table when it would have to merge more rows than this."""
 
 
 @dataclass(frozen=True)
 class TableState:
-    """The latest snapshot of a table at one time, and its live files by level, ascending."""
+    """The latest snapshot of a table at one moment, and the sizes of its live files, by ascending level."""
 
     snapshot_id: int | None
     levels: Mapping[int, LevelSize]
@@ -48,9 +48,9 @@ def open_lake(settings: Settings) -> Catalog:
 
 
 def open_table(settings: Settings, name: str, *, create: bool = False) -> Table:
-    """Open the table ``database.table``; ``create``: create it from its declaration when it does not exist.
+    """Open the table ``database.table``; with ``create``, create it from its declaration when it does not exist.
 
-    Raises SettingsError for a table that is not declared, PipelineError for one that is not in the lake.
+    Raises SettingsError for a table that is not declared, PipelineError for a table that is not in the lake.
     """
     spec = settings.table(name)
     catalog = open_lake(settings)
@@ -86,9 +86,9 @@ def state_of(table: Table) -> TableState:
 
 
 def counted_rows(table: Table, state: TableState) -> int | None:
-    """Return the number of rows that a reader of a state sees, whatever other processes commit meanwhile.
+    """Return the number of rows that a reader of the snapshot of ``state`` sees; later commits do not change it.
 
-    None where more than MOST_COUNTED rows must be merged for it, or where the snapshot has expired.
+    Returns None when more than MOST_COUNTED rows would have to be merged, or when the snapshot has expired.
     """
     if state.snapshot_id is None:
         return 0
@@ -113,9 +113,9 @@ def result_of(
     note: str = "",
     rows_written: int = 0,
 ) -> StepResult:
-    """Return the result of a step that started at ``started`` (monotonic seconds), with the table as ``before``.
+    """Return the result of a step that started at ``started`` (``time.monotonic``), when the table was in ``before``.
 
-    Levels and visible rows afterwards describe the latest snapshot, also when other commits came meanwhile.
+    The levels and the visible rows after the step describe the latest snapshot, which may be of a concurrent commit.
     """
     after = state_of(table) if commits else before
     return StepResult(
@@ -135,10 +135,9 @@ def result_of(
 
 
 def is_awaited(table: Table) -> bool:
-    """Whether readers need a compaction that is due, determined only from the manifests.
+    """Whether some rows or changelogs are not visible before the next compaction, determined only from the manifests.
 
-    Readers need it for the rows of a first-row table, for changelogs that compactions write, and for rows that wait in
-    the postpone bucket.
+    This concerns the rows of a first-row table, changelogs that compactions write, and rows in the postpone bucket.
     """
     options = table.options
     if waiting_files(table.context):
@@ -148,5 +147,8 @@ def is_awaited(table: Table) -> bool:
 
 
 def fullest_bucket(table: Table) -> int:
-    """Return the largest number of sorted runs (without a key: files) of a bucket, read only from the manifests."""
+    """Return the number of sorted runs of the bucket that has most; for a table without a key, the number of files.
+
+    Only manifests are read for it.
+    """
     return max(table.inspect.buckets()["sorted_runs"].to_pylist(), default=0)

@@ -1,7 +1,7 @@
-"""Checks: for every table, check its loads, keys, data files and invariants, and what it declares.
+"""Checks: for every table, Dagster checks for its audits (loads, keys, files, invariants) and for its declared checks.
 
-The checks that block a load run inside it, on its partitions before they are published; the load logs their results
-under the same names. They are not evaluated again in the same run; in other runs they see the whole table.
+Checks that block a load run inside the load, on its partitions, before they are published; the load logs their results
+under the names of the checks. The same run does not evaluate them again; in other runs they check the whole table.
 """
 
 import re
@@ -30,9 +30,9 @@ _AUDITS = {
 
 
 def table_checks(settings: Settings, translator: PaimonTranslator = PLAIN) -> list[dg.AssetChecksDefinition]:
-    """Return one step per table, with its audits and its declared checks.
+    """Return one Dagster step per table, with its audits and its declared checks.
 
-    Raises SettingsError for two checks of a table with one name.
+    Raises SettingsError when two checks of a table have the same name.
     """
     return [_checks(settings, spec, translator) for spec in settings.tables.values()]
 
@@ -68,7 +68,7 @@ def _is_evaluated(context: dg.AssetCheckExecutionContext, check: dg.AssetCheckKe
 
 
 def descriptions(spec: TableSpec) -> dict[str, str]:
-    """Return the checks of a table with their descriptions; raises SettingsError for two checks with one name."""
+    """Return the descriptions of a table's checks by name; raises SettingsError for a name that occurs twice."""
     texts = {name: _AUDITS[name] for name in audits_of(spec)}
     for check in spec.checks:
         name = check_name(check.label)
@@ -103,7 +103,7 @@ def asset_check_result(result: CheckResult, key: dg.AssetKey) -> dg.AssetCheckRe
 
 
 def check_evaluation(result: CheckResult, key: dg.AssetKey) -> dg.AssetCheckEvaluation:
-    """Convert the result of a check that ran inside a load to an event, which a step can log."""
+    """Convert the result of a check that ran inside a load to an event of Dagster, which a step can yield."""
     checked = asset_check_result(result, key)
     return dg.AssetCheckEvaluation(
         asset_key=key,
@@ -116,5 +116,5 @@ def check_evaluation(result: CheckResult, key: dg.AssetKey) -> dg.AssetCheckEval
 
 
 def check_name(label: str) -> str:
-    """Return the label of a check with the characters that Dagster accepts."""
+    """Return the label of a check, with ``_`` for characters that Dagster does not accept."""
     return re.sub(r"[^A-Za-z0-9_]", "_", label)

@@ -1,7 +1,7 @@
-"""Loads: a job for every table that is loaded by a cron expression or when files arrive, and the schedules.
+"""Loads: a load job for every table with a cron schedule or a sensor, and the schedules.
 
-A schedule is used for all cron expressions, with or without partitions, because ``AutomationCondition.on_cron`` waits
-until every dependency was updated: files and databases outside of the lake never are.
+All cron expressions become schedules, and not ``AutomationCondition.on_cron``. That condition waits until every
+dependency was updated in Dagster, and files and databases outside of the lake are never updated in Dagster.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def load_job_name(spec: TableSpec, translator: PaimonTranslator = PLAIN) -> str:
 
 
 def load_jobs(settings: Settings, translator: PaimonTranslator = PLAIN) -> Jobs:
-    """Return a load job by table for every schedule; for tables that wait for inputs, where they have partitions."""
+    """Return load jobs by table, for tables with a schedule; with ``on: inputs`` only for tables with partitions."""
     return {
         name: dg.define_asset_job(
             load_job_name(spec, translator),
@@ -88,12 +88,12 @@ def _schedule(
 
 
 def due_partitions(partitions: dg.PartitionsDefinition[str], done: set[str]) -> list[str]:
-    """Return the existing partitions that a scheduled load takes.
+    """Return the partitions that a scheduled load must load.
 
-    Of partitions by time, it takes the partitions after the newest materialized one, so that missed ticks are made up
-    for. If there is none, it takes the newest partition again, for files that arrived late. When nothing was
-    materialized yet, it takes the newest partition only; older partitions are left to a backfill. Of static and dynamic
-    partitions it takes all.
+    For partitions by time, these are all partitions after the newest materialized one, also those of missed ticks. If
+    there is no later partition, the newest partition is loaded again, for files that arrived late. If no partition was
+    materialized yet, only the newest partition is loaded; older partitions need a backfill. For static and dynamic
+    partitions, these are all partitions.
     """
     keys = list(partitions.get_partition_keys())
     if not isinstance(partitions, dg.TimeWindowPartitionsDefinition):
@@ -108,9 +108,9 @@ def load_requests(
     run_key: Callable[[Sequence[str]], str],
     translator: PaimonTranslator = PLAIN,
 ) -> list[dg.RunRequest]:
-    """Return the runs that load partitions of a table (None: the whole table), several per run where it declares so.
+    """Return the runs that load partitions of a table (None: the whole table), at most ``backfill_per_run`` per run.
 
-    Only partitions by time that follow each other share a run; ``run_key`` gets the partitions of one run.
+    Only consecutive partitions by time share a run; ``run_key`` returns the run key for the partitions of a run.
     """
     job, tags = load_job_name(spec, translator), {"paimon/table": spec.name}
     if keys is None:

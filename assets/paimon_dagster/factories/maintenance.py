@@ -29,7 +29,10 @@ _AUDIT = "Run all checks of all tables: loads, keys, files, invariants, and what
 
 
 class NightlyConfig(dg.Config):
-    """``tag``: the name (default: with the current day in ``nightly_timezone``); ``dry_run``: expire nothing."""
+    """``tag``: the name of the tag (default: ``nightly-<today>``, in ``nightly_timezone``).
+
+    ``dry_run``: expire nothing.
+    """
 
     tag: str | None = None
     dry_run: bool = False
@@ -42,7 +45,7 @@ class SweepConfig(dg.Config):
 
 
 def nightly_job(settings: Settings, translator: PaimonTranslator = PLAIN) -> dg.JobDefinition:
-    """Return the job that tags and then expires every table, so that the tag protects its snapshot."""
+    """Return the job that first tags and then expires every table, so that the tag protects the latest snapshot."""
     tables = settings.tables.values()
     steps = [(_tag_op(settings, spec, translator), _expire_op(settings, spec, translator)) for spec in tables]
     empty = _say_what_next(translator.prefixed(NIGHTLY), settings)
@@ -118,7 +121,7 @@ def sweep_job(settings: Settings, translator: PaimonTranslator = PLAIN) -> dg.Jo
 def audit_job(
     settings: Settings, translator: PaimonTranslator = PLAIN
 ) -> "dg.JobDefinition | UnresolvedAssetJobDefinition":
-    """Return the job that runs all checks of the tables, not checks of other assets in the code location."""
+    """Return the job that runs all checks of the tables, but no checks of other assets in the code location."""
     name = translator.prefixed(AUDIT)
     if settings.tables:
         keys = [translator.asset_key(spec) for spec in settings.tables.values()]
@@ -134,7 +137,7 @@ def audit_job(
 
 
 def _say_what_next(job: str, settings: Settings) -> dg.OpDefinition:
-    """Return the step of a job of a lake without tables: it says how to declare one."""
+    """Return a step for the jobs of a lake without tables, which logs how to declare a table."""
 
     @dg.op(name=f"{job}__nothing_declared")
     def say(context: dg.OpExecutionContext) -> None:
@@ -167,7 +170,7 @@ def tag_name(day: str) -> str:
 
 
 def day_of(settings: Settings, now: datetime) -> str:
-    """Return the day of a time in the time zone of the nightly schedule, whose tags have this day in their names."""
+    """Return the day of ``now`` in the time zone of the nightly schedule, such as ``2013-12-31``, for a tag name."""
     return now.astimezone(ZoneInfo(settings.dagster.nightly_timezone)).strftime("%Y-%m-%d")
 
 
@@ -230,7 +233,7 @@ def _sweep_op(settings: Settings, spec: TableSpec, translator: PaimonTranslator)
 
 
 def _told(context: dg.OpExecutionContext, steps: Callable[[], list[StepResult]]) -> None:
-    """Run the steps of a table of rejects, which is no asset, and log what they did."""
+    """Run maintenance steps of a table of rejects and only log the results, because the table is not an asset."""
     for result in attempt(steps):
         context.log.info(result.sentence())
 

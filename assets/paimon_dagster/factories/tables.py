@@ -20,7 +20,8 @@ from paimon_lake.protocol import AuditFailed, PipelineError, StepResult
 from paimon_lake.session import Spark
 
 _PASSWORD = re.compile(r"://[^/:]*:[^/]*@")
-"""The user and password of a URL, which are not shown; a container of Azure has no password before its @."""
+"""The user and password of a URL, which must not be shown. In a URL of Azure, the part before ``@`` is a container and
+has no ``:``."""
 
 
 class LoadConfig(dg.Config):
@@ -30,7 +31,10 @@ class LoadConfig(dg.Config):
 
 
 def table_asset(settings: Settings, spec: TableSpec, translator: PaimonTranslator = PLAIN) -> dg.AssetsDefinition:
-    """Return the asset of a declared table with a source; raises SettingsError for inputs that cannot be mapped."""
+    """Return the asset of a declared table with a source.
+
+    Raises SettingsError if partitions do not fit those of an input.
+    """
     deps, key = dependencies(settings, spec, translator), translator.asset_key(spec)
     asset_spec = translator.asset_spec(settings, spec).replace_attributes(deps=deps)
 
@@ -55,7 +59,7 @@ def table_asset(settings: Settings, spec: TableSpec, translator: PaimonTranslato
         try:
             done = materialized(context, step, lambda r: lineage_metadata(context, lake.settings, spec, translator, r))
         finally:
-            # Yielded, because what a step only logs is lost when it fails.
+            # The results are yielded, because Dagster drops results that a failed step has only logged.
             yield from [check_evaluation(result, key) for result in check_results]
         yield done
 
@@ -71,7 +75,7 @@ def _load(
     reload: bool,
     check_results: list[CheckResult],
 ) -> StepResult:
-    """Load the table and add the results of the checks that ran inside the load, also when one of them stopped it."""
+    """Load the table, and add the results of blocking checks to ``check_results``, also when one stopped the load."""
     from paimon_lake.loads.load import load_table
 
     key, properties = run_key(context, spec, keys), run_properties(context)
@@ -85,14 +89,17 @@ def _load(
 
 
 def run_key(context: dg.AssetExecutionContext, spec: TableSpec, keys: Sequence[str] | None) -> str:
-    """Return a text that is the same for a step, its retries, and runs that repeat its run."""
+    """Return a run key that is the same for a step, for its retries, and in runs that repeat its run."""
     return " ".join([context.run.root_run_id or context.run.run_id, spec.name, *(keys or ())])
 
 
 def dependencies(
     settings: Settings, spec: TableSpec, translator: PaimonTranslator = PLAIN
 ) -> list[dg.AssetSpec | dg.AssetDep]:
-    """Return the inputs of a table with their partition mappings, or the source outside of the lake."""
+    """Return the inputs of a table with their partition mappings.
+
+    For a source outside of the lake, return the asset of the source.
+    """
     outside = source_spec(settings, spec, translator)
     if outside is not None:
         return [outside]
@@ -104,7 +111,7 @@ def dependencies(
 
 
 def source_spec(settings: Settings, spec: TableSpec, translator: PaimonTranslator = PLAIN) -> dg.AssetSpec | None:
-    """Return the files or the database that a table is loaded from as an asset that Dagster does not run."""
+    """Return an asset, which Dagster does not run, for the files or the database of a table's source; else None."""
     metadata: dict[str, Any]
     kind: str
     match spec.source:
@@ -130,10 +137,10 @@ def source_spec(settings: Settings, spec: TableSpec, translator: PaimonTranslato
 
 
 def _place(settings: Settings, source: DatabaseSource) -> str:
-    """Return the URL of a database without user and password; only its kind where the URL has another form."""
+    """Return the URL of a database without user and password; for an invalid URL, only its scheme."""
     from paimon_lake.sources.database import open_database
 
     try:
         return open_database(source.url, table=source.table, query=source.query, folder=settings.folder).place
-    except PipelineError:  # a load says what is wrong; parts of the URL could be parts of a password
+    except PipelineError:  # a load reports the error; a part of the URL could be a part of a password
         return source.url.partition("://")[0]

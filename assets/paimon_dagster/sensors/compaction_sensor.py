@@ -1,10 +1,10 @@
-"""Sensors: the compaction sensor, which reads manifests only and requests compactions of tables with too many runs.
+"""Compaction sensor: reads only manifests, and requests compactions of tables with too many sorted runs.
 
 A table is under pressure from the tick at which its fullest bucket reaches ``start_at_runs`` until the tick at which
 that bucket has at most ``stop_at_runs``. During that time every new snapshot gets one compaction run. The first request
-is a minor compaction, the next ones are full, because minor compactions may leave more runs than ``stop_at_runs``.
-Where readers need compactions (first-row tables, changelogs that compactions write), a minor one is requested whenever
-one is due.
+is a minor compaction, the next requests are full compactions, because minor compactions may leave more runs than
+``stop_at_runs``. Some rows or changelogs are visible only after a compaction (first-row tables, changelogs that
+compactions write); for such tables, a minor compaction is requested whenever one is due.
 """
 
 import json
@@ -37,12 +37,15 @@ class Decision:
 
     pressed: bool
     full: bool | None
-    """Whether to request a full compaction; None: no run is requested."""
+    """True: request a full compaction; False: request a minor one; None: request no run."""
     reason: str
 
 
 def decide(spec: TableSpec, runs: int, *, pressed: bool, in_flight: bool, awaited: bool = False) -> Decision:
-    """Decide for a table whose fullest bucket has ``runs`` sorted runs; ``awaited``: readers need a due compaction."""
+    """Decide for a table whose fullest bucket has ``runs`` sorted runs.
+
+    ``awaited``: some rows or changelogs are visible only after a compaction, which is due.
+    """
     marks = spec.compaction
     state = f"{spec.name}: {runs} runs"
     if runs <= marks.stop_at_runs or (not pressed and runs < marks.start_at_runs):
@@ -58,7 +61,7 @@ def decide(spec: TableSpec, runs: int, *, pressed: bool, in_flight: bool, awaite
 def compaction_sensor(
     settings: Settings, jobs: Mapping[str, dg.JobDefinition], translator: PaimonTranslator = PLAIN
 ) -> dg.SensorDefinition:
-    """Return the sensor, one for all tables."""
+    """Return the sensor, which checks all tables at each tick."""
     running = settings.dagster.automation_on
 
     @dg.sensor(

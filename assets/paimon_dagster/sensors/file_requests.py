@@ -1,4 +1,4 @@
-"""Requests for files: which runs load the files that a table's ledger does not have, and what waits for later."""
+"""Requests for files: the runs that load files which are not in a table's ledger, and the files that must wait."""
 
 from __future__ import annotations
 
@@ -21,24 +21,26 @@ if TYPE_CHECKING:
     from paimon_lake.sources.files.listing import SourceFile
 
 MOST_REQUESTS = 100
-"""The largest number of runs that one tick requests; the others follow at later ticks."""
+"""The largest number of runs that one tick requests; later ticks request the remaining runs."""
 
 
 @dataclass(frozen=True)
 class TickResult:
-    """What one tick found for one table."""
+    """The result of one tick of the sensor for one table."""
 
     message: str = ""
-    """What the sensor logs about the table; empty when there is nothing to say."""
+    """The text that the sensor logs about the table; "" when there is nothing to log."""
     state: str | None = None
-    """A digest of the files and the snapshot: while it stays the same, nothing is to do. None: check again."""
+    """A digest of the files and the snapshot: while it is the same, the sensor does nothing. None: check at the next
+    tick."""
     requests: tuple[dg.RunRequest, ...] = ()
     added: tuple[str, ...] = ()
     """The dynamic partitions to add."""
     loads: int = 0
-    """The number of the newest load; it falls when the table is rolled back."""
+    """The number of the newest load; a smaller number than at the last tick means that the table was rolled back."""
     rollbacks: int = 0
-    """How many rollbacks ticks have seen: the keys of runs differ after each, so that files are loaded again."""
+    """The number of rollbacks that ticks have noticed. It is a part of run keys, so that files are loaded again after a
+    rollback."""
 
 
 def listed(settings: Settings, spec: TableSpec) -> list[SourceFile]:
@@ -50,9 +52,10 @@ def listed(settings: Settings, spec: TableSpec) -> list[SourceFile]:
 
 
 def planned(spec: TableSpec, files: Sequence[SourceFile], ledger: Ledger) -> FilePlan:
-    """Return which of the files a load would read now.
+    """Return the plan of the files that a load would read now.
 
-    A load that must fail for changed files is planned as if it loaded them, so that its run reports the error.
+    With ``changed: fail``, changed files are planned as if a load read them, so that a run is requested and reports the
+    error.
     """
     from paimon_lake.loads.files.file_plan import plan_files
 
@@ -72,9 +75,9 @@ def decide(
     rollbacks: int = 0,
     translator: PaimonTranslator = PLAIN,
 ) -> TickResult:
-    """Return the runs that load what the ledger does not have, by the rules of the load itself.
+    """Return the result with the runs that load files which are not in the ledger, by the same rules as a load.
 
-    Files of a partition that does not exist yet, such as the current day, wait: the next tick checks again.
+    Files of a partition that does not exist yet, such as the current day, are checked again at the next tick.
     """
     from paimon_lake.loads.files.file_plan import split_files
 
@@ -113,7 +116,10 @@ def _tick_result(
     room: int,
     added: tuple[str, ...] = (),
 ) -> TickResult:
-    """Return a result with as many runs as there is room for; its message stays until files or snapshot change."""
+    """Return a result with at most ``room`` runs.
+
+    If more runs are needed, its ``state`` is None, so that the next tick checks again.
+    """
     kept = tuple(requests[:room])
     runs = f"{len(kept)} run{'s' * (len(kept) != 1)} requested; one that fails is repeated by hand"
     messages = [*([runs] if kept else []), *messages]

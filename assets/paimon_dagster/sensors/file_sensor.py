@@ -1,8 +1,8 @@
-"""Sensor of files: requests a load when files of a table's source are new, and says what is late or changed.
+"""File sensor: requests a load when a table's source has new files, and logs which files are late or changed.
 
-A tick lists the files of every table, which costs no more than the directories that its path can match. The ledger of a
-table is read only when its listing or its snapshot differs from the tick before; the cursor has a digest of both. While
-a load of the table is queued or running, nothing is requested, and the next tick checks again.
+A tick lists the files of every table; it lists only directories that the path can match. The ledger of a table is read
+only when its files or its snapshot have changed since the last tick; the cursor has a digest of both. While a load of
+the table is queued or running, nothing is requested, and the next tick checks again.
 """
 
 import json
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 
 def files_sensor(settings: Settings, jobs: "Jobs", translator: PaimonTranslator = PLAIN) -> dg.SensorDefinition | None:
-    """Return the sensor, one for all tables that declare ``schedule.on: files``; None when there is none.
+    """Return one sensor for all tables that declare ``schedule.on: files``; None when there is no such table.
 
-    Raises SettingsError for a table with partitions whose path has no place for them.
+    Raises SettingsError for a table with partitions whose path has no placeholder for them.
     """
     names = [name for name, spec in settings.tables.items() if name in jobs and _waits_for_files(spec)]
     if not names:
@@ -98,7 +98,10 @@ def _tick(
     translator: PaimonTranslator,
     room: int,
 ) -> TickResult:
-    """Return what is to do for one table; an error of its files or metadata is its message and stops no other table."""
+    """Return the result for one table.
+
+    An error of its files or metadata becomes its message, and other tables continue.
+    """
     spec, catalog = settings.table(name), open_lake(settings)
     unknown = replace(before, state=None, requests=(), added=())
     try:
@@ -124,7 +127,7 @@ def _tick(
 
 
 def _seen(context: dg.SensorEvaluationContext) -> dict[str, TickResult]:
-    """Return what the tick before found, as far as the cursor keeps it."""
+    """Return the results of the last tick, as far as the cursor contains them."""
     kept: dict[str, Any] = json.loads(context.cursor or "{}")
     return {
         name: TickResult(message, state, loads=loads, rollbacks=rollbacks)

@@ -1,8 +1,9 @@
-"""Sensor of stale partitions: requests a load of the partitions whose inputs changed after they were loaded.
+"""Stale sensor: requests a load of stale partitions, whose inputs changed after their load.
 
-The sensor of inputs sees which partitions of an input a run loaded. This one sees which partitions its rows belong to:
-a file of one day may correct orders of another. It is for the same tables, which declare ``schedule.on: inputs``.
-A partition is requested when two ticks in a row find it stale, because the sensor of inputs may request it as well.
+The sensor ``inputs`` (automation) reacts to the partitions of an input that a run loaded. This sensor reacts to the
+partitions that changed rows belong to: a file of one day may correct orders of another day. Both are for tables that
+declare ``schedule.on: inputs``. This sensor requests a partition only after two ticks in a row find it stale, because
+the sensor ``inputs`` may request it first.
 """
 
 import hashlib
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def stale_sensor(settings: Settings, jobs: "Jobs", translator: PaimonTranslator = PLAIN) -> dg.SensorDefinition | None:
-    """Return the sensor, one for all tables with partitions that declare ``schedule.on: inputs``; None without any."""
+    """Return one sensor for all tables with partitions and ``schedule.on: inputs``; None without such a table."""
     names = [name for name, spec in settings.tables.items() if name in jobs and _waits_for_inputs(spec)]
     if not names:
         return None
@@ -80,14 +81,14 @@ def _waits_for_inputs(spec: TableSpec) -> bool:
 
 
 def _known(partitions: dg.PartitionsDefinition[str] | None, keys: Collection[str]) -> list[str]:
-    """Return the keys that Dagster knows; the sensor logs other keys, and what only a load of the whole table loads."""
+    """Return the sorted keys that are partitions in Dagster; only for these can the sensor request a run."""
     return sorted(key for key in keys if partitions is not None and partitions.has_partition_key(key))
 
 
 def _requests(
     settings: Settings, spec: TableSpec, stale: Mapping[str, str], keys: list[str], translator: PaimonTranslator
 ) -> list[dg.RunRequest]:
-    """Return runs for stale partitions; the same state of the table is requested once."""
+    """Return runs for stale partitions; for the same snapshot and reasons, the run key is the same, so it runs once."""
     if not keys:
         return []
     newest = open_table(settings, spec.name).latest_snapshot()

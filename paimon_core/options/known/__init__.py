@@ -3,5 +3,5 @@
 Core types and functions:
 
 - ``Option``: one option; each module lists the options of its subject that this library obeys as ``OPTIONS``
-- ``by_subject``: reads the other options from ``other_engines.tsv``
+- ``by_subject``: reads the options of other engines from ``other_engines.tsv``
 """

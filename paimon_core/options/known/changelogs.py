@@ -1,4 +1,4 @@
-"""Changelogs."""
+"""The options for changelogs."""
 
 from __future__ import annotations
 

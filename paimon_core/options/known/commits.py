@@ -1,4 +1,4 @@
-"""Commits, manifests and snapshots."""
+"""The options for commits, manifests and snapshots."""
 
 from __future__ import annotations
 

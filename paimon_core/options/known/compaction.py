@@ -1,4 +1,4 @@
-"""Compaction and clustering."""
+"""The options for compaction and clustering."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expiry of changelogs, partitions and consumers; marks of finished partitions."""
+"""The options for the expiry of changelogs, partitions and consumers, and for marks of finished partitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other features: ids of rows."""
+"""The options for other features, such as ids of rows."""
 
 from __future__ import annotations
 

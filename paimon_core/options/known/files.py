@@ -1,4 +1,4 @@
-"""Data files: formats, statistics, file indexes, deletion vectors."""
+"""The options for data files: formats, statistics, file indexes, deletion vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs of Flink and of Spark."""
+"""The options for jobs of Flink and of Spark."""
 
 from __future__ import annotations
 

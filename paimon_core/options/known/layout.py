@@ -1,4 +1,4 @@
-"""Buckets, partitions and the place of files."""
+"""The options for buckets, partitions and the places of files."""
 
 from __future__ import annotations
 

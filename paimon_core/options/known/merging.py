@@ -1,4 +1,4 @@
-"""Merge engines and the order of the rows of one key."""
+"""The options for merge engines and for the order of the rows of one key."""
 
 from __future__ import annotations
 

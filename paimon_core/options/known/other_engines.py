@@ -1,4 +1,4 @@
-"""Options that other engines obey and this library does not: the records of ``other_engines.tsv``, next to this module.
+"""Options that only other engines obey: the records of ``other_engines.tsv``, in the directory of this module.
 
 A record is *carried* or *refused*, see ``Support``; ``stops`` is a member of ``Stops``. Lists are separated by commas.
 """
@@ -13,7 +13,7 @@ from paimon_core.options.option import Kind, Option, Stops, carried, refused
 
 
 def by_subject() -> Mapping[str, Sequence[Option]]:
-    """Read the records, by subject and in their order there."""
+    """Return the options by subject, in the order of the file."""
     data = pkgutil.get_data(__name__, "other_engines.tsv")
     assert data is not None
     found: dict[str, list[Option]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Reads: time travel, incremental and streaming reads."""
+"""The options for reads: time travel, incremental and streaming reads."""
 
 from __future__ import annotations
 

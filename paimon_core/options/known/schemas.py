@@ -1,4 +1,4 @@
-"""Changes of the schema."""
+"""The options for changes of the schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tags."""
+"""The options for tags."""
 
 from __future__ import annotations
 

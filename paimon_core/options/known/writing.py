@@ -1,4 +1,4 @@
-"""Writers: buffers and spilling."""
+"""The options for writers: buffers and spilling."""
 
 from __future__ import annotations
 

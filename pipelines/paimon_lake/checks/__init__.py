@@ -5,7 +5,7 @@ Other packages import from here.
 Core types and functions:
 
 - ``CheckContext``: what a check may use: the load, the history, the time
-- ``LoadRecord``: the figures of one load, from its snapshot
+- ``LoadRecord``: the numbers of rows of one load, from its snapshot
 - ``Rows``: the rows that are checked
 - ``run_check``: runs one check
 - ``audit_and_publish``: checks a prepared commit before it is published

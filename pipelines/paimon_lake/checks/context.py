@@ -1,4 +1,4 @@
-"""CheckContext: what a check knows beside the rows: the time, the loads before, the partitions of the load.
+"""CheckContext: what a check uses beside the rows: the time, the history of loads, the partitions of the load.
 
 The history of loads is read from the snapshots of the commit user ``load <table>``, whose properties contain how many
 rows a load read, wrote and rejected (decision 0021).
@@ -22,27 +22,29 @@ _WITHOUT_ROWS = ("COMPACT", "ANALYZE")
 
 @dataclass(frozen=True)
 class LoadRecord:
-    """The figures of one load, as its snapshot has them."""
+    """The numbers of rows and partitions of one load, from the properties of its snapshot."""
 
     rows_read: int
     rows_written: int
-    """The rows that the load wrote; for upserts and changes the number of changes, not of rows in the table."""
+    """The rows that the load wrote. For the modes ``upsert`` and ``changes`` a row is a change, so a key may count
+    twice."""
     rows_rejected: int
     snapshot_id: int
     committed_at: datetime
     partitions: int | None = None
-    """The number of partitions that it read; None for a load that is not divided by partitions."""
+    """The number of partitions that the load read; None for a load that is not divided by partitions."""
 
 
 @dataclass(frozen=True)
 class CheckContext:
-    """What checks need to know beside the table; ``now`` has a time zone."""
+    """What checks use beside the table; ``now`` must have a time zone."""
 
     now: datetime
     where: Predicate | None = None
-    """The partitions of the load that is checked; None: all rows. See ``run_check`` for which checks obey it."""
+    """A filter for the rows of the checked partitions; None: all rows. ``run_check`` says which types of checks use
+    it."""
     history: Sequence[LoadRecord] = ()
-    """The loads of the table, newest last, with the one that is checked."""
+    """The loads of the table, newest last; the load that is checked is included."""
     tables: Mapping[str, TableView] = field(default_factory=dict)
     """The other tables that SQL checks may name, by ``database.table``."""
 
@@ -52,10 +54,10 @@ class CheckContext:
 
 
 def load_records(table: TableView) -> list[LoadRecord]:
-    """Return the loads whose snapshots have not expired, newest last; a view ends with its snapshot, or its draft.
+    """Return the loads whose snapshots have not expired, newest last, up to the snapshot that a view is pinned to.
 
-    Snapshots of the load's user without figures are left out, such as snapshots that only copy the ledger. Raises
-    CorruptTable for figures that are not whole numbers.
+    Snapshots of the commit user of loads that state no numbers of rows are left out: they only copy the ledger. Raises
+    CorruptTable when a number of rows is not a whole number.
     """
     return [_record(table.name, snapshot) for snapshot in _history(table) if _is_load(table, snapshot)]
 
@@ -63,7 +65,7 @@ def load_records(table: TableView) -> list[LoadRecord]:
 def newest_write(table: TableView) -> datetime | None:
     """Return the time of the newest snapshot that changed rows; None when there is none or all have expired."""
     changes = (s for s in _history(table) if s["commit_kind"] not in _WITHOUT_ROWS)
-    # What a load's user commits without figures has no rows: it only carries the ledger on.
+    # A snapshot of the commit user of loads without numbers of rows changes no row: it only copies the ledger.
     times = [s["commit_time_utc"] for s in changes if s["commit_user"] != load_user(table.name) or _is_load(table, s)]
     return times[-1] if times else None
 

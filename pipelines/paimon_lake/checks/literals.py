@@ -1,4 +1,4 @@
-"""Literals: convert the values that a check declares, which YAML has read, to values of the column's type.
+"""Literals: convert the values in the declaration of a check, as YAML reads them, to values of the column's type.
 
 YAML has fewer types than a table: it reads ``no`` as false, ``12:30:00`` as a number, ``0.1`` as a double. A value is
 accepted only when it means exactly one value of the column.
@@ -16,12 +16,12 @@ from paimon_core.schema import DataField
 from paimon_core.types import NESTED_ROOTS, STRING_ROOTS, TypeRoot
 
 _DOUBLE_DIGITS = 15
-"""A decimal with at most this many digits survives its way through a double."""
+"""A decimal with at most this many digits is unchanged after a conversion to a double and back."""
 _FLOATS = (TypeRoot.FLOAT, TypeRoot.DOUBLE)
 
 
 def accepted(value: Any, field: DataField) -> Literal:
-    """Return a value that the column can have; raises SchemaMismatch naming the column, the rule and the value."""
+    """Return the value converted to the column's type. Raises SchemaMismatch when no row can have it."""
     literal = _literal(value, field)
     _, exact = storage_value(literal, field)
     if not exact:

@@ -1,6 +1,6 @@
-"""Load checks: freshness, row_count and volume, evaluated on the history of loads and single figures of the table.
+"""Load checks: freshness, row_count and volume, which use the history of loads and a count or maximum of the table.
 
-They are about the whole table: the partitions of a load do not restrict them.
+They check the whole table, also when a load wrote only some partitions.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from paimon_lake.declarations.checks import FreshnessCheck, RowCountCheck, Volum
 from paimon_lake.protocol import PipelineError
 
 TIME_ROOTS = TIMESTAMP_ROOTS | {TypeRoot.DATE}
-"""The types of columns that have a freshness."""
+"""The types of columns that the check ``freshness`` accepts."""
 _FEW_LOADS = 3
-"""The number of earlier loads below which there is no mean to compare with."""
+"""With fewer earlier loads than this, the check ``volume`` passes without a comparison."""
 _PER_HOUR = {"s": 3600, "ms": 3_600_000, "us": 3_600_000_000, "ns": 3_600_000_000_000}
 
 
 def freshness(check: FreshnessCheck, rows: Rows, context: CheckContext) -> Result:
-    """Compare the age of the newest load, or of the greatest value of a column, with the most hours allowed.
+    """Compare the age of the newest load, or of the greatest value of a column, with ``max_hours``.
 
-    Without recorded loads the newest snapshot counts that is not a compaction. A date counts as its first moment, and
-    dates and timestamps without a zone are in UTC. A time in the future is fresh.
+    Without recorded loads, the age of the newest snapshot that changed rows is compared. A date stands for its first
+    moment. Dates and timestamps without a time zone are in UTC. A time in the future passes.
     """
     if check.column:
         return _column_freshness(check, rows, context.now)
@@ -50,7 +50,7 @@ def _column_freshness(check: FreshnessCheck, rows: Rows, now: datetime) -> Resul
         raise PipelineError(f"freshness needs a date or timestamp column, and {check.column!r} is {field.type}")
     fresh = _since(check, now, has_zone=field.type.root is TypeRoot.TIMESTAMP_LTZ)
     greatest = _greatest(rows, check.column, fresh) if fresh is not None else None
-    if greatest is None:  # all rows are read only when none of them is fresh
+    if greatest is None:  # no row is fresh: read all rows for the sentence
         greatest = _greatest(rows, check.column, None)
     if greatest is None:
         return 1, f"no row has a value in {check.column}"
@@ -59,7 +59,7 @@ def _column_freshness(check: FreshnessCheck, rows: Rows, now: datetime) -> Resul
 
 
 def _since(check: FreshnessCheck, now: datetime, *, has_zone: bool) -> Predicate | None:
-    """Return the filter of fresh rows; None when the bound lies outside of Python's times."""
+    """Return the filter for fresh rows; None when the oldest allowed time is not a time that Python can represent."""
     try:
         since = now.astimezone(UTC) - timedelta(hours=check.max_hours)
     except OverflowError:
@@ -93,7 +93,7 @@ def _aged(what: str, age: float, most: float) -> Result:
 def row_count(check: RowCountCheck, rows: Rows, context: CheckContext) -> Result:
     """Check that each load wrote or rejected every row that it read, and that the table has from min to max rows.
 
-    The figures of a load are compared with each other only: an upsert writes more rows than the table gains.
+    The numbers of a load are not compared with the rows of the table, because an upsert writes more rows than it adds.
     """
     wrong = [load for load in context.history if load.rows_read != load.rows_written + load.rows_rejected]
     problems = [_unequal(load) for load in wrong[:EXAMPLES]]
@@ -128,9 +128,9 @@ def _sums(context: CheckContext) -> str:
 def volume(check: VolumeCheck, context: CheckContext) -> Result:
     """Compare the rows that the last load wrote with the mean of the loads before it.
 
-    A load of partitions is compared by its rows for each partition, and only with loads of partitions; a load of the
-    whole table only with loads of the whole table. Passes with fewer than three such loads (or than ``loads``), and
-    when the earlier loads wrote no row.
+    A load of partitions is compared by its rows per partition, and only with loads of partitions. A load of the whole
+    table is compared only with loads of the whole table. The check passes when there are fewer than three such loads
+    before (or fewer than ``loads``, if that is less), and when they wrote no row.
     """
     if not context.history:
         return 0, "no load is recorded in the snapshots of the table"
@@ -154,5 +154,5 @@ def volume(check: VolumeCheck, context: CheckContext) -> Result:
 
 
 def _rows(load: LoadRecord) -> float:
-    """Return the rows that a load wrote, for each of its partitions."""
+    """Return the number of rows that a load wrote, divided by the number of its partitions."""
     return load.rows_written / (load.partitions or 1)

@@ -1,5 +1,4 @@
-"""Audits before publishing: read a table as it would be with a prepared commit, and publish the commit only if the
-audit passes.
+"""Audits before publishing: audit a table with a prepared commit, and publish the commit only if the audit passes.
 
 When the audit fails, the table does not change, and the files and the draft of the commit are deleted.
 """
@@ -21,9 +20,10 @@ _TRIES = 3
 
 
 def audit_and_publish(prepared: Prepared, name: str, audit: Audit) -> Snapshot:
-    """Publish a prepared commit if the audit passes, which is repeated after a concurrent commit.
+    """Publish a prepared commit if the audit passes; after a concurrent commit, audit again on the new base.
 
-    Otherwise the prepared commit is discarded: raises AuditFailed, and CommitConflict after several conflicts.
+    Raises AuditFailed when the audit finds problems, and CommitConflict after several conflicts; both discard the
+    prepared commit.
     """
     for tries_left in reversed(range(_TRIES)):
         _check(prepared, name, audit)

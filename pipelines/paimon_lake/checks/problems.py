@@ -1,4 +1,4 @@
-"""Problems: the errors of declared checks that are visible without the table, for ``paimon-lake check``."""
+"""Problems: the errors in declarations of checks that can be found without the table, for ``paimon-lake check``."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _LABEL = re.compile(r"[A-Za-z0-9_]+")
 
 
 def problems(spec: TableSpec) -> list[str]:
-    """Return the problems of a table's checks, one sentence each, which begins with the key of the check.
+    """Return the problems of a table's checks, one sentence each, which begins with the key, such as ``checks[0]``.
 
-    Columns whose type text is invalid are left out, and all columns when they are inferred from the source.
+    Values are not compared with columns whose type is invalid, nor with columns that will be inferred from the source.
     """
     fields = dict(_fields(spec))
     return [f"checks[{n}]: {text}" for n, check in enumerate(spec.checks) for text in _of_check(check, spec, fields)]
@@ -79,7 +79,7 @@ def _of_range(check: RangeCheck, field: DataField) -> Iterator[str]:
 
 
 def _refused(convert: Any, value: Any, field: DataField) -> str:
-    """Return why the value does not fit the column; an empty text when it does."""
+    """Return why the value does not fit the column; "" when it fits."""
     try:
         convert(value, field)
     except InvalidRequest as error:

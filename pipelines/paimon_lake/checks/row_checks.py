@@ -1,7 +1,7 @@
 """Row checks: unique, not_null, accepted_values and range, evaluated on whole columns.
 
-All but unique read only the rows that violate the rule: the rule's opposite is the filter of the scan, so that files
-whose statistics exclude a violation are not read, and memory is bounded by one batch and the examples. ``unique`` keeps
+All except unique read only the rows that violate the rule: the filter of the scan is the opposite of the rule. So files
+whose statistics exclude a violation are not read, and only one batch and the examples are in memory. ``unique`` keeps
 the checked columns in memory: of one partition when they contain the partition columns, otherwise of all rows.
 """
 
@@ -27,9 +27,9 @@ from paimon_lake.declarations.checks import AcceptedValuesCheck, NotNullCheck, R
 from paimon_lake.protocol import PipelineError
 
 Result = tuple[int, str]
-"""The number of problems and the sentence."""
+"""The number of problems, and the sentence of the ``CheckResult``."""
 _DISTINCT = 10_000
-"""The number of different wrong values that are counted; the counts of the shown values are exact."""
+"""At most this many different wrong values are counted; their counts are exact."""
 _COUNT = "count_all"
 
 
@@ -133,10 +133,10 @@ def range_(check: RangeCheck, rows: Rows) -> Result:
 
 
 def unique(check: UniqueCheck, rows: Rows) -> Result:
-    """Count the rows whose values occur in another row; a null equals a null, rows of only nulls are not compared.
+    """Count the rows that repeat the values of another row; nulls are equal, and rows of only nulls are not compared.
 
-    Only the partitions of a load are read if the columns contain theirs; otherwise all rows, because a row of the load
-    may repeat one of another partition.
+    Only the partitions of a load are read if the checked columns contain the partition columns. Otherwise all rows are
+    read, because a row of the load may repeat a row of another partition.
     """
     names = list(check.columns or rows.key)
     if not names:
@@ -177,7 +177,7 @@ def _head(batch: pa.RecordBatch) -> pa.Table:
 
 
 def _keys(batch: pa.RecordBatch, rows: Rows) -> list[str]:
-    """Return the keys of the first rows; [] when the table has no key or lacks its columns."""
+    """Return the keys of the first rows as texts; [] when the table has no key or lacks a column of the key."""
     if not rows.key or not set(rows.key) <= set(batch.schema.names):
         return []
     return keys_of(_head(batch), rows.key)
@@ -202,7 +202,7 @@ def _no_counts(kind: pa.DataType) -> pa.Table:
 
 
 def _add_counts(known: pa.Table, values: pa.Array) -> pa.Table:
-    """Add how often each value occurs; when enough different values are known, only known values are counted."""
+    """Return ``known`` plus the counts of ``values``; once ``_DISTINCT`` values are known, new values are ignored."""
     if known.num_rows >= _DISTINCT:
         values = values.filter(pc.is_in(values, known["value"].combine_chunks()))
     new = counted(pa.table({"value": values}), ["value"])

@@ -42,10 +42,11 @@ def run_check(
     """Evaluate one check; a check that cannot be evaluated fails, with the reason in its sentence.
 
     ``table`` is read at one snapshot: the one it is pinned to (also the draft of a prepared commit), otherwise the
-    latest. Commits during the check do not matter; when the latest snapshot expires meanwhile, a newer one is read.
+    latest. Commits during the check have no effect. When the latest snapshot expires during the check, a newer one is
+    read.
 
     ``context.where`` restricts not_null, accepted_values and range, and unique if its columns contain the columns of
-    the filter. The other types, and unique otherwise, are about the whole table.
+    the filter. The other types check the whole table, and so does unique with other columns.
     """
     return _checked((check,), spec, table, context, spark)[0]
 
@@ -59,10 +60,10 @@ def run_checks(
     spark: Spark | None = None,
     raises: bool = False,
 ) -> list[CheckResult]:
-    """Evaluate some checks, see ``run_check``; all of them read the same snapshot, unless it expires meanwhile.
+    """Evaluate several checks as ``run_check`` does; all read the same snapshot, unless it expires during the checks.
 
-    ``raises``: raise StorageError instead of a failed check: a failure of the storage says nothing about the rows, and
-    a load may be tried again.
+    With ``raises``, a failure of the storage raises StorageError and is not a failed check: it says nothing about the
+    rows, and the caller may retry the load.
     """
     return _checked(tuple(checks), spec, table, context, spark, raises=raises)
 

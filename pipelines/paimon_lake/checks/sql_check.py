@@ -16,21 +16,22 @@ if TYPE_CHECKING:
     from paimon_lake.session import Spark
 
 _COUNTED = 1000
-"""The most rows that are counted; they are read into memory."""
+"""At most this many rows of a result are counted; they are read into memory."""
 _LENGTH = 200
 
 
 def sql(check: SqlCheck, rows: Rows, context: CheckContext, spark: Spark | None) -> Result:
     """Run the query on the whole table; it may name the table itself and the tables of the context.
 
-    Returns the number of rows up to 1,000. Raises PipelineError without Spark, and for a query that cannot be run.
+    Returns the number of rows; a greater number than 1,000 is returned as 1,001. Raises PipelineError without Spark,
+    and for a query that cannot be run.
     """
     if spark is None:
         raise PipelineError("a check of type sql needs a Spark session: it runs with loads and in jobs, not in sensors")
     # Imported here, because sensors evaluate the other checks without Spark.
     from paimon_lake.sources.views import collected, with_views
 
-    # A chain, because the tables of the context may be opened only when they are looked up.
+    # A ChainMap does not copy the tables of the context: they are opened only when the query names them.
     tables = ChainMap({rows.table.name: rows.table}, cast(dict[str, TableView], context.tables))
     found = collected(with_views(spark(), check.query, tables), limit=_COUNTED + 1)
     if not found:

@@ -1,4 +1,4 @@
-"""Text: the words and examples of a check's sentence; at most five examples, each of limited length."""
+"""Text: the words and examples in the sentence of a check result; at most five examples, each of limited length."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LISTED = 8
 
 
 def texts(column: pa.ChunkedArray) -> list[str]:
-    """Return the values of a short column as texts for people."""
+    """Return the values of a column, converted to texts for a sentence; the whole column is converted."""
     kind = column.type
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):  # Python has no nanoseconds, and no years above 9999
         return ["null" if v is None else _time(v) for v in column.cast(pa.string()).to_pylist()]
@@ -31,7 +31,7 @@ def keys_of(rows: pa.Table, columns: Sequence[str]) -> list[str]:
 
 
 def shown(value: Any) -> str:
-    """Return one value; a text with commas, blanks at its ends or unprintable characters is quoted."""
+    """Return one value as text; a text with commas, blanks at its ends or unprintable characters is quoted."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -62,7 +62,7 @@ def many(count: float, noun: str) -> str:
 
 
 def of_rows(wrong: int, total: int, where: str) -> str:
-    """Return ``3 of 1,204 rows have`` with the verb in its number."""
+    """Return a text such as ``3 of 1,204 rows have``, with ``has`` for one row."""
     return f"{wrong:,} of {total:,} rows{where} {'has' if wrong == 1 else 'have'}"
 
 

@@ -27,7 +27,7 @@ from paimon_lake.steps.infer import infer
 
 Add = Callable[..., argparse.ArgumentParser]
 SETTINGS_ONLY = ("check", "apply", "infer")
-"""Commands that print lines and run no step."""
+"""Commands that print lines of text instead of the results of steps."""
 
 
 def add_lake_commands(add: Add) -> None:
@@ -61,7 +61,7 @@ def write_new(folder: Path) -> str:
 
 
 def lines_of(spark: Spark, settings: Settings, asked: argparse.Namespace) -> tuple[list[str], bool]:
-    """Run ``check``, ``apply`` or ``infer``; return the lines to print, and whether all is well.
+    """Run ``check``, ``apply`` or ``infer``; return the lines to print, and False when there were problems.
 
     Only ``check`` uses Spark, and only for a lake with queries.
     """
@@ -86,7 +86,7 @@ def lines_of(spark: Spark, settings: Settings, asked: argparse.Namespace) -> tup
 
 
 def _problems(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Yield the tables with what is wrong in their checks and in the paths of their sources."""
+    """Yield (table, problem) for each problem of the declared checks and of the paths of sources."""
     for name, spec in settings.tables.items():
         yield from ((name, text) for text in problems(spec))
         if isinstance(spec.source, FilesSource):
@@ -100,7 +100,7 @@ def _problems(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def _stale(settings: Settings) -> Iterator[str]:
-    """Yield the tables with stale partitions, and the tables whose ledger cannot be read."""
+    """Yield one line for each table with stale partitions, and for each table whose ledger cannot be read."""
     for name in settings.tables:
         try:
             found = stale_now(settings, name)

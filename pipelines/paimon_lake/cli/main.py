@@ -1,4 +1,4 @@
-"""The command line of the steps: ``paimon-lake load --table ods.flights --partition 2013-01-31``.
+"""The command line ``paimon-lake``, for example ``paimon-lake load --table ods.flights --partition 2013-01-31``.
 
 Every step prints its result as one sentence or (``--json``) one JSON object; other commands print lines. Exit code 0:
 done; 1: the step failed, or an audit found a problem; 2: the request was wrong, explained in one sentence; 3: done, but

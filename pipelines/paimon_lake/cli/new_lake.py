@@ -11,9 +11,9 @@ TEMPLATE = Path(__file__).resolve().parents[1] / "template"
 
 
 def new_lake(folder: Path) -> list[Path]:
-    """Write the example to a folder that does not exist or is empty; return the files, relative to it.
+    """Write the example to a folder that does not exist or is empty; return its files as paths relative to the folder.
 
-    Raises PipelineError for a folder that has files, and when it cannot be written.
+    Raises PipelineError when the folder has files or cannot be written.
     """
     try:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

@@ -1,4 +1,4 @@
-"""The declarations of a lake: a folder with settings of each environment and one YAML file per table.
+"""The declarations of a lake: a folder with the settings of each environment and one YAML file per table.
 
 ``load_settings`` reads such a folder into frozen pydantic models. Other packages import from here.
 

@@ -16,7 +16,7 @@ _FINER = {"hour": {"hour", "day", "week", "month"}, "day": {"day", "week", "mont
 
 
 def disagreements(settings: Settings) -> list[str]:
-    """Return every rule across files that the lake breaks, one sentence each; it imports the users' Python files."""
+    """Return a sentence for each broken rule across files; this imports the Python files that the declarations name."""
     found = early_disagreements(settings)
     for name in sorted(settings.tables):
         found += [_said(settings, name, key, text) for key, text in _of_table(settings, settings.tables[name])]
@@ -24,14 +24,17 @@ def disagreements(settings: Settings) -> list[str]:
 
 
 def early_disagreements(settings: Settings) -> list[str]:
-    """Return the broken rules that need only the declarations; ``load_settings`` refuses a lake with one."""
+    """Return a sentence for each broken rule that needs only the declarations.
+
+    ``load_settings`` raises an error for them.
+    """
     tables = settings.tables
     rules = (*_names(tables), *_inputs(tables), *_cycles(tables), *_query_files(tables))
     return [_said(settings, *one) for one in rules]
 
 
 Rule = tuple[str, tuple[str, ...], str]
-"""A table, the key of its file, and what is wrong."""
+"""A table, the key in its declaration, and a text about the broken rule."""
 
 
 def inputs_of(spec: TableSpec) -> tuple[str, ...]:
@@ -71,7 +74,7 @@ def _inputs(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
 
 
 def _cycles(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
-    """Yield each cycle among inputs once, without recursion: a chain of tables may be long."""
+    """Yield each cycle among inputs once. It does not call itself, because a chain of tables may be long."""
     done: set[str] = set()
     for start in sorted(tables):
         path: list[str] = []
@@ -115,7 +118,7 @@ def _of_table(settings: Settings, spec: TableSpec) -> Iterator[tuple[tuple[str, 
 
 
 def _functions(source: Source | None) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """Yield the functions that a source names: the key, the text and the parameters."""
+    """Yield (key, ``module:function``, parameters) for each function that a source names."""
     if isinstance(source, PythonSource):
         yield "function", source.function, ("spark", "step")
     if isinstance(source, FilesSource) and source.fetch:

@@ -22,24 +22,24 @@ _SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)([^/].*)", re.DOTALL)
 
 
 def kind_of(catalog: Mapping[str, str]) -> str:
-    """Return the kind of a catalog."""
+    """Return the kind of a catalog: ``filesystem``, ``sql`` or ``rest``."""
     return catalog.get("type", FILESYSTEM)
 
 
 def options_of(catalog: Mapping[str, str]) -> dict[str, str]:
-    """Return the options of a catalog under Paimon's names."""
+    """Return the options of a catalog: all keys of the mapping except ``type`` and ``uri``."""
     return {key: text for key, text in catalog.items() if key not in ("type", "uri")}
 
 
 def uri_of(catalog: Mapping[str, str], folder: Path) -> str | None:
-    """Return the address of a catalog; a relative path of SQLite starts at the folder of the declarations."""
+    """Return the URI of a catalog, or None; a relative path of SQLite starts at the folder of the declarations."""
     uri = catalog.get("uri")
     found = None if uri is None else _SQLITE.fullmatch(uri)
     return uri if found is None or found[2] == ":memory:" else f"{found[1]}{folder / found[2]}"
 
 
 def check_catalog(catalog: Mapping[str, str]) -> None:
-    """Raise Mistake for a catalog that cannot be opened, with the key that is wrong; no message contains a secret."""
+    """Raise Mistake, with the key that is wrong, for a catalog that cannot be opened; no message contains a secret."""
     kind = kind_of(catalog)
     if kind not in OPTIONS:
         raise Mistake(f"must be {FILESYSTEM}, {SQL} or {REST}, not {kind!r:.40}", "catalog", "type")
@@ -64,5 +64,5 @@ def check_catalog(catalog: Mapping[str, str]) -> None:
 
 
 def is_secret(key: str) -> bool:
-    """Whether an option of a catalog is a secret: the token, and every header of requests."""
+    """Whether an option of a catalog is a secret: the token of a REST server, or a header of its requests."""
     return key == "token" or key.startswith(HEADER_PREFIX)

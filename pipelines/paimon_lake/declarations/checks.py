@@ -11,9 +11,9 @@ from paimon_lake.declarations.model import Model, Names, SomeNames
 
 class _Check(Model):
     name: str = ""
-    """The name in Dagster; default: the type and its columns."""
+    """The name in Dagster; default: the type and the columns of the check."""
     severity: Literal["error", "warn"] = "error"
-    """``error``: a failure fails the check; ``warn``: it only warns."""
+    """``error``: problems fail the check; ``warn``: problems only cause a warning."""
     block: bool = False
     """Whether the check runs before a load is published; when it fails, nothing is published."""
 
@@ -80,14 +80,14 @@ class RangeCheck(_Check):
 
 
 class FreshnessCheck(_Check):
-    """The newest snapshot, or the greatest value of a timestamp column, is at most ``max_hours`` old."""
+    """The newest load, or the greatest value of a date or timestamp column, is at most ``max_hours`` old."""
 
     type: Literal["freshness"]
     """The newest data is not older than some hours."""
     max_hours: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     """The greatest age, in hours."""
     column: str = ""
-    """A timestamp column; default: the time of the newest snapshot."""
+    """The date or timestamp column whose greatest value is compared; default: the time of the newest load."""
 
 
 class RowCountCheck(_Check):
@@ -116,11 +116,11 @@ class VolumeCheck(_Check):
     type: Literal["volume"]
     """The last load wrote about as many rows as the loads before it."""
     min_ratio: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.5
-    """The least share of the mean."""
+    """The smallest allowed number of rows, as a multiple of the mean."""
     max_ratio: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 2.0
-    """The greatest multiple of the mean."""
+    """The greatest allowed number of rows, as a multiple of the mean."""
     loads: Annotated[int, Field(ge=1, le=100)] = 7
-    """The number of earlier loads that make the mean."""
+    """The number of earlier loads from which the mean is computed."""
 
     @model_validator(mode="after")
     def _in_order(self) -> VolumeCheck:

@@ -1,4 +1,4 @@
-"""Cron expressions: the five fields that Dagster's schedules take, checked without Dagster."""
+"""Cron expressions: checks the five fields as Dagster's schedules accept them, without importing Dagster."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PART = re.compile(r"(?:\*|(\w+)(?:-(\w+))?)(?:/(\d+))?")
 
 
 def why_not_cron(text: str) -> str:
-    """Return why a text is not a cron expression, in one sentence; nothing when it is one."""
+    """Return a sentence that says why a text is not a cron expression; "" when it is one."""
     if text.strip() in _WORDS:
         return ""
     if text.startswith("@"):
@@ -48,7 +48,7 @@ def why_not_cron(text: str) -> str:
 
 
 def _values(part: str, low: int, high: int, words: dict[str, int]) -> set[int] | None:
-    """Return the values of one part of a field, such as ``1-5`` or ``*/10``; None when it is none."""
+    """Return the numbers that one part of a field stands for, such as ``1-5`` or ``*/10``; None for an invalid part."""
     match = _PART.fullmatch(part)
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""Definition: whether Paimon creates a table as declared, checked without a warehouse.
+"""Definition: check without a warehouse whether a table can be created as it is declared.
 
 The columns, keys and options go through the checks of ``create_table``, so that a mistake in an option is found when
 the declaration is read, not when the first load creates the table.
@@ -44,7 +44,7 @@ _OTHER_NAMES = {
 _UNKNOWN = re.compile(r": expected a data type at position \d+, not '(\w+)")
 _DAYS = frozenset((TypeRoot.DATE, TypeRoot.TIMESTAMP, TypeRoot.TIMESTAMP_LTZ, *STRING_ROOTS))
 _FRAMES_ONLY = frozenset((TypeRoot.MULTISET, TypeRoot.VARIANT))
-"""Types that texts do not express: queries, functions and typed files can fill them."""
+"""Types whose values cannot be written as text: only queries, functions and files with types can provide them."""
 _TEXT_FORMATS = ("csv", "json", "jsonl")
 _FORMATS = (*_TEXT_FORMATS, "parquet", "orc", "avro")
 _FITS = {"hour": _DAYS - {TypeRoot.DATE}, "day": _DAYS, "week": _DAYS, "month": _DAYS}
@@ -76,7 +76,10 @@ def check_definition(spec: TableSpec, file: YamlFile) -> None:
 
 
 def declared_schema(spec: TableSpec) -> TableSchema:
-    """Return the first schema of a table with columns; raises InvalidRequest, InvalidOption, UnsupportedFeature."""
+    """Return the schema with which a declared table is created.
+
+    Raises InvalidRequest, InvalidOption, UnsupportedFeature.
+    """
     arrow = pa.schema([(column, parse_type(text).to_arrow()) for column, text in spec.columns.items()])
     asked = Definition(arrow, spec.primary_key, spec.partition_by, spec.table_options, spec.columns, spec.comment)
     return asked.to_schema(spec.name)
@@ -96,7 +99,7 @@ def column_type(text: str) -> DataType:
 
 
 def _check_source(spec: TableSpec, column: str, kind: DataType) -> None:
-    """Raise UnsupportedFeature for a column of a type that the source of the table cannot express."""
+    """Raise UnsupportedFeature for a column of a type of which the source of the table cannot have values."""
     found = _without_values(spec.source) if _has_root(kind, _FRAMES_ONLY) else None
     if found is not None:
         raise UnsupportedFeature(
@@ -135,7 +138,7 @@ def _check_partitions(spec: TableSpec, types: dict[str, DataType]) -> None:
 
 
 def _key(error: PaimonError, file: YamlFile) -> Key:
-    """Return the key of the file that an error of Paimon is about, as far as the error names it."""
+    """Return the key in the file that an error of Paimon is about; () when it names no option or column."""
     for fact, section in (("option", "options"), ("column", "columns")):
         named = error.facts.get(fact)
         if isinstance(named, str) and (section, named) in file.lines:
@@ -145,5 +148,5 @@ def _key(error: PaimonError, file: YamlFile) -> Key:
 
 @cache
 def _nowhere() -> Storage:
-    """Return a storage that is only named, never read or written."""
+    """Return a storage for checks that need one as an argument; it is never read or written."""
     return open_storage("memory://declarations")[0]

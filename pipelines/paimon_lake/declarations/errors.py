@@ -18,7 +18,7 @@ class SettingsError(ValueError):
 
 
 class Mistake(ValueError):
-    """What a validator of a model finds; ``key`` leads from the model to the key that is wrong."""
+    """An error that a validator of a model raises; ``key`` is the path from the model to the wrong key."""
 
     def __init__(self, text: str, *key: str | int) -> None:
         super().__init__(text)
@@ -26,7 +26,7 @@ class Mistake(ValueError):
 
 
 Key = tuple[str | int, ...]
-"""The keys and list positions from the top of a file to a value."""
+"""A path in a file: the keys and list positions from the top of the file to a value."""
 _MAPPING = "a mapping of keys to values"
 _RULES = {
     "bool_type": "true or false",
@@ -55,14 +55,14 @@ _CREDENTIALS = re.compile(r"://[^\s@/]*:\S*@")
 def sentence(
     error: ValidationError, model: type[BaseModel], written: Any, spot: Callable[[Key], tuple[str, int]]
 ) -> str:
-    """Return the first error as one sentence, with the number of the others in the same file.
+    """Return the first error as one sentence, with the number of further errors in the same file.
 
     ``written`` are the values as the file has them, before variables are replaced: a message never repeats the value of
-    a variable. ``spot`` gives the file and line of a key; line 0: none. Unknown keys come first, because a misspelt key
-    explains others that are missing; the other errors follow in the order of the file.
+    a variable. ``spot`` returns the file and line of a key; line 0 when the file does not have the key. Unknown keys
+    come first, because a misspelt key is also reported as missing; the other errors follow in the order of the file.
     """
     found = [_Found.of(one, model, written) for one in error.errors(include_url=False)]
-    # Entries that are wrong do not count for pydantic: a list of them is "too short" as well.
+    # Pydantic does not count wrong entries, so it reports a list of wrong entries also as too short: drop that error.
     wrong = {one.key[:-1] for one in found}
     found = [one for one in found if one.kind != "too_short" or one.key not in wrong]
     found.sort(key=lambda one: (one.kind != "extra_forbidden", spot(one.key)[1]))
@@ -75,7 +75,7 @@ def sentence(
 
 
 def text_of(key: Sequence[str | int]) -> str:
-    """Return a key as people write it: ``source.path`` or ``checks[2].columns``."""
+    """Return a key as text, such as ``source.path`` or ``checks[2].columns``."""
     text = ""
     for part in key:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
@@ -83,7 +83,7 @@ def text_of(key: Sequence[str | int]) -> str:
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
-    """Return ``; did you mean ...?`` for the known word that is most similar, or nothing."""
+    """Return ``; did you mean ...?`` with the most similar known word; "" when no known word is similar."""
     folded = {one.lower().replace("-", "_"): one for one in known}
     near = get_close_matches(word.lower().replace("-", "_"), folded, n=1, cutoff=0.6)
     return f"; did you mean {folded[near[0]]}?" if near else ""
@@ -158,7 +158,7 @@ class _Found:
         return nearest(self.value, allowed) if isinstance(self.value, str) else ""
 
     def _type(self, name: str) -> str:
-        """Return what is wrong with the key ``type`` of a value whose kind it chooses."""
+        """Return what is wrong with the key ``type`` of a mapping; this key selects the model of the mapping."""
         allowed = sorted(_tagged(self.types[-1]))
         listed = f"one of {', '.join(allowed)}"
         if not isinstance(self.value, Mapping):
@@ -178,22 +178,22 @@ class _Found:
 NOT_YET = frozenset(
     ("kafka", "pulsar", "kinesis", "debezium", "canal", "maxwell", "ogg", "cdc", "mysql-cdc", "postgres-cdc")
 )
-"""Types of sources that come later: streams and formats of change data."""
+"""Types of sources that are not supported yet: streams and formats of change data."""
 
 
 def _at(values: Any, key: Iterable[str | int]) -> Any:
-    """Return the value at a key as far as the file has it."""
+    """Return the value at a key; None when the file does not have it."""
     for part in key:
         try:
             values = values[part]
         except (KeyError, IndexError, TypeError):
-            # A short form, such as one name instead of a list: its parts have the value of the whole.
+            # One text stands for a list or a mapping, such as one name for a list of names: return the text.
             return values if isinstance(values, str) else None
     return values
 
 
 def _stripped(kind: Any) -> Any:
-    """Return a type without ``Annotated`` and without ``None`` beside it."""
+    """Return a type without ``Annotated``, and without ``None`` when the type is optional."""
     while True:
         if get_origin(kind) is Annotated:
             if any(isinstance(one, FieldInfo) and one.discriminator for one in get_args(kind)):
@@ -209,7 +209,7 @@ def _stripped(kind: Any) -> Any:
 
 
 def _tagged(kind: Any) -> dict[str, type[BaseModel]]:
-    """Return the models among which the key ``type`` chooses, by its value; none for other types."""
+    """Return the models by the value of the key ``type`` that selects each; {} when ``kind`` is not such a union."""
     kind = _stripped(kind)
     if get_origin(kind) is not Annotated:
         return {}
@@ -218,7 +218,7 @@ def _tagged(kind: Any) -> dict[str, type[BaseModel]]:
 
 
 def _inner(kind: Any, part: Any) -> Any:
-    """Return the type of a key of a model, or of a value in a list or a mapping."""
+    """Return the type of the value at one key of a model, or at one position or key of a list or mapping."""
     kind = _stripped(kind)
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         field = kind.model_fields.get(part)
@@ -227,7 +227,7 @@ def _inner(kind: Any, part: Any) -> Any:
 
 
 def _keys(kind: Any) -> list[str]:
-    """Return the keys that a mapping of this type has in a file."""
+    """Return the sorted keys that a mapping of this type may have in a file."""
     kind = _stripped(kind)
     models = list(_tagged(kind).values()) or [kind]
     return sorted({name for one in models for name in set(one.model_fields) - _not_in_file(one)})

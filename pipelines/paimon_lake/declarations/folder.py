@@ -1,8 +1,8 @@
 """The folder of a lake: ``base.yaml`` for all environments, ``<environment>.yaml`` over it, and ``tables/*.yaml``.
 
 The folder is the argument, else the directory in PAIMON_LAKE_CONFIGS, else ``configs`` in the working directory, else
-the working directory when it has a ``base.yaml``. Secrets are never written in a file: it has the names of the
-variables that contain them.
+the working directory when it has a ``base.yaml``. A file must not contain secrets: it contains the names of the
+environment variables that contain them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def configs_folder(given: str | Path | None = None) -> Path:
 
 
 def environments(configs: str | Path | None = None) -> list[str]:
-    """Return the environments that have a file in the folder, sorted."""
+    """Return the sorted names of the environments that have a file in the folder."""
     return [path.stem for path in _yaml_files(configs_folder(configs)) if path.stem != "base"]
 
 
@@ -57,7 +57,7 @@ def load_settings(
 ) -> Settings:
     """Read the settings of an environment: the argument, else PAIMON_ENV, else ``local``.
 
-    ``warehouse`` replaces the configured one. Raises SettingsError, which names file, line and key.
+    ``warehouse`` replaces the configured warehouse. Raises SettingsError, which names file, line and key.
     """
     folder = configs_folder(configs)
     name = environment or os.environ.get(ENVIRONMENT) or "local"
@@ -85,7 +85,7 @@ def load_settings(
 
 
 def _yaml_files(folder: Path) -> list[Path]:
-    """Return the YAML files of a folder, without hidden ones, which editors make; raises SettingsError for ``.yml``."""
+    """Return the YAML files of a folder, without hidden files of editors; raises SettingsError for a file ``*.yml``."""
     files = sorted(path for path in folder.glob("*.y*ml") if not path.name.startswith("."))
     for path in files:
         if path.suffix == ".yml":
@@ -105,7 +105,7 @@ def _common(files: list[YamlFile]) -> EnvironmentSettings:
 
 
 def _tables(files: list[Path]) -> dict[str, TableSpec]:
-    """Read the declarations of tables; raises one SettingsError with a line for each file that is wrong."""
+    """Read the declarations of tables, by table name; raises one SettingsError with a line for each invalid file."""
     tables, problems = dict[str, TableSpec](), list[str]()
     for path in files:
         try:
@@ -160,9 +160,9 @@ def _overlay(
 
 
 def _absolute(given: str | None, common: EnvironmentSettings, folder: Path) -> str:
-    """Return a warehouse as an absolute path; a URL, and the name of a warehouse of a REST server, stay as they are.
+    """Return a warehouse as an absolute path; a URL, or the name of a warehouse of a REST server, stays unchanged.
 
-    An argument is relative to the working directory, a setting to the folder of the declarations.
+    The argument ``given`` is relative to the working directory, the setting to the folder of the declarations.
     """
     chosen = given if given is not None else common.warehouse
     if "://" in chosen or kind_of(common.catalog) == REST:

@@ -1,6 +1,7 @@
 """Functions: find the function that a declaration names as ``module:function``.
 
-The folder of the declarations is searched first. Each file is executed once in a process, whatever names it.
+The folder of the declarations is searched first. Each file is executed once in a process, also when several
+declarations name it.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ _loaded: dict[Path, ModuleType] = {}
 def function_of(text: str, folder: Path, parameters: tuple[str, ...] = ("spark", "step")) -> Callable[..., Any]:
     """Return the function ``module:function`` of the folder, or of an installed module.
 
-    Raises SettingsError, which names the file, when there is none, when its module fails, and when it cannot be called
-    with these parameters.
+    Raises SettingsError, which names the file, when the function does not exist, when its module cannot be imported,
+    and when the function cannot be called with these parameters.
     """
     module_name, _, name = text.partition(":")
     module = _module(module_name, folder)
@@ -68,14 +69,14 @@ def _source(name: str, path: Path | None) -> str:
 
 
 def _executed(name: str, path: Path, folder: Path) -> ModuleType:
-    """Return the module of a file, which is executed only when no one has done so."""
+    """Return the module of a file; the file is executed only if this process has not executed it before."""
     with _LOCK:
         if path in _loaded:
             return _loaded[path]
         present = sys.modules.get(name)
         if present is not None and getattr(present, "__file__", None) and Path(str(present.__file__)).resolve() == path:
             return _loaded.setdefault(path, present)
-        if present is not None:  # a module of another lake, or an installed one, has this name
+        if present is not None:  # another lake or an installed package has a module of this name
             name = f"{name}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
         spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None

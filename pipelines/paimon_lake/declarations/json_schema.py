@@ -26,7 +26,10 @@ def table_schema() -> dict[str, Any]:
 
 
 def settings_schema() -> dict[str, Any]:
-    """Return the JSON Schema of ``base.yaml`` and of the environments, which may set any part of it."""
+    """Return the JSON Schema of ``base.yaml`` and ``<environment>.yaml``.
+
+    In the schema no key is required, because each key may be in one of the two files.
+    """
     schema = _schema(EnvironmentSettings, "Settings of a lake")
     for part in (schema, *schema["$defs"].values()):
         part.pop("required", None)
@@ -37,12 +40,12 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {"table.json": table_schema, 
 
 
 def texts() -> dict[str, str]:
-    """Return the text of each file by its name."""
+    """Return the text of each schema file by the name of the file."""
     return {name: json.dumps(make(), indent=2, ensure_ascii=False) + "\n" for name, make in SCHEMAS.items()}
 
 
 def write_schemas(folder: Path) -> None:
-    """Write the files into ``folder/schema``, which is created when it does not exist."""
+    """Write the schema files into ``folder/schema``, which is created when it does not exist."""
     (folder / "schema").mkdir(parents=True, exist_ok=True)
     for name, text in texts().items():
         (folder / "schema" / name).write_text(text, encoding="utf-8")
@@ -59,7 +62,7 @@ def _schema(model: type[Model], title: str) -> dict[str, Any]:
 
 
 def _plain(part: Any) -> Any:
-    """Return a part of a schema without what editors do not need, its descriptions as plain text."""
+    """Return a part of a schema without titles and empty defaults, and with descriptions as plain text."""
     if isinstance(part, list):
         return [_plain(one) for one in part]
     if not isinstance(part, dict):

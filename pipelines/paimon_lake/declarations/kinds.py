@@ -10,10 +10,10 @@ _INSERTS, _UPDATES, _DELETES = ("+I", "I", "insert"), ("+U", "U", "update"), ("-
 
 
 class Kinds(Model):
-    """The column that says whether a row inserts, updates or deletes, and its values for each."""
+    """The column that says whether a row inserts, updates or deletes, and the values for each of these kinds."""
 
     column: str
-    """The column of the rows; it need not be a column of the table."""
+    """The column of the source that has the values; the table need not have this column."""
     insert: Names = _INSERTS
     """The values of rows that are inserted; default: ``+I``, ``I``, ``insert``."""
     update: Names = _UPDATES

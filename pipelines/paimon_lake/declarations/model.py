@@ -1,7 +1,7 @@
 """Model: the base of all declarations, and the types of their values.
 
-A key that a model does not have is an error. YAML reads ``2`` and ``true`` as a number and a boolean; where a text is
-expected, as for table options and Spark settings, they are accepted and become texts.
+A key that a model does not have is an error. YAML reads ``2`` and ``true`` as a number and a boolean. Where a text is
+expected, as for table options and Spark settings, numbers and booleans are accepted and converted to texts.
 """
 
 from __future__ import annotations
@@ -20,17 +20,23 @@ _ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
 class Model(BaseModel):
-    """A frozen declaration without unknown keys; the texts below its keys describe them for editors and docs."""
+    """A frozen declaration that accepts no unknown keys.
+
+    The text below a key is its description in editors and documents.
+    """
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, validate_default=True, use_attribute_docstrings=True
     )
     not_in_file: ClassVar[frozenset[str]] = frozenset()
-    """The fields that do not come from the file's text."""
+    """The fields that the file does not contain, such as the name of the file."""
 
 
 def _texts(value: Any) -> Any:
-    """Return a mapping with its numbers, booleans and dates as texts; other values stay for the model to refuse."""
+    """Return a mapping with its numbers, booleans and dates as texts.
+
+    Other values are unchanged, so the model refuses them.
+    """
     return {str(key): _text(one) for key, one in value.items()} if isinstance(value, Mapping) else value
 
 
@@ -43,14 +49,17 @@ def _text(value: Any) -> Any:
 
 
 def _tuple(value: Any) -> Any:
-    """Return a list as a tuple, and one text as a tuple of one; other values stay for the model to refuse."""
+    """Return a list as a tuple, and a text as a tuple with this text.
+
+    Other values are unchanged, so the model refuses them.
+    """
     if isinstance(value, str):
         return (value,)
     return tuple(value) if isinstance(value, list) else value
 
 
 def _day(value: Any) -> Any:
-    """Return the date of a text such as 2024-01-31; other values stay for the model to refuse."""
+    """Return the date of a text such as 2024-01-31; other values are unchanged, and the model checks them."""
     if isinstance(value, str) and _ISO_DAY.fullmatch(value):
         try:
             return date.fromisoformat(value)
@@ -74,7 +83,7 @@ def _timezone(value: str) -> str:
 
 
 Texts = Annotated[Mapping[str, str], BeforeValidator(_texts, json_schema_input_type=dict[str, str | float | bool])]
-"""A mapping to texts, which in YAML may be numbers and booleans."""
+"""A mapping whose values are texts; in YAML they may also be numbers and booleans."""
 Names = Annotated[tuple[str, ...], BeforeValidator(_tuple, json_schema_input_type=str | list[str])]
 """A list of names, or one name."""
 SomeNames = Annotated[
@@ -84,7 +93,7 @@ SomeNames = Annotated[
 ]
 """A list of at least one name, or one name."""
 Day = Annotated[date, BeforeValidator(_day, json_schema_input_type=date)]
-"""A date, also as a text, as the value of a variable is."""
+"""A date; it may be a text, because the values of variables are texts."""
 Cron = Annotated[str, Field(min_length=1), AfterValidator(_cron)]
 """A cron expression of five fields, or a word such as @daily."""
 TimeZone = Annotated[str, AfterValidator(_timezone)]

@@ -1,4 +1,4 @@
-"""Order: tables after the tables that they are made from."""
+"""Order: sorts the tables of a lake so that each table follows the tables that it is made from."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from paimon_lake.declarations.table import TableSpec
 
 
 def in_order(tables: Mapping[str, TableSpec]) -> list[list[str]]:
-    """Return the names in groups: each table is in the first group after the groups of its inputs; groups are sorted.
+    """Return the names in groups: each table is in the first group after its inputs; the names of a group are sorted.
 
-    The tables must not form a cycle, which reading the declarations refuses.
+    The inputs of the tables must not form a cycle; ``load_settings`` refuses a cycle.
     """
     sorter = TopologicalSorter({name: set(inputs_of(spec)) & set(tables) for name, spec in tables.items()})
     sorter.prepare()

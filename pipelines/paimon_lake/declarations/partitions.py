@@ -12,10 +12,10 @@ from paimon_lake.declarations.errors import Mistake
 from paimon_lake.declarations.model import Day, Model, Names, TimeZone
 
 KEY_FORMATS = {"hour": "%Y-%m-%d-%H:%M", "day": "%Y-%m-%d", "week": "%Y-%m-%d", "month": "%Y-%m"}
-"""How the keys of partitions by time are written; a week is named by its first day, a Sunday."""
+"""The format of the keys of partitions by time, as for ``strftime``; the key of a week is its first day, a Sunday."""
 BY_TIME = tuple(KEY_FORMATS)
 _LAST_YEAR = 2037
-"""The last year in which changes of clocks are searched."""
+"""Whether a time zone changes its clocks is examined up to this year, when the partitions have no last day."""
 
 
 class Partitions(Model):
@@ -34,7 +34,7 @@ class Partitions(Model):
     timezone: TimeZone = "UTC"
     """The time zone in which days and hours begin; for hours, one whose clocks never change."""
     end_offset: int = 0
-    """Number of incomplete or future partitions that exist too; 1 adds the current one."""
+    """The number of incomplete or future partitions that also exist; 1 adds the current partition."""
     values: Names = ()
     """The keys of static partitions."""
     column: str = ""

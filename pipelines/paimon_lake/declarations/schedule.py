@@ -31,7 +31,7 @@ class Schedule(Model):
 
 
 def schedule_of(value: Any) -> Any:
-    """Return a mapping for one text, a cron expression."""
+    """Return a mapping with the key ``cron`` for a text; a mapping or None is returned unchanged."""
     if not isinstance(value, str | Mapping | None):
         raise ValueError(f"must be a cron expression in quotes or a mapping, not {as_written(value)}")
     return {"cron": value} if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""Settings: what one environment of a lake says, with the tables that the lake declares."""
+"""Settings: the settings of one environment of a lake, with the tables that the lake declares."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class SparkSettings(Model):
 
 
 class DagsterSettings(Model):
-    """How often Dagster retries steps, and when it runs maintenance."""
+    """How many times Dagster retries steps, and when it runs maintenance."""
 
     step_retries: Annotated[int, Field(ge=0)] = 2
-    """How often a failed step is retried; a retry writes nothing twice, because commits have identifiers."""
+    """How many times a failed step is retried; a retry writes nothing twice, because commits have identifiers."""
     retry_delay_seconds: Annotated[int, Field(ge=0)] = 5
     """The time before a retry, in seconds."""
     sensor_interval_seconds: Annotated[int, Field(ge=1)] = 60
-    """The time between two looks of a sensor, in seconds."""
+    """The time between two evaluations of a sensor, in seconds."""
     nightly_cron: Cron = "0 3 * * *"
     """When tables are tagged and old snapshots expire."""
     nightly_timezone: TimeZone = "UTC"
@@ -46,7 +46,7 @@ class DagsterSettings(Model):
 
 
 class EnvironmentSettings(Model):
-    """What ``base.yaml`` and ``<environment>.yaml`` say together."""
+    """The settings in ``base.yaml`` and ``<environment>.yaml`` together."""
 
     warehouse: str = "lake"
     """The directory of the lake, or its URL: databases are ``<warehouse>/<database>.db``. A relative path starts at the
@@ -56,17 +56,17 @@ class EnvironmentSettings(Model):
     dagster: DagsterSettings = DagsterSettings()
     """Retries, sensors, and the times of maintenance."""
     storage: Texts = Field(default={}, repr=False)
-    """Options of an object store (docs/storage.md). They are never stored; only Spark tasks receive them, and print
-    ``***`` instead. Without credentials here, each machine uses its own."""
+    """Options of an object store (docs/storage.md). They are never stored; they are sent only to Spark tasks, and logs
+    show ``***``. Without credentials here, each machine uses the credentials of its environment."""
     allowed_roots: tuple[str, ...] = ()
     """Directories or URLs in which tables may have data files outside of the lake (``data-file.external-paths``)."""
     catalog: Texts = Field(default={}, repr=False)
     """The catalog (docs/catalogs.md): ``type``, which is ``filesystem`` (default), ``sql`` or ``rest``; the ``uri`` of
-    the last two; and options such as ``local-cache.dir``. With ``rest``, ``warehouse`` is the name that the server
-    knows. Passwords, tokens and headers are written as variables."""
+    a ``sql`` or ``rest`` catalog; and options such as ``local-cache.dir``. With ``rest``, ``warehouse`` is the name
+    that the server knows. Passwords, tokens and headers are written as variables."""
     landing_directory: str = ""
-    """The directory of the files that ``source.fetch`` brings, which all workers read. A relative path starts at the
-    folder of the declarations. Default: ``<warehouse>/landing`` on local disk."""
+    """The directory for the files of ``source.fetch``, which all workers must be able to read. A relative path starts
+    at the folder of the declarations. Default: ``<warehouse>/landing`` on local disk."""
 
     @model_validator(mode="after")
     def _known_catalog(self) -> EnvironmentSettings:
@@ -89,7 +89,10 @@ class Settings(EnvironmentSettings):
 
     @property
     def landing(self) -> Path:
-        """The directory of the files that ``source.fetch`` brings; raises SettingsError when it is not known."""
+        """The directory for the files of ``source.fetch``.
+
+        Raises SettingsError when it is not set and the warehouse is remote.
+        """
         if self.landing_directory:
             return Path(self.landing_directory)
         if self.is_remote:
@@ -98,13 +101,12 @@ class Settings(EnvironmentSettings):
 
     @property
     def is_remote(self) -> bool:
-        """Whether the warehouse is not a directory of this machine; with ``rest`` it is a name that a server knows."""
+        """Whether the warehouse is not a local directory; with a ``rest`` catalog it is a name on the server."""
         is_url = "://" in self.warehouse and not self.warehouse.startswith("file://")
         return is_url or kind_of(self.catalog) == REST
 
     def storage_for(self, path: str) -> Mapping[str, str]:
-        """Return the options of the object store for a path: the warehouse's options when both use the same kind of
-        store.
+        """Return the options of the object store for a path: ``storage`` if the warehouse is in the same kind of store.
 
         With ``rest``, where the warehouse is a name, the options apply to every object store.
         """

@@ -38,20 +38,23 @@ class FilesSource(Model):
     ``{hour}`` or ``{name}`` for the partition. A relative path starts at the folder of the declarations, or with
     ``fetch`` at the landing directory."""
     fetch: Annotated[str, AfterValidator(_optional_function)] = ""
-    """``module:function``, called as ``function(step)`` before a load lists the files: it brings them into
-    ``step.landing``, for example from a web service. A file must get its name when it is complete."""
+    """``module:function``, called as ``function(step)`` before a load lists the files. It writes files to
+    ``step.landing``, for example from a web service. An incomplete file must have a name that ``path`` does not
+    match."""
     format: Literal["csv", "json", "jsonl", "parquet", "orc", "avro"] | None = None
     """The format of the files; default: the ending of ``path``."""
     options: dict[str, Any] = Field(default={})
     """Options of the format, such as ``delimiter`` and ``null_value`` of csv: see the table of options."""
     rename: Texts = Field(default={})
-    """Column of the file to column of the table."""
+    """Maps a column of the file to a column of the table."""
     add: Mapping[str, Literal["partition", "file"]] = Field(default={})
-    """Columns that the files do not have: column to ``partition`` (the partition key) or ``file`` (the path)."""
+    """Columns that the files do not have; maps a column to its value: ``partition`` (the partition key) or ``file``
+    (the path)."""
     late: Literal["load", "tell"] = "load"
-    """What is done with a new file in a partition that was loaded before."""
+    """A new file in a partition that was loaded before: ``load`` it, or only report it in the result (``tell``)."""
     changed: Literal["tell", "load", "fail"] = "tell"
-    """What is done with a file that changed after it was loaded."""
+    """A file that changed after it was loaded: only report it in the result (``tell``), ``load`` it again, or ``fail``
+    the load."""
 
 
 class SqlSource(Model):
@@ -105,22 +108,25 @@ class DatabaseSource(Model):
     url: Annotated[str, AfterValidator(_url), Field(repr=False)]
     """``postgresql://user:${PASSWORD}@host/database`` or ``sqlite:///path``."""
     table: str = ""
-    """The table of the database, with all of its rows."""
+    """The table of the database; all of its rows are read."""
     query: str = ""
     """A SELECT in the language of the database, instead of ``table``."""
     watermark: str = ""
-    """A column of the database that only grows: a load reads the rows above the greatest value that was loaded. Rows
-    that are committed later with the same or a smaller value are not seen: clocks differ, and a long transaction
-    commits after shorter ones that began later; ``lag`` waits for them. Rows without a value are only counted."""
+    """A column of the database whose new values are always greater: a load reads the rows above the greatest value that
+    was loaded. Rows that are committed later with the same or a smaller value are not seen. That happens because clocks
+    differ, and because a long transaction commits after shorter ones that began later; ``lag`` waits for such rows.
+    Rows with a null in this column are never loaded, only counted."""
     lag: Annotated[float, Field(ge=0, le=31_536_000, allow_inf_nan=False)] = 0.0
-    """Seconds that a load stays behind, for a watermark of timestamps in PostgreSQL: with time zone behind the clock of
-    the database, without time zone behind the greatest value. It should exceed the longest transaction of a writer."""
+    """Seconds by which loads stay behind, for a watermark of timestamps in PostgreSQL. With a time zone, loads stay
+    behind the clock of the database; without, behind the greatest value. It should be longer than the longest
+    transaction of a writer."""
     split: str = ""
     """A column of whole numbers; its range is read in ``parts`` parallel parts. The parts of a load see PostgreSQL at
-    one moment. Those of SQLite do not: a row whose value here changes meanwhile may be read twice or not at all."""
+    one moment. The parts of SQLite do not: a row whose value in this column changes during the load may be read twice
+    or not at all."""
     parts: Annotated[int, Field(ge=1, le=16)] = 4
-    """The number of parts that are read in parallel; needs ``split``. At most 16: each adds a sorted run to the buckets
-    of a table with a key."""
+    """The number of parts that are read in parallel; needs ``split``. At most 16, because each part adds a sorted run
+    to the buckets of a table with a key."""
 
     @model_validator(mode="after")
     def _one_query(self) -> DatabaseSource:

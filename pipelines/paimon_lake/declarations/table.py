@@ -23,14 +23,14 @@ _EMAIL = re.compile(r"\b[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}\b")
 
 
 def _columns(value: Any) -> Any:
-    """Return no columns for the word ``infer``: they are read from the source and written down for review."""
+    """Return {} for the word ``infer``: `paimon-lake infer` then writes the columns into the file, for review."""
     if isinstance(value, str) and value != "infer":
         raise ValueError(f"must be infer or a mapping of names to types, not {as_written(value)}")
     return {} if value == "infer" else value
 
 
 def _partitions(value: Any) -> Any:
-    """Return None for the word ``none``, and a mapping for one word, such as ``dynamic``."""
+    """Return None for the word ``none``, and a mapping with the key ``by`` for another word, such as ``dynamic``."""
     return None if value == "none" else {"by": value} if isinstance(value, str) else value
 
 
@@ -62,7 +62,7 @@ class TableSpec(Model):
     options: Texts = Field(default={})
     """Paimon's table options, see docs/options.md."""
     owners: Annotated[Names, AfterValidator(_owners)] = ()
-    """Who owns the table: email addresses or ``team:<name>``."""
+    """The owners of the table: email addresses or ``team:<name>``."""
     source: Source | None = None
     """Where the rows come from; ``type`` selects the kind."""
     partitions: Annotated[
@@ -76,8 +76,9 @@ class TableSpec(Model):
     kinds: Kinds | None = None
     """The column that says whether a row inserts, updates or deletes."""
     order_by: Names = ()
-    """The columns that order rows with the same primary key; without them and without the option ``sequence.field``,
-    later files win. A query or a function may order by columns that the table does not have."""
+    """The columns that order rows with the same primary key: the greatest is the newest row. Without them and without
+    the option ``sequence.field``, the row of the later file is the newest. A query or a function may order by columns
+    that the table does not have."""
     schedule: Annotated[Schedule | None, BeforeValidator(schedule_of, json_schema_input_type=str | Schedule | None)] = (
         None
     )
@@ -93,7 +94,7 @@ class TableSpec(Model):
     nightly_tag: bool = True
     """Whether the nightly job tags the latest snapshot."""
     retention: Retention = Retention()
-    """What maintenance keeps."""
+    """What maintenance does not delete."""
     mark_done: bool = False
     """Whether loads mark the partitions that they loaded with a file ``_SUCCESS``; ``partitions.column`` must be the
     only column in ``partition_by``."""
@@ -110,10 +111,10 @@ class TableSpec(Model):
 
     @property
     def table_options(self) -> dict[str, str]:
-        """The options with which the table is created: the declared ones over defaults.
+        """The options with which the table is created: the defaults, overridden by the declared options.
 
-        A table with a primary key has one bucket. Loads only write, and a separate job compacts. A load without rows
-        also commits a snapshot: its properties record the load.
+        By default, a table with a primary key has one bucket, and loads only write: a separate job compacts the table.
+        A load without rows also commits a snapshot: its properties record the load.
         """
         defaults = {"bucket": "1"} if self.primary_key else {}
         if self.source is not None:
@@ -129,11 +130,11 @@ class TableSpec(Model):
 
     @property
     def write_mode(self) -> Mode:
-        """The declared mode, or the one that follows from the table.
+        """The declared mode, or the default mode for the source and the keys of the table.
 
-        A column of kinds gives ``changes``. A query over whole inputs replaces all rows; a query over partitions
-        replaces the partitions. Otherwise a table with a primary key is upserted, and one without is appended to, or
-        replaced by the result of a database that has no watermark.
+        With ``kinds`` the mode is ``changes``. A query over whole inputs replaces all rows; a query over partitions
+        replaces the partitions. Otherwise the mode is ``upsert`` for a table with a primary key, and ``append`` for a
+        table without; a database without a watermark replaces all rows of a table without a primary key.
         """
         if self.mode is not None:
             return self.mode
@@ -257,7 +258,7 @@ class TableSpec(Model):
             )
 
     def _check_effects(self) -> None:
-        """Refuse keys that would have no effect."""
+        """Refuse keys that would have no effect, because the key that they depend on is missing."""
         if self.order_by and not self.primary_key:
             raise Mistake("needs a primary_key: only rows with the same key are ordered", "order_by")
         field = self.options.get("sequence.field")
@@ -297,7 +298,7 @@ class TableSpec(Model):
             raise Mistake("inputs needs a source with inputs", "schedule", "on")
 
     def _named_columns(self) -> Iterator[tuple[tuple[str | int, ...], tuple[str, ...]]]:
-        """Yield each key of the file that names columns of the table, with the columns."""
+        """Yield (key, columns) for each key of the file that names columns of the table."""
         yield ("primary_key",), self.primary_key
         yield ("natural_key",), self.natural_key
         yield ("partition_by",), self.partition_by

@@ -1,4 +1,4 @@
-"""Upkeep: when a table is compacted, and what its maintenance keeps."""
+"""Upkeep: when a table is compacted, and what maintenance does not delete."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class Compaction(Model):
     """When the sensor starts and stops compacting, in sorted runs (without a key: files) of the fullest bucket."""
 
     start_at_runs: Annotated[int, Field(ge=1)] = 5
-    """From this number of runs, the table is compacted."""
+    """The table is compacted when a bucket has at least this number of runs."""
     stop_at_runs: Annotated[int, Field(ge=1)] = 1
-    """At this number of runs, compacting ends."""
+    """Compacting ends when no bucket has more than this number of runs."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Compaction:
@@ -27,17 +27,18 @@ class Compaction(Model):
 
 
 class Retention(Model):
-    """What the nightly and weekly maintenance keeps."""
+    """What the nightly and weekly maintenance does not delete."""
 
     keep_snapshots: Annotated[int, Field(ge=1)] = 10
     """The number of latest snapshots that never expire."""
     keep_hours: Annotated[int, Field(ge=0)] = 24
-    """Younger snapshots do not expire, in hours."""
+    """The age in hours below which snapshots do not expire."""
     keep_tags_days: Annotated[int, Field(ge=0)] = 30
-    """Younger nightly tags do not expire, in days."""
+    """The age in days below which nightly tags do not expire."""
     orphans_older_than_hours: Annotated[int, Field(ge=0)] = 24
-    """Unreferenced files older than this are swept; it must exceed the time of any job from writing to its commit."""
+    """The age in hours above which unreferenced files are moved to quarantine. It must be longer than any job takes
+    from writing a file to its commit."""
     keep_quarantine_days: Annotated[int, Field(ge=0)] = 7
-    """How long a sweep can be undone, in days."""
+    """The days for which files stay in quarantine, so that the move can be undone."""
     spark_from_files: Annotated[int, Field(ge=1)] = 10_000
-    """The number of files from which a clean-up runs as Spark tasks."""
+    """With at least this number of files, a clean-up runs as Spark tasks."""

@@ -1,6 +1,6 @@
 """Variables: ``${NAME}`` and ``${NAME:-default}`` in the texts of a file are replaced by environment variables.
 
-``$${`` is a literal ``${``. Secrets are never written in a file, only the names of their variables.
+``$${`` is a literal ``${``. A file must not contain secrets, only the names of the variables that contain them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _STORAGE = {name: is_secret for options in OPTIONS.values() for name, is_secret 
 
 
 def with_variables(file: YamlFile) -> dict[str, Any]:
-    """Return the values of a file with variables replaced; raises SettingsError for one that is not set."""
+    """Return the values of a file with variables replaced; raises SettingsError for a variable that is not set."""
     return {name: _replaced(value, (name,), file) for name, value in file.values.items()}
 
 
 def refuse_secrets(file: YamlFile) -> None:
-    """Raise SettingsError for a secret that is written in a file; the message does not repeat it."""
+    """Raise SettingsError when a file contains a secret; the message does not repeat the secret."""
     storage, source = file.values.get("storage"), file.values.get("source")
     for key, value in storage.items() if isinstance(storage, dict) else ():
         place = file.place(("storage", key))

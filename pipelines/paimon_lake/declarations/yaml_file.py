@@ -43,7 +43,7 @@ class WrittenFloat(float):
 
     @classmethod
     def of(cls, value: Any, written: str) -> WrittenFloat:
-        """Return the number with its text."""
+        """Return a number that also has the text from which it was read."""
         number = cls(value)
         number.written = written
         return number
@@ -109,7 +109,10 @@ def _text(path: Path) -> str:
 
 
 def _check_depth(path: Path, text: str) -> None:
-    """Raise SettingsError for deep nesting, before it is composed: the composer in C calls itself and would crash."""
+    """Raise SettingsError for nesting that is too deep.
+
+    Must run before ``compose``, which is recursive in C and would crash.
+    """
     depth = 0
     for event in yaml.parse(text, _LOADER):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
@@ -119,7 +122,7 @@ def _check_depth(path: Path, text: str) -> None:
 
 
 def _not_yaml(path: Path, text: str, error: yaml.YAMLError) -> str:
-    """Return what the parser says as one sentence with the line."""
+    """Return an error of the YAML parser as one sentence with the line."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = getattr(error, "problem", None) or " ".join(str(error).split())
     if mark is None:
@@ -172,7 +175,7 @@ class _Reader:
         return values
 
     def _pairs(self, node: yaml.MappingNode, key: Key, depth: int) -> dict[str, tuple[yaml.Node, yaml.Node]]:
-        """Return the keys of a mapping; its own keys override keys that ``<<`` merges, which come first."""
+        """Return the keys of a mapping with their nodes; keys that ``<<`` merges come first, and are overridden."""
         if depth > MAX_DEPTH:
             raise self._error(node, f"mappings are merged more than {MAX_DEPTH} levels deep")
         own: dict[str, tuple[yaml.Node, yaml.Node]] = {}
@@ -199,7 +202,7 @@ class _Reader:
         return {**merged, **own}
 
     def _name(self, node: yaml.Node, key: Key) -> str:
-        """Return a key as it is written: ``on`` and ``2024`` are texts."""
+        """Return a key as the text in the file: ``on`` and ``2024`` are texts, not a boolean and a number."""
         where = f"a key of {text_of(key)}" if key else "a key of the file"
         if not isinstance(node, yaml.ScalarNode):
             raise self._error(node, f"{where} is a list or a mapping: keys must be texts")
@@ -223,7 +226,7 @@ class _Reader:
         if kind == "float" and is_plain and ":" in text:
             return text
         if kind == "int" and is_plain and (":" in text or re.match(r"[-+]?0[\d_]", text)):
-            return text  # 12:30 is no number of minutes, and 010 not the number 8
+            return text  # YAML 1.1 would read 12:30 as 750, and 010 as 8
         if kind not in _KINDS:
             raise self._refused_tag(node)
         try:

@@ -1,4 +1,4 @@
-"""Commit of a load: publish its files under the next number of its table, after the checks that block it.
+"""Commit of a load: publish its files under the next load number of its table, after the blocking checks.
 
 Two loads of one table that run at the same time choose the same number. The commit of the second finds that the number
 is taken and publishes nothing; its files are deleted, and ``NumberTaken`` asks the caller to read the ledger again.
@@ -30,20 +30,20 @@ class NumberTaken(Exception):
 
 @dataclass(frozen=True)
 class LoadCommit:
-    """One load to publish: its number, its snapshot properties, and what its rows replace (None: nothing)."""
+    """One load to publish: its number, the properties of its snapshot, and which rows it replaces (None: no rows)."""
 
     number: int
     properties: Mapping[str, str]
     replace: Replace | None = None
     audit: Audit | None = None
-    """Sees the table as it would be published; nothing is published when it finds a problem."""
+    """Checks the table with the prepared commit; the load is published only if this returns no problem."""
 
 
 def commit_load(table: Table, messages: Sequence[CommitMessage], load: LoadCommit) -> Snapshot:
-    """Publish the messages, which this process has just had written, as one load of the table.
+    """Publish the messages of files that were written for this load as one commit.
 
-    Raises NumberTaken, AuditFailed, and CommitConflict when concurrent commits prevent every try. The files of the
-    messages are deleted then; after CommitStateUnknown they stay.
+    Raises NumberTaken, AuditFailed, and CommitConflict when concurrent commits prevent every attempt; then the files of
+    the messages are deleted. After CommitStateUnknown the files stay.
     """
     attempt = str(uuid.uuid4())
     request = CommitRequest.of(table.context, load_user(table.name), load.number, {**load.properties, ATTEMPT: attempt})
@@ -80,7 +80,7 @@ def _audited(
         identifier=request.identifier,
         properties=request.properties,
     )
-    if prepared is None:  # a load without rows, which replaces none: the table stays as it is
+    if prepared is None:  # the load adds and replaces no rows
         refuse(audit(table), table.name)
         return _complete(table, messages, request, load)
     return audit_and_publish(prepared, table.name, audit)
@@ -89,7 +89,7 @@ def _audited(
 def _complete(
     table: Table, messages: Sequence[CommitMessage], request: CommitRequest, load: LoadCommit
 ) -> Snapshot | None:
-    """Commit the messages; an overwrite that neither adds nor removes a file is recorded by an empty append."""
+    """Commit the messages; for an overwrite that adds and removes no file, commit an empty append as the record."""
     snapshot = table.complete(request, messages, _overwrite(table, load.replace))
     if snapshot is None and load.replace is not None and not _is_taken(table, load.number):
         snapshot = table.complete(request, [])

@@ -1,9 +1,10 @@
-"""Loads of a database: its whole table or query, or the rows above the watermark that the ledger has.
+"""Loads of a database: all rows of a table or query, or only the rows above the watermark of the last load.
 
-The load with a watermark first reads the greatest value. It loads the rows above the ledger's value up to this one, and
-the ledger keeps this one. All parts of a load of PostgreSQL read the snapshot of one transaction, which this process
-keeps open; the snapshot is younger than the bound. Rows that are committed later with a value up to the bound are not
-seen by any later load, except after ``reload``.
+A load with a watermark first reads the greatest value of the watermark column. It loads the rows above the value in the
+ledger, up to the greatest value, and records the greatest value in the ledger. All parts of a load of PostgreSQL read
+the snapshot of one transaction, which this process keeps open. The snapshot is taken after the greatest value is read.
+Rows that are committed later with a value up to the greatest value are not seen by any later load, except with
+``reload``.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class _Read:
-    """What one load reads."""
+    """What one load reads; ``conditions`` are for WHERE, ``split`` is the column whose range is divided into parts."""
 
     database: Database
     shape: RowShape
@@ -61,7 +62,7 @@ class DatabaseLoads:
         self._source = source
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
-        """Return the load, unless no row has a greater watermark, or the run was loaded before."""
+        """Return the load; NothingToLoad when no row has a greater watermark, or when this run was loaded before."""
         with _naming(step):
             return self._plan(step)
 
@@ -105,12 +106,15 @@ class DatabaseLoads:
         return _Read(database, shape, rows, (), split)
 
     def _origin(self, database: Database) -> dict[str, str]:
-        """Return what a watermark belongs to: the place of the database, and a digest of the table or query."""
+        """Return the origin of a watermark: the place of the database, and a digest of the table or query."""
         what = json.dumps([self._source.table, self._source.query.strip()])
         return {"database": database.place, "relation": hashlib.sha256(what.encode()).hexdigest()[:24]}
 
     def _loaded(self, step: LoadStep, column: str, database: Database) -> Mark | None:
-        """Return the watermark of the ledger; raises PipelineError for one of another column, table or database."""
+        """Return the watermark of the ledger, or None.
+
+        Raises PipelineError when it is of another column, table or database.
+        """
         if step.reload or step.ledger.watermark is None:
             return None
         entry = step.ledger.watermark
@@ -166,7 +170,7 @@ def _reader(database: Database, rows: DatabaseRows, shape: RowShape, snapshot: s
 
 
 def _bounds(connection: Connection, column: str, low: Mark | None, lag: float) -> tuple[Mark | None, int]:
-    """Return the greatest watermark to load, None when no row is above ``low``, and the number of rows without one."""
+    """Return the greatest watermark to load, None if no row is above ``low``, and the number of rows with a null."""
     database = connection.database
     where = f"{database.name}: the watermark {column!r}"
     if not database.is_postgresql:
@@ -217,7 +221,7 @@ def _check_kind(low: Mark | None, kind: str, where: str) -> None:
 
 
 def _parts(connection: Connection, read: _Read, parts: int) -> list[str]:
-    """Return the condition of each part; the range of the split column covers the rows of this load."""
+    """Return one SQL condition for each part; together they cover all rows of this load."""
     database, column = read.database, quoted(read.split)
     if not database.is_postgresql:
         strange = f"typeof({column}) NOT IN ('integer', 'null')"
@@ -231,7 +235,7 @@ def _parts(connection: Connection, read: _Read, parts: int) -> list[str]:
 
 @contextlib.contextmanager
 def _naming(step: LoadStep) -> Iterator[None]:
-    """Begin the sentence of a PipelineError with the name of the table, as errors of tasks do."""
+    """Put the name of the table before the text of a PipelineError, as for errors of tasks."""
     try:
         yield
     except PipelineError as error:

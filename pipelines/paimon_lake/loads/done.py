@@ -1,4 +1,4 @@
-"""Done: mark the partitions that a load completed, with a file that readers wait for."""
+"""Done: mark the partitions that a load completed with a file ``_SUCCESS``, for which readers may wait."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from paimon_lake.loads.partition_keys import rows_of
 
 
 def mark_loaded(spec: TableSpec, table: Table, keys: Sequence[str] | None, *, again: bool) -> int:
-    """Mark the partitions of the table that belong to load partitions (None: all); return how many.
+    """Mark the partitions of the table that belong to the loaded ``keys`` (None: all); return the number of marks.
 
-    Partitions without rows are left out, and, unless ``again``, partitions that are marked already: a load that died
-    between its commit and its mark is completed by its repetition.
+    Partitions without rows are not marked. Unless ``again``, partitions that have a mark are left out; so when a load
+    stopped between its commit and its marks, the next load with nothing to do writes the missing marks.
     """
     assert spec.partitions is not None
     column = spec.partitions.column
@@ -37,6 +37,6 @@ def mark_loaded(spec: TableSpec, table: Table, keys: Sequence[str] | None, *, ag
 
 
 def _value(partition: bytes, fields: Sequence[DataField]) -> Any:
-    """Return the value of a serialized partition of one column as Python has it: dates and timestamps are numbers."""
+    """Return the value of a serialized partition of one column as a Python value; dates are stored as numbers."""
     (field,) = fields
     return pa.array(decode_row(partition, [field.type]), field.type.to_arrow())[0].as_py()

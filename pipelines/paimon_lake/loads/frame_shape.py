@@ -1,7 +1,7 @@
 """Frame shape: divide the rows of a query or a function into rows that fit their table and rejects.
 
 All rows of a batch are converted as ``write_spark`` converts them. Only when a row does not fit, the batch is converted
-one column after the other.
+again, one column after the other, to find the rows that do not fit.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from paimon_lake.sources.files.typed_values import convert_typed
 
 @dataclass(frozen=True)
 class FrameShape:
-    """The columns of a table, and where its rows come from."""
+    """The columns of a table, the source of its rows, and the column of kinds."""
 
     name: str
-    """The ``file`` of rejects: the function, or the file of the query."""
+    """The value of the column ``file`` of rejects: the function, or the file of the query."""
     fields: tuple[DataField, ...]
     kinds: Kinds | None
     partitions: RejectPartitions | None = None
-    """What names the partitions of rejects in ``file``; None: nothing does."""
+    """Adds the partition of a reject to ``file``; None when rejects do not name their partition."""
 
     def parsed(self, rows: pa.Table) -> Parsed:
         """Return the rows that fit, with the column ``KIND`` where there are kinds, and the other rows as rejects.
@@ -60,7 +60,10 @@ class FrameShape:
         return conform(rows.drop_columns([KIND]), self.fields).append_column(KIND, kinds)
 
     def _divided(self, rows: pa.Table, given: pa.RecordBatch) -> Parsed:
-        """Return the rows that fit; rows that do not fit are shown in ``raw`` as they were given."""
+        """Return the rows that fit, and rejects for the other rows.
+
+        ``raw`` of a reject has all values of the given row.
+        """
         self._table_rows(rows.slice(0, 0))  # raises where a type does not fit
         wanted = [field for field in self.fields if field.name in rows.column_names]
         required = [field.name for field in wanted if not field.type.nullable]

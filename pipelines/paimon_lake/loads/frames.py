@@ -1,7 +1,7 @@
 """Loads of DataFrames: a SELECT over tables of the lake, or a function of the user.
 
-A load names the versions of its inputs. It is left out when a load of the same partitions, with the same query and the
-same versions, was committed before. A compaction of an input is no new version.
+The snapshot of a load records the versions of its inputs. A load does nothing when a load of the same partitions, with
+the same query and the same versions, was committed before. A compaction of an input does not change its version.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class SqlLoads:
         self._source = source
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
-        """Return the load, unless a load of the same inputs was committed before."""
+        """Return the load; NothingToLoad when a load of the same versions of the inputs was committed before."""
         inputs = pinned_inputs(step, self._source.inputs)
         query = query_text(step.settings, step.spec)
         return _plan(step, inputs, query, lambda: self._write(step, inputs, query))
@@ -67,7 +67,7 @@ class SqlLoads:
         return replace(_write(step, result.frame), lineage=column_lineage(result.frame, views))
 
     def _result(self, step: LoadStep, inputs: Mapping[str, TableView], query: str) -> QueryResult:
-        """Return the result of the query; raises PipelineError, which names the table and the place of the query."""
+        """Return the result of the query; raises PipelineError with the table, and the file and line of the query."""
         try:
             return self._analysed(step, inputs, query)
         except PipelineError as error:
@@ -97,7 +97,7 @@ class PythonLoads:
         self._source = source
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
-        """Return the load; a run is repeated only when it has another key, or inputs that changed."""
+        """Return the load; NothingToLoad when a load with this run key and these versions of inputs was committed."""
         inputs = pinned_inputs(step, self._source.inputs)
         function = self._function(step)
         by_partition = step.partitions is not None
@@ -127,7 +127,10 @@ class PythonLoads:
 
 
 def pinned_inputs(step: LoadStep, names: Sequence[str]) -> dict[str, TableView]:
-    """Return the inputs, each at its latest snapshot; raises PipelineError for one that has no snapshot yet."""
+    """Return the inputs by name, each pinned to its latest snapshot.
+
+    Raises PipelineError for an input without a snapshot.
+    """
     pinned = {}
     for name in names:
         table = open_table(step.settings, name)
@@ -176,7 +179,7 @@ def _plan(
 
 
 def _rejects_of(step: LoadStep) -> ReadAgain | tuple[()]:
-    """Return the rejects of what is read again: of its partitions, and of all in a reload and in a whole query."""
+    """Return the rejects that the load replaces, because it reads their rows again; () when it reads only new rows."""
     source = step.spec.source
     is_query = isinstance(source, SqlSource)
     only_changes = isinstance(source, SqlSource) and source.read == "changes"
@@ -185,9 +188,9 @@ def _rejects_of(step: LoadStep) -> ReadAgain | tuple[()]:
 
 
 def _is_loaded(step: LoadStep, key: str, content: str) -> bool:
-    """Whether the table still has what a load with this key wrote.
+    """Whether the table still has the rows that a load with this key wrote.
 
-    Where loads replace rows, a later load of other content may have replaced them.
+    When loads replace rows, a later load of other content may have replaced these rows.
     """
     at = step.ledger.keys.get(key)
     if at is None or not step.replaces:

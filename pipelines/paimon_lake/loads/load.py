@@ -1,7 +1,8 @@
 """Load: one load of a declared table, from reading its ledger to its snapshot.
 
-A load that commits at the same time as another takes the same number; the second reads the ledger again and loads what
-is left. Of two reloads of the same files, or of the same query over the same inputs, nothing is left for the second.
+When two loads commit at the same time, both try the same number; the second one reads the ledger again and loads only
+what the first has not loaded. When both are reloads of the same files, or of the same query over the same inputs, the
+second has nothing to load.
 """
 
 from __future__ import annotations
@@ -75,14 +76,14 @@ def load_table(
 ) -> StepResult:
     """Load a declared table, or some of its partitions, from its source in one commit.
 
-    What was loaded before is left out, except rows that a removal of missing data files took, see
+    What was loaded before is left out, except rows that were lost with missing data files, see
     ``paimon_lake.loads.ledger.restore``. With ``reload`` everything is read again, and a table that appends or
-    aggregates, is replaced. ``run_key`` identifies a run whose repetitions must load once
-    only. Promises under concurrency: of two loads at the same time, the second loads what the first left; a load sees
-    its source at one moment, and other writers of the table never make it lose or repeat rows. A load that assigned
-    keys to dynamic buckets while another commit did so is written again, at most 3 times in all, then CommitConflict.
-    Raises PipelineError for a wrong request, AuditFailed when too many rows are rejected or a blocking check fails
-    (nothing is published then).
+    aggregates, is replaced. ``run_key`` identifies a run: repetitions of the run load only once. Guarantees for
+    concurrent processes: of two loads at the same time, the second loads only what the first has not loaded; a load
+    sees its source at one moment; other writers of the table never make a load lose or repeat rows. A load that
+    assigned keys to dynamic buckets while a concurrent commit did so too is written again; after 3 attempts,
+    CommitConflict is raised. Raises PipelineError for a wrong request, AuditFailed when too many rows are rejected or a
+    blocking check fails (nothing is published then).
     """
     started = time.monotonic()
     spec = settings.table(name)
@@ -120,7 +121,7 @@ def load_table(
 
 
 def _nothing_loaded(table: Table, plan: NothingToLoad, started: float) -> StepResult:
-    now = state_of(table)  # read again, because the concurrent load that loaded everything may have committed since
+    now = state_of(table)  # read again, because a concurrent load may have committed everything during this load
     commits = [] if plan.snapshot is None else [plan.snapshot]
     return result_of(
         "load", table, now, started, commits=commits, skipped=plan.reasons, details=plan.details, note=plan.note
@@ -138,7 +139,7 @@ def _step(
     reload: bool,
     began: int | None,
 ) -> LoadStep:
-    """Return the next attempt, on the ledger as it is now; ``began``: the newest load when the first attempt began.
+    """Return the next attempt, with the current ledger; ``began`` is the newest load before the first attempt.
 
     Raises PipelineError when the ledger does not allow this load.
     """
@@ -177,7 +178,7 @@ def _mark(step: LoadStep, *, again: bool) -> None:
 
 
 def source_of(spec: TableSpec) -> TableSource:
-    """Return the source of a table; raises PipelineError for a table without one."""
+    """Return the object that plans the loads of a table; raises PipelineError for a table without a source."""
     match spec.source:
         case FilesSource():
             return FileLoads(spec.source)
@@ -239,10 +240,10 @@ def _partitions(step: LoadStep) -> dict[str, str]:
 
 
 def _audit(step: LoadStep, inputs: Mapping[str, TableView], check_results: list[CheckResult]) -> Audit | None:
-    """Return the checks that must pass before the load is published, which add to ``check_results``; None without such
-    checks.
+    """Return a function that runs the blocking checks and sets ``check_results``; None without blocking checks.
 
-    They see the inputs as the load has read them, so that a concurrent load of an input does not fail them.
+    The checks see the inputs at the snapshots that the load has read, so that a concurrent load of an input has no
+    effect.
     """
     if not any(check.block for check in step.spec.checks):
         return None

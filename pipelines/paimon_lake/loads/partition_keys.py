@@ -20,7 +20,7 @@ from paimon_lake.protocol import PipelineError
 
 
 def is_outside(partitions: Partitions, key: str, table: str) -> bool:
-    """Whether the declaration does not have a key at any time; raises PipelineError for a text that is no key."""
+    """Whether a key never is a partition of the declaration; raises PipelineError for a text that is no valid key."""
     if partitions.by_time:
         begin = window(partitions, key, table)[0].date()
         return bool((partitions.start and begin < partitions.start) or (partitions.end and begin > partitions.end))
@@ -28,12 +28,12 @@ def is_outside(partitions: Partitions, key: str, table: str) -> bool:
 
 
 def is_later(partitions: Partitions, key: str, table: str, now: datetime) -> bool:
-    """Whether the partition of a key begins to exist after ``now``, a time with a zone."""
+    """Whether the partition of a key does not exist yet at ``now``, a time with a time zone."""
     return partitions.by_time and _exists_from(partitions, *window(partitions, key, table)) > now
 
 
 def check_key(partitions: Partitions, key: str, table: str, now: datetime | None = None) -> None:
-    """Raise PipelineError for a key that the declaration does not have at ``now``, a time with a zone."""
+    """Raise PipelineError for a key whose partition does not exist at ``now``, a time with a time zone."""
     if is_outside(partitions, key, table):
         if not partitions.by_time:
             raise PipelineError(f"{table} has no partition {key!r}: its partitions are {', '.join(partitions.values)}")
@@ -47,12 +47,12 @@ def check_key(partitions: Partitions, key: str, table: str, now: datetime | None
 
 
 def window(partitions: Partitions, key: str, table: str) -> tuple[datetime, datetime]:
-    """Return the begin and the end (exclusive) of a partition by time, in its time zone but without a zone."""
+    """Return the begin and the end (exclusive) of a partition by time, as local times without ``tzinfo``."""
     form = KEY_FORMATS[partitions.by]
     try:
         begin = datetime.strptime(key, form)
         end = _moved(begin, partitions.by, 1)
-        # strptime accepts 2024-1-5 too, which another run would load again as 2024-01-05
+        # strptime also accepts 2024-1-5. That would be a second key of the partition 2024-01-05.
         is_key = begin.strftime(form) == key and not begin.minute
         if is_key and (partitions.by != "week" or begin.isoweekday() == 7):
             return begin, end
@@ -66,7 +66,7 @@ def window(partitions: Partitions, key: str, table: str) -> tuple[datetime, date
 
 
 def _moved(begin: datetime, by: str, count: int) -> datetime:
-    """Return the begin of the window that lies ``count`` windows after another; raises OverflowError or ValueError."""
+    """Return the begin of the partition ``count`` partitions after ``begin``; raises OverflowError or ValueError."""
     if by == "month":
         months = begin.year * 12 + begin.month - 1 + count
         return begin.replace(year=months // 12, month=months % 12 + 1)
@@ -74,10 +74,10 @@ def _moved(begin: datetime, by: str, count: int) -> datetime:
 
 
 def _exists_from(partitions: Partitions, begin: datetime, end: datetime) -> datetime:
-    """Return when a partition begins to exist: at its end, but ``end_offset`` windows earlier."""
+    """Return the time from which a partition exists: its end, minus the length of ``end_offset`` partitions."""
     zone, offset = ZoneInfo(partitions.timezone), partitions.end_offset
     try:
-        if partitions.by == "hour":  # hours have the same length also when the clocks change
+        if partitions.by == "hour":  # an hour has the same length also when the clocks change
             return begin.replace(tzinfo=zone).astimezone(UTC) + timedelta(hours=1 - offset)
         return _moved(end, partitions.by, -offset).replace(tzinfo=zone).astimezone(UTC)
     except (ValueError, OverflowError):
@@ -106,9 +106,9 @@ def rows_of(spec: TableSpec, view: TableView, keys: Sequence[str], of: Partition
 def keys_of_values(
     values: pa.Array, root: TypeRoot, input_spec: TableSpec, wanted: Partitions, among: Sequence[str] | None
 ) -> set[str]:
-    """Return the keys of ``wanted`` to which rows of a table belong that have these values in ``partitions.column``.
+    """Return the keys of ``wanted`` whose partitions contain rows with these values in ``partitions.column``.
 
-    Only the keys ``among`` count; None: all. A value that belongs to no partition, such as null, has no key.
+    Only keys in ``among`` are returned; None: all keys. A value that belongs to no partition, such as null, has no key.
     """
     input_partitions = input_spec.partitions
     assert input_partitions is not None
@@ -122,13 +122,13 @@ def keys_of_values(
 
 
 def _moments(values: pa.Array, partitions: Partitions) -> Iterator[datetime]:
-    """Yield the times for which values stand, at most one for each hour, in the zone of the partitions."""
+    """Yield the times of the values, as local times of the partitions' time zone; at most one for each hour."""
     values = pc.drop_null(values)
     if pa.types.is_string(values.type):
         form = KEY_FORMATS[partitions.by]
         size = len(datetime(2024, 1, 7, 5).strftime(form))
         for text in values.to_pylist():
-            with contextlib.suppress(ValueError):  # a text that is no key is in no partition
+            with contextlib.suppress(ValueError):  # a text that is no key belongs to no partition
                 yield datetime.strptime(text[:size], form)
         return
     if pa.types.is_timestamp(values.type):
@@ -141,7 +141,7 @@ def _moments(values: pa.Array, partitions: Partitions) -> Iterator[datetime]:
 
 
 def _key_of(moment: datetime, by: str) -> str:
-    """Return the key of the partition that contains a time; an empty text for a week that begins before year 1."""
+    """Return the key of the partition that contains a time; "" for a week that begins before year 1."""
     try:
         begin = {
             "hour": lambda: moment.replace(minute=0),
@@ -157,7 +157,7 @@ def _key_of(moment: datetime, by: str) -> str:
 def _between(
     partitions: Partitions, root: TypeRoot, column: str, begin: datetime, end: datetime, table: str
 ) -> Predicate:
-    """Return the predicate of one window on a column of dates, timestamps, or texts that are keys of ``partitions``."""
+    """Return the predicate for one time range on a column of dates, timestamps or partition keys as texts."""
     if root is TypeRoot.DATE:
         return col(column).between(begin.date(), (end - timedelta(microseconds=1)).date())
     if root is TypeRoot.TIMESTAMP:
@@ -172,7 +172,7 @@ def _between(
 
 
 def _joined(windows: Sequence[tuple[datetime, datetime]]) -> list[tuple[datetime, datetime]]:
-    """Return windows that follow each other as one, so that a long range is one comparison."""
+    """Join adjacent time ranges, so that a long range needs only one comparison."""
     joined: list[tuple[datetime, datetime]] = []
     for begin, end in sorted(windows):
         if joined and joined[-1][1] >= begin:
@@ -183,7 +183,7 @@ def _joined(windows: Sequence[tuple[datetime, datetime]]) -> list[tuple[datetime
 
 
 def typed_key(root: TypeRoot, key: str, table: str, column: str) -> object:
-    """Return a key as a value of the column; raises PipelineError for a text that is none."""
+    """Return a key as a value of the column's type; raises PipelineError when the text is not such a value."""
     if root in (TypeRoot.VARCHAR, TypeRoot.CHAR):
         return key
     try:

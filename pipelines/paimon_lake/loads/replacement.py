@@ -11,13 +11,16 @@ from paimon_core.table.table import Table
 
 @dataclass(frozen=True)
 class Replace:
-    """What the rows of a load replace: ``everything``, the partitions ``where``, else the partitions of the rows."""
+    """Which rows a load replaces: ``everything``, the partitions ``where``, or else the partitions of its new rows."""
 
     everything: bool = False
     where: Predicate | None = None
 
     def predicate(self, table: Table) -> Predicate | None:
-        """Return the partitions to replace as a predicate; None for partitions of the rows or without partitions."""
+        """Return a predicate for the partitions to replace.
+
+        Returns None for the partitions of the new rows, and for a table without partitions.
+        """
         if not self.everything or not table.schema.partition_keys:
             return self.where
         key = col(table.schema.partition_keys[0])

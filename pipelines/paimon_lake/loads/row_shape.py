@@ -1,7 +1,7 @@
 """Row shape: how the columns of a file become the columns of a table.
 
-A file has the columns of the table under the names that ``rename`` gives, without the columns that ``add`` fills, and
-with the column of kinds where the rows say whether they insert, update or delete.
+A file has the columns of the table, under the names that ``rename`` maps to columns, without the columns that ``add``
+fills. With ``kinds``, it also has the column that says whether a row inserts, updates or deletes.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ class RowShape:
     file_schema: pa.Schema
     rules: RowRules
     renamed: Mapping[str, str]
-    """Column of the file to column of the table."""
+    """Maps a column of the file to a column of the table."""
     added: Mapping[str, tuple[str, pa.DataType]]
-    """Column of the table to ``partition`` or ``file``, and its type."""
+    """Maps a column of the table to its value, ``partition`` or ``file``, and its type."""
     kinds: Kinds | None
     keeps_kinds: bool = False
     """Whether the column of kinds is a column of the table too."""
 
     @property
     def kinds_column(self) -> str | None:
-        """The column of ``table_rows`` that has the kinds +I, +U and -D; None when all rows are inserts."""
+        """The column of ``table_rows`` with the kinds +I, +U and -D; None without ``kinds``: all rows are inserts."""
         return None if self.kinds is None else KIND
 
     def table_rows(self, rows: pa.RecordBatch, file: SourceFile) -> pa.RecordBatch:
@@ -55,7 +55,7 @@ class RowShape:
 
 
 def shape_of(spec: TableSpec, source: FilesSource | DatabaseSource, table: Table) -> RowShape:
-    """Return the shape of the files of a table, or of the rows of a database, which have the names of the table.
+    """Return the shape of the files of a source, or of the rows of a database, whose columns are named as in the table.
 
     Raises PipelineError for columns that the table does not have.
     """

@@ -34,17 +34,17 @@ class LoadStep:
     partitions: tuple[str, ...] | None = None
     """The keys of the partitions to load, sorted; None for a table without partitions."""
     run_key: str = ""
-    """Identifies the run, however often it is repeated; empty for a run by hand, which is a new one each time."""
+    """Identifies the run also when it is repeated; "" for a run by hand, which is never a repetition."""
     reload: bool = False
     """Whether to load again what was loaded before."""
     meanwhile: Ledger = field(default_factory=Ledger)
-    """What other loads have loaded since this one began."""
+    """What concurrent loads have loaded since the first attempt of this load began."""
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
     """When this attempt began."""
 
     @property
     def stamp(self) -> Stamp:
-        """What rows that are rejected say about this load."""
+        """The values that rejects of this load have in the columns about the load."""
         return Stamp(self.number, self.at)
 
     @property
@@ -55,10 +55,10 @@ class LoadStep:
 
     @property
     def replaces_on_reload(self) -> bool:
-        """Whether a reload of the whole table replaces its rows: where rows that are loaded twice count twice.
+        """Whether a reload of the whole table replaces its rows: true if a row that is loaded twice would count twice.
 
-        Where rows are lost, so does one of a table that does not show the newest row of each key, and one from changes
-        of inputs, whose lost deletions are not read again.
+        When rows are lost, it is also true for a table that does not show the newest row of each key, and for a table
+        from changes of inputs, because a reload does not read lost deletions again.
         """
         if self.spec.adds_up:
             return True
@@ -66,7 +66,7 @@ class LoadStep:
         return bool(self.ledger.lost) and (reads_changes or self.table.options["merge-engine"] != "deduplicate")
 
     def replacement(self, keys: Sequence[str] | None) -> Replace | None:
-        """Return what the rows of a load of the partitions ``keys`` replace: everything, the partitions, or nothing.
+        """Return which rows a load of the partitions ``keys`` replaces; None when it replaces no rows.
 
         Without keys, a load of all partitions replaces everything. A table without declared partitions replaces the
         partitions that occur in the rows.
@@ -82,37 +82,38 @@ class LoadStep:
 
 @dataclass(frozen=True)
 class PlannedLoad:
-    """What one load will do; nothing is read before ``write`` is called."""
+    """What one load will read and write; rows are not read before ``write`` is called."""
 
     write: Callable[[], WriteResult]
     entries: Mapping[str, str] = field(default_factory=dict)
-    """The properties of the snapshot that the ledger reads."""
+    """The properties of the snapshot that record for the ledger what was loaded."""
     details: Mapping[str, str | int | float] = field(default_factory=dict)
     replace: Replace | None = None
     inputs: Mapping[str, TableView] = field(default_factory=dict)
-    """The inputs at the snapshots that are read, by name; checks that block the load see them so too."""
+    """The inputs by name, pinned to the snapshots that are read; blocking checks see the same snapshots."""
     rejects_of: Container[str] = ()
-    """What the load reads, as the column ``file`` of rejects names it: older rejects of it are replaced."""
+    """The values of the column ``file`` of rejects that the load replaces, because it reads their source again."""
     left_out: Sequence[str] = ()
-    """What the load does not read of what is there, and why, one sentence each."""
+    """What the load does not read although the source has it, and why, one sentence each."""
     stale: Mapping[str, str] = field(default_factory=dict)
     """The partitions that the load leaves stale, with the reason of each."""
 
 
 @dataclass(frozen=True)
 class NothingToLoad:
-    """Why a load has nothing to read, one sentence each, and what it did instead."""
+    """Why a load has nothing to read, one sentence each, and the snapshot that it committed without rows, if any."""
 
     reasons: Sequence[str]
     details: Mapping[str, str | int | float] = field(default_factory=dict)
     snapshot: int | None = None
-    """The snapshot that records something without rows; None when nothing was committed."""
+    """The id of the snapshot that the load committed without rows, to record new versions of files; None when there is
+    none."""
     note: str = ""
-    """What this snapshot records."""
+    """A text about what the snapshot records; "" without a snapshot."""
 
 
 class TableSource(Protocol):
     """A source of rows."""
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
-        """Return the load, or why there is nothing to load."""
+        """Return what the load will read and write, or the reasons why there is nothing to load."""

@@ -43,10 +43,10 @@ EXAMPLES = 3
 
 @dataclass(frozen=True)
 class WriteResult:
-    """What the tasks of a load wrote, not committed yet; the counts are rows.
+    """The files that the tasks of a load wrote, not committed yet, and numbers of rows.
 
-    Rows are counted as read where the source delivers them, and as written when the writer has received them: in a
-    table without a key in the new files, in one with a key, where rows are merged, before that.
+    ``rows_read`` counts the rows that the source delivers. ``rows_written`` counts, for a table without a key, the rows
+    in the new files; for a table with a key, the rows that the writer received before it merged rows with the same key.
     """
 
     messages: tuple[CommitMessage, ...] = ()
@@ -60,9 +60,9 @@ class WriteResult:
     lineage: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
     """The columns of inputs (table, column) from which each column is computed, where that is known."""
     reports: tuple[bytes, ...] = ()
-    """What tasks say about the splits that they have read."""
+    """The encoded reports of tasks about what they have read; only loads of files have them."""
     entries: Mapping[str, str] = field(default_factory=dict)
-    """Properties of the snapshot that are known only when all is read."""
+    """Properties of the snapshot that are known only when the whole source is read."""
 
     @property
     def rows_rejected(self) -> int:
@@ -76,13 +76,13 @@ class WriteResult:
 
 
 def row_count(messages: Sequence[CommitMessage]) -> int:
-    """Return the rows of the new files of the messages."""
+    """Return the number of rows in the new files of the messages."""
     return sum(file.row_count for message in messages for file in message.new_files)
 
 
 @dataclass(frozen=True)
 class _TaskResult:
-    """What one task returns; ``error`` is a sentence for the user, and then the task has written nothing."""
+    """The result of one task. ``error`` is a sentence for the user; when it is set, the task has written nothing."""
 
     rows: bytes = b""
     """The messages of the new files of the table, and the hashes of their keys where they are staged."""
@@ -95,7 +95,7 @@ class _TaskResult:
     error: str | None = None
 
     def to_bytes(self) -> bytes:
-        """Return the answer as an Arrow stream of one row."""
+        """Return the result as an Arrow stream of one row."""
         row = pa.record_batch([pa.array([getattr(self, f.name)], f.type) for f in _ANSWER], schema=_ANSWER)
         stream = pa.BufferOutputStream()
         with pa.ipc.new_stream(stream, _ANSWER) as writer:
@@ -105,7 +105,7 @@ class _TaskResult:
 
     @staticmethod
     def from_bytes(data: bytes) -> _TaskResult:
-        """Return the answer that ``to_bytes`` encoded."""
+        """Return the result that ``to_bytes`` encoded."""
         return _TaskResult(**pa.ipc.open_stream(data).read_all().to_pylist()[0])
 
 
@@ -122,7 +122,7 @@ def write_parts(
 ) -> WriteResult:
     """Read and write all parts, one task each; the rows become visible when the returned messages are committed.
 
-    Raises PipelineError when ``read`` raises one in a task; what the other tasks wrote is deleted then.
+    Raises PipelineError when ``read`` raises it in a task; then the files of the other tasks are deleted.
     """
     write = _Writing.of(table, rejects, stamp, kinds, overwrites)
 
@@ -143,7 +143,7 @@ def write_frame(
     kinds: str | None,
     overwrites: bool,
 ) -> WriteResult:
-    """Write the rows of a DataFrame, each of whose partitions has all rows of its buckets, as ``write_parts`` does."""
+    """Write a DataFrame as ``write_parts`` writes parts; all rows of a bucket must be in the same Spark partition."""
     write = _Writing.of(table, rejects, stamp, kinds, overwrites)
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -182,10 +182,10 @@ class _Writing:
         )
 
     def __call__(self, lane: int, found: Iterator[Parsed]) -> _TaskResult:
-        """Write all rows in a lane."""
+        """Write all rows of one task in lane ``lane``; the order of lanes decides which row of a key is the newest."""
         try:
             return self._answer(lane, found)
-        except (PipelineError, SchemaMismatch) as error:  # a value, because Spark would repeat the task and wrap it
+        except (PipelineError, SchemaMismatch) as error:  # not raised: Spark would retry the task
             return _TaskResult(error=str(error))
 
     def _answer(self, lane: int, found: Iterator[Parsed]) -> _TaskResult:
@@ -222,7 +222,7 @@ class _Writing:
 def _placed(
     found: tuple[WriteResult, list[Staged]], spark: SparkSession, table: Table, rejects: Table, overwrites: bool
 ) -> WriteResult:
-    """Return what was written, after staged rows were written to their buckets."""
+    """Return the result with all rows in their buckets: rows that tasks have staged are first written to buckets."""
     written, staged = found
     if not is_staged(table.context):
         return written
@@ -235,7 +235,10 @@ def _placed(
 
 
 def _collected(encoded: Sequence[bytes], table: Table, rejects: Table) -> tuple[WriteResult, list[Staged]]:
-    """Return the results of all tasks as one; raise the PipelineError of a task after deleting the files of all."""
+    """Return the combined result of all tasks.
+
+    If a task has an error, delete the files of all tasks and raise PipelineError.
+    """
     answers = [_TaskResult.from_bytes(answer) for answer in encoded]
     found = [Staged.from_bytes(answer.rows) for answer in answers if answer.error is None]
     written = WriteResult(

@@ -1,6 +1,7 @@
 """Sources of tables: files, queries over tables of the lake, functions of the user.
 
-Each source reads rows and is independent of loads; ``paimon_lake.loads`` decides what is read and commits it.
+A source only reads rows and does not import from loads; ``paimon_lake.loads`` decides what is read and commits the
+rows.
 
 Core types:
 

@@ -1,8 +1,8 @@
 """Column lineage: from which columns of the input tables each column of a query is computed, from Spark's plan.
 
 The analysed plan of a query is read as JSON, without a Spark job. The views that stand for input tables are its leaves.
-Conditions of joins and filters and the keys of a GROUP BY do not count: a column comes from the columns in its own
-expression. What this module does not know has no lineage, and neither has anything computed from it.
+Only the columns in the expression of a column count, not the conditions of joins and filters and not the keys of a
+GROUP BY. A node that this module does not know has no lineage, and neither has a column computed from it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SAME_COLUMNS = frozenset((
     "Except", "Intersect",
 ))
 # fmt: on
-"""Nodes with the columns of their first child."""
+"""Nodes whose output columns are the columns of their first child."""
 _JOINS = frozenset(("Inner$", "Cross$", "LeftOuter$", "RightOuter$", "FullOuter$"))
 _LEFT_JOINS = frozenset(("LeftSemi$", "LeftAnti$"))
 
@@ -46,17 +46,17 @@ class InputView:
 
 
 class _NotUnderstood(Exception):
-    """A part of the plan has another form than this module knows."""
+    """Raised when a part of the plan has a form that this module does not know."""
 
 
 def column_lineage(frame: DataFrame, views: Mapping[str, InputView]) -> dict[str, tuple[InputColumn, ...]]:
-    """Return the columns of a query with the input columns, sorted, from which each is computed.
+    """Return for each column of a query the sorted input columns from which it is computed.
 
-    ``views`` are the names of the views in the plan. A column that is constant, or whose origin is not known, is left
-    out.
+    ``views`` maps the name of a view in the plan to its table. A column that is constant, or whose lineage is not
+    known, is left out.
     """
     if not isinstance(frame, ClassicFrame):
-        return {}  # Spark Connect has no plan on this side
+        return {}  # with Spark Connect, this process has no plan
     try:
         text = frame._jdf.queryExecution().analyzed().toJSON()
     except Py4JJavaError:  # a node of the plan that Spark cannot write as JSON
@@ -88,7 +88,7 @@ class _Plan:
 
     def columns(self, nodes: Sequence[_Node]) -> _Output:
         """Return the columns of a plan, given as its nodes in the order of a preorder traversal."""
-        for start, end in _definitions(nodes):  # a definition is used only after it, or around it
+        for start, end in _definitions(nodes):  # inner and earlier definitions come first
             self.ctes[_number(nodes[start], "id")] = self._columns(nodes[start:end])
         return self._columns(nodes)
 
@@ -159,7 +159,7 @@ class _Plan:
             elif kind == "OuterReference":
                 done.append(self.outer.get(_id(_first(node.get("e")))))
             elif kind in ("ScalarSubquery", "ListQuery"):
-                # Its children are the columns of the outer query in its conditions, which do not count.
+                # The children of this node are the columns of the outer query in its conditions, which do not count.
                 found = _Plan(self.views, self.ctes, known).columns(_list(node, "plan"))
                 done.append(None if found is None else _merged(sources for _, sources in found))
             else:
@@ -202,7 +202,7 @@ def _child(children: list[_Output], at: int) -> _Output:
 
 
 def _definitions(nodes: Sequence[_Node]) -> list[tuple[int, int]]:
-    """Return where the definitions of a WITH clause are, [start, end), inner definitions first."""
+    """Return the positions [start, end) of the definitions of WITH clauses among the nodes, inner definitions first."""
     ends: list[int] = []
     found = []
     for start in reversed(range(len(nodes))):
@@ -243,7 +243,7 @@ def _kind(node: _Node) -> str:
 
 
 def _ids(expressions: Sequence[Any]) -> list[int]:
-    """Return the ids of expressions that are columns or have names."""
+    """Return the id of each expression; each must be a column or have a name."""
     return [_id(_first(nodes)) for nodes in expressions]
 
 

@@ -1,11 +1,11 @@
 """Database: connect to PostgreSQL or SQLite by a URL, and read queries as Arrow batches.
 
-The URL may contain a password. It is a ``Secret``, no error of a driver that could repeat it is passed on, and
-``Database.name`` is the URL without user, password and parameters.
+The URL may contain a password. So the URL is a ``Secret``, errors of a driver are replaced by errors without the
+password, and ``Database.name`` is the URL without user, password and parameters.
 
-A connection to PostgreSQL is one read-only transaction, which sees the database at one moment; the transactions of
-several connections see the same moment when they are given the snapshot that one of them exports. A connection to
-SQLite reads each query at one moment; two queries may see different ones.
+A connection to PostgreSQL is one read-only transaction, which sees the database at one moment. Several connections see
+the same moment when they use the snapshot that one of them exports. With SQLite, each query sees the database at one
+moment, and two queries may see different moments.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.database_sql import relation_of
 
 CONNECT_SECONDS = 30
-"""How long a connection to PostgreSQL may take, unless the URL sets ``connect_timeout``."""
+"""The timeout in seconds for connecting to PostgreSQL, unless the URL sets ``connect_timeout``."""
 _SQLITE_BATCH_ROWS = 8_192
 _CHARACTER = r"(?:[^@/\s%]|%(?!00)[0-9A-Fa-f]{2})"
 _HOST = r"(?:[\w.-]*|\[[0-9A-Fa-f:.]+\])(?::\d*)?"
@@ -43,7 +43,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Database:
-    """A table or a query of a database; tasks receive it with the URL, and show only the name."""
+    """A table or a query of a database. Tasks receive the URL too, but errors and logs contain only the name."""
 
     url: Secret
     relation: str
@@ -51,9 +51,9 @@ class Database:
     place: str
     """The URL without user, password and parameters."""
     name: str
-    """The place with the name of the table, or with the word query."""
+    """The place with the name of the table, or with the word ``query``, for errors and results."""
     secrets: tuple[Secret, ...] = ()
-    """What no error may repeat."""
+    """The texts that errors must not contain."""
 
     @property
     def is_postgresql(self) -> bool:
@@ -62,7 +62,7 @@ class Database:
 
     @contextlib.contextmanager
     def connected(self, snapshot: str | None = None) -> Iterator[Connection]:
-        """Connect for reading; ``snapshot``: see the database as the transaction that exported it.
+        """Connect for reading; with ``snapshot``, see the database at the moment of the transaction that exported it.
 
         Raises PipelineError, which names the database and the reason.
         """
@@ -87,7 +87,8 @@ class Database:
             return call()
         except (adbc_driver_manager.Error, OSError, pa.ArrowException) as error:
             reason = _QUERY_TEXT.sub("", _PREFIX.sub("", str(error)))
-        # raised here, and not in the except block, so that the error of the driver is not attached to this one
+        # raised outside of the except block, so that the error of the driver is not its context: it may contain the
+        # password
         raise PipelineError(f"{self.name}: {scrubbed(' '.join(reason.split()), self.secrets)[:300]}")
 
     def _connect(self) -> Any:
@@ -105,7 +106,7 @@ class Database:
 
 @dataclass(frozen=True)
 class Connection:
-    """An open connection, which only reads."""
+    """An open connection for reading."""
 
     database: Database
     _cursor: Any
@@ -121,24 +122,27 @@ class Connection:
             self._execute(f"SET TRANSACTION SNAPSHOT '{snapshot}'")
 
     def export_snapshot(self) -> str:
-        """Return the snapshot of this transaction of PostgreSQL, valid as long as the connection is open."""
+        """Return the id of a PostgreSQL snapshot of this transaction; it is valid while the connection is open."""
         self._execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         return str(self.rows("SELECT pg_export_snapshot()")[0][0])
 
     def schema(self) -> pa.Schema:
-        """Return the columns of the table or query; only for PostgreSQL, the types are exactly the database's types."""
+        """Return the columns of the table or query.
+
+        For SQLite the types are guesses, as its columns have no fixed types.
+        """
         with self._reader(f"SELECT * FROM {self.database.relation} AS source LIMIT 0") as reader:
             return reader.schema
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """Return the rows of a small result."""
+        """Return all rows of a query as tuples; for small results."""
         found: list[tuple[Any, ...]] = []
         for batch in self.batches(sql):
             found += zip(*(column.to_pylist() for column in batch.columns), strict=True)
         return found
 
     def batches(self, sql: str) -> Iterator[pa.RecordBatch]:
-        """Yield the result of a query in batches, of about 16 MB for PostgreSQL."""
+        """Yield the result of a query in Arrow batches, which have about 16 MB for PostgreSQL."""
         with self._reader(sql) as reader:
             while (batch := self.database.guarded(lambda: next(reader, None))) is not None:
                 yield batch
@@ -157,9 +161,9 @@ class Connection:
 
 
 def open_database(url: str, *, table: str, query: str, folder: Path) -> Database:
-    """Return the table or query of a database, not connected yet; a relative path of SQLite starts at ``folder``.
+    """Return the table or query of a database without connecting; a relative path of SQLite starts at ``folder``.
 
-    Raises PipelineError, without the URL, when the URL has another form.
+    Raises PipelineError, whose text does not contain the URL, when the URL has another form.
     """
     what = table or "query"
     relation = relation_of(table, query)

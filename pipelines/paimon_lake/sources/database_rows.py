@@ -1,4 +1,4 @@
-"""Database rows: rows of a database as rows of a table, and rejects.
+"""Database rows: convert rows of a database to rows of a table, and to rejects.
 
 PostgreSQL has a type for each column, which ``typed_values`` casts exactly; json, uuid, xml and addresses are read as
 texts. SQLite has a type for each value: every value is read with its type and as a text, and converted as
@@ -41,16 +41,17 @@ _OUTSIDE = "infinity or a year outside 1 to 9999"
 
 @dataclass(frozen=True)
 class DatabaseRows:
-    """How the rows of a database are read into a table."""
+    """How the rows of a database are read and converted to rows of a table."""
 
     name: str
-    """The ``file`` of rejects."""
+    """The value of the column ``file`` of rejects."""
     schema: pa.Schema
     required: frozenset[str]
     columns: tuple[str, ...]
     """The columns of the database, in the order of the schema."""
     selected: tuple[str, ...]
-    """The SQL of the columns: one for each column of PostgreSQL, type and text for each of SQLite."""
+    """The SQL expressions to select: one for each column of PostgreSQL; for each column of SQLite its type and its
+    text."""
     is_postgresql: bool
 
     def parsed(self, batch: pa.RecordBatch) -> Parsed:
@@ -100,10 +101,10 @@ class _Reason:
 def rows_of_database(
     name: str, source_schema: pa.Schema, schema: pa.Schema, required: frozenset[str], *, is_postgresql: bool
 ) -> DatabaseRows:
-    """Return how to read a result with the columns ``source_schema`` into a table with the columns ``schema``.
+    """Return the converter from a result with the columns ``source_schema`` to a table with the columns ``schema``.
 
     Columns of the database that the table does not have are not read. Raises PipelineError for a missing column, and
-    for one whose type has no exact cast.
+    for a column whose type has no exact cast.
     """
     columns = tuple(found_column(name, source_schema.names, wanted) for wanted in schema.names)
     selected: list[str] = []
@@ -119,7 +120,7 @@ def rows_of_database(
 
 
 def found_column(name: str, names: Sequence[str], wanted: str) -> str:
-    """Return the column of the database for a name, which may differ in case if only one does; else PipelineError."""
+    """Return the column ``wanted``, else the only column that differs from it by case; else raise PipelineError."""
     same = [one for one in names if one == wanted] or [one for one in names if one.casefold() == wanted.casefold()]
     if len(same) == 1:
         return same[0]
@@ -129,7 +130,7 @@ def found_column(name: str, names: Sequence[str], wanted: str) -> str:
 
 
 def postgresql_type(field: pa.Field) -> str:
-    """Return PostgreSQL's name of the type of a column; arrays begin with an underscore."""
+    """Return PostgreSQL's name of a column's type, such as ``int8``; names of array types begin with ``_``."""
     return str((field.metadata or {}).get(b"POSTGRESQL:type", b""), "utf-8")
 
 
@@ -167,9 +168,10 @@ def _flags(bad: pa.Array) -> np.ndarray | None:
 
 
 def _in_range(column: pa.Array) -> tuple[pa.Array, np.ndarray | None]:
-    """Return dates and times as null where they are infinite or outside the years 1 to 9999, and whether they are.
+    """Return dates and times with null for infinity and years outside 1 to 9999, and flags for them (None: none).
 
-    The driver moves the epoch of PostgreSQL's numbers without a check: infinity overflows to a date long ago.
+    The driver converts PostgreSQL's numbers to another epoch without a check, so infinity overflows to a very early
+    date.
     """
     kind = column.type
     if pa.types.is_date32(kind):
@@ -177,7 +179,7 @@ def _in_range(column: pa.Array) -> tuple[pa.Array, np.ndarray | None]:
     elif pa.types.is_timestamp(kind):
         numbers, first, last = column.cast(pa.int64()), _DAYS[0] * _DAY, (_DAYS[1] + 1) * _DAY - 1
     elif pa.types.is_time64(kind):
-        numbers, first, last = column.cast(pa.int64()), 0, _DAY - 1  # PostgreSQL has 24:00:00
+        numbers, first, last = column.cast(pa.int64()), 0, _DAY - 1  # PostgreSQL allows 24:00:00
     else:
         return column, None
     bad = _flags(pc.or_(pc.less(numbers, first), pc.greater(numbers, last)))
@@ -185,14 +187,14 @@ def _in_range(column: pa.Array) -> tuple[pa.Array, np.ndarray | None]:
 
 
 def _with_text(column: pa.Array, bad: np.ndarray | None) -> pa.Array:
-    """Return a column to show, with a text instead of the values that are out of range."""
+    """Return a column for the texts of rejects, with an explanation instead of the values that are out of range."""
     return column if bad is None else pc.if_else(pa.array(bad), _OUTSIDE, column.cast(pa.string()))
 
 
 def _of_sqlite(
     types: pa.Array, texts: pa.Array, kind: DataType
 ) -> tuple[pa.Array, pa.Array, np.ndarray | None, np.ndarray | None]:
-    """Return a column as texts to show, its values, the rows of the wrong kind, and the rows that do not fit."""
+    """Return the texts for rejects, the values, flags for rows of a wrong kind, and flags for rows that do not fit."""
     blob, null = pc.equal(types, "blob"), pc.equal(types, "null")
     utf8 = cast_or_null(texts.cast(pa.binary()), pa.string())
     texts = pc.if_else(null, pa.scalar(None, pa.string()), utf8)

@@ -1,7 +1,7 @@
 """Database SQL: the texts of the queries that a load sends to PostgreSQL and SQLite.
 
-Names are quoted. Values are literals of the types in ``Mark``, which are checked: with bound parameters the driver of
-PostgreSQL would hold the whole result in memory.
+Names are quoted. Values are written as checked literals of the types in ``Mark``, not as bound parameters: with bound
+parameters, the driver of PostgreSQL would hold the whole result in memory.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TIMES = ("timestamp", "timestamptz")
 class Mark:
     """A value of the watermark column ``column``; ``kind`` is int, text, date, timestamp or timestamptz.
 
-    The value of an int is its digits. Times are ISO 8601 with microseconds, a timestamptz in UTC with ``Z``.
+    ``value`` is text: digits for an int, ISO 8601 with microseconds for times, in UTC with ``Z`` for a timestamptz.
     """
 
     column: str
@@ -41,7 +41,10 @@ class Mark:
     value: str
 
     def literal(self) -> str:
-        """Return the value as SQL of both databases; raises PipelineError when it is no value of its kind."""
+        """Return the value as an SQL literal for both databases.
+
+        Raises PipelineError when it is not a value of its kind.
+        """
         if self.kind == "int" and re.fullmatch(r"-?\d{1,19}", self.value):
             return self.value
         if self.kind == "text" and "\0" not in self.value:
@@ -51,13 +54,13 @@ class Mark:
         raise PipelineError(f"the watermark {self.value!r:.80} of the column {self.column!r} is no {self.kind}")
 
     def to_json(self) -> dict[str, str | int]:
-        """Return the value for the ledger, with its type."""
+        """Return the column, the type and the value for the ledger."""
         value = int(self.value) if self.kind == "int" else self.value
         return {"column": self.column, "type": self.kind, "value": value}
 
     @staticmethod
     def from_json(found: Any) -> Mark:
-        """Return the value that ``to_json`` wrote; raises PipelineError for anything else."""
+        """Return the mark that ``to_json`` encoded; raises PipelineError for another value."""
         if isinstance(found, dict) and set(found) == {"column", "type", "value"}:
             mark = Mark(str(found["column"]), str(found["type"]), str(found["value"]))
             mark.literal()
@@ -67,27 +70,27 @@ class Mark:
 
 
 def quoted(name: str) -> str:
-    """Return a name as SQL."""
+    """Return a name as a quoted SQL identifier."""
     if "\0" in name:
         raise PipelineError(f"{name!r:.80} is no name")
     return '"' + name.replace('"', '""') + '"'
 
 
 def relation_of(table: str, query: str) -> str:
-    """Return a table or a query as SQL that can follow FROM; a point separates a schema from its table."""
+    """Return a table or a query as SQL to be written after FROM; ``table`` may be ``schema.name``."""
     return ".".join(map(quoted, table.split("."))) if table else f"(\n{query}\n)"
 
 
 def window(column: str, low: Mark | None, high: Mark | None) -> list[str]:
-    """Return the conditions of the rows above ``low`` up to ``high``."""
+    """Return the SQL conditions for the rows above ``low`` and up to ``high``."""
     found = [] if low is None else [f"{quoted(column)} > {low.literal()}"]
     return found if high is None else [*found, f"{quoted(column)} <= {high.literal()}"]
 
 
 def split_conditions(column: str, low: int, high: int, parts: int) -> list[str]:
-    """Return one condition for each part of the values low to high, in equal ranges; each row fulfils exactly one.
+    """Return SQL conditions that divide the values from ``low`` to ``high`` into equal ranges; each row fulfils one.
 
-    The first part has the rows below and the nulls too, the last one the rows above.
+    The first condition also covers rows below ``low`` and nulls, the last condition also rows above ``high``.
     """
     span, name = high - low + 1, quoted(column)
     parts = min(parts, span)
@@ -99,16 +102,16 @@ def split_conditions(column: str, low: int, high: int, parts: int) -> list[str]:
 
 
 def select(columns: Sequence[str], relation: str, conditions: Sequence[str]) -> str:
-    """Return the query of one part; the columns are SQL."""
+    """Return a SELECT; ``columns`` and ``conditions`` are SQL, and empty conditions are left out."""
     where = " AND ".join(condition for condition in conditions if condition)
     return f"SELECT {', '.join(columns)} FROM {relation} AS source{f' WHERE {where}' if where else ''}"
 
 
 def greatest(column: str, kind: str, relation: str, low: Mark | None, lag: float) -> str:
-    """Return the query of PostgreSQL for the upper bound of a load, as text; no row when no row is above ``low``.
+    """Return the PostgreSQL query for the greatest value to load, as text; it has no row when no row is above ``low``.
 
-    With a ``lag`` in seconds, the bound of a timestamptz is at most the database's clock less the lag. The clock of
-    a timestamp without time zone is not known: its bound is the greatest value less the lag.
+    With a ``lag`` in seconds, the result for a timestamptz is at most the clock of the database minus the lag. For a
+    timestamp without time zone, the zone of its clock is not known; so the result is the greatest value minus the lag.
     """
     bound = f"max({quoted(column)})"
     back = f"make_interval(secs => {lag!r})"
@@ -122,15 +125,16 @@ def greatest(column: str, kind: str, relation: str, low: Mark | None, lag: float
 
 
 def sqlite_kinds(column: str, relation: str) -> str:
-    """Return the query of SQLite for the types in a column: type, number of rows, greatest value as text."""
+    """Return the SQLite query for the types of the values in a column: type, number of rows, greatest value as text."""
     inner = select([f"typeof({quoted(column)}) AS k", "count(*) AS n", f"max({quoted(column)}) AS m"], relation, [])
     return f"SELECT k, n, {sqlite_text('m')} FROM ({inner} GROUP BY 1)"
 
 
 def sqlite_text(value: str) -> str:
-    """Return SQL for a value of SQLite as a text that is never null: numbers exactly, blobs as hexadecimal digits.
+    """Return SQL that converts a SQLite value to a text without loss: a blob to hexadecimal digits, null to "".
 
-    The driver of SQLite chooses the type of a column by its first rows, and fails when later ones differ.
+    The text is needed because the driver of SQLite chooses the type of a column by its first rows and fails when later
+    rows have another type.
     """
     short, long = f"printf('%!.15g', {value})", f"printf('%!.17g', {value})"
     real = f"CASE WHEN CAST({short} AS REAL) = {value} THEN {short} ELSE {long} END"

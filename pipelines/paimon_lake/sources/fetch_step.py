@@ -1,4 +1,4 @@
-"""FetchStep: what a function that brings files receives about the load that calls it."""
+"""FetchStep: the argument of a function ``source.fetch``, which describes the load."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class FetchStep:
-    """The argument of a function that brings files: ``function(step)``."""
+    """The argument of a function that fetches the files of a source: ``function(step)``."""
 
     table: str
     """The table to load, ``database.table``."""
@@ -17,4 +17,4 @@ class FetchStep:
     folder: Path
     """The folder of the declarations."""
     landing: Path
-    """The directory into which the files are brought; ``source.path`` starts here."""
+    """The directory to which the function must write the files; a relative ``source.path`` starts here."""

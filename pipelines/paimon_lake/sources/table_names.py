@@ -1,7 +1,8 @@
-"""Table names: find the names ``database.table`` in a query of Spark SQL, without parsing all of its grammar.
+"""Table names: find the names ``database.table`` in a query of Spark SQL, without a parser for the whole grammar.
 
 The query is divided into tokens; strings, comments and hints are skipped. A name is in the place of a table when it
-follows FROM, JOIN, TABLE or a comma of a FROM clause. FROM in ``extract(day FROM t)`` and ``IS DISTINCT FROM`` is none.
+follows FROM, JOIN, TABLE or a comma of a FROM clause. The FROM in ``extract(day FROM t)`` and in ``IS DISTINCT FROM``
+does not count.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _NO_ALIAS = _ENDS_FROM | {
     "ON", "USING", "JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI", "NATURAL", "OUTER", "LATERAL",
     "PIVOT", "UNPIVOT",
 }
-"""Words after a table that begin the next part of the query, so that the table has no alias."""
+"""When one of these words follows a table, it begins the next part of the query, and is not an alias of the table."""
 # fmt: on
 _QUERIES = frozenset(("SELECT", "WITH", "FROM", "VALUES", "TABLE", "("))
 _INTO = frozenset(("INTO", "OVERWRITE", "TABLE"))
@@ -61,9 +62,9 @@ class NamedTable:
     start: int
     end: int
     is_table: bool
-    """Whether it is in the place of a table; otherwise it may be the table of a column, as in ``db.t.column``."""
+    """Whether the name is in the place of a table; otherwise it may qualify a column, as in ``db.t.column``."""
     takes_alias: bool = False
-    """Whether the table has no alias of its own, and one can be added after the name."""
+    """Whether the table has no alias in the query, and an alias can be added after the name."""
 
 
 @dataclass
@@ -76,7 +77,7 @@ class _Level:
 
 
 def named_tables(query: str) -> list[NamedTable]:
-    """Return all names of two or more parts that are or may be tables, in order."""
+    """Return the names of two or more parts that are, or may be, names of tables, in the order of the query."""
     tokens = list(_tokens(query))
     levels = [_Level(is_query=True)]
     found = []
@@ -96,7 +97,7 @@ def named_tables(query: str) -> list[NamedTable]:
 
 
 def is_query(query: str) -> bool:
-    """Whether the text is a query and not a statement that changes something, judged from its words."""
+    """Whether the text is a query, and not a statement that changes something, by its first word and without INSERT."""
     tokens = list(_tokens(query))
     inserts = any(one.upper == "INSERT" and two.upper in _INTO for one, two in pairwise(tokens))
     return bool(tokens) and tokens[0].upper in _QUERIES and not inserts
@@ -124,7 +125,7 @@ def _named(parts: Sequence[_Token], after: _Token | None, is_table: bool, before
     if is_table and after is not None and after.upper == "(":
         return []  # a function that returns a table
     if not is_table:
-        # The first two parts may be a table, and what follows a column of it, or all of them (``db.t.*``).
+        # The first two parts may be a table, followed by a column or by ``*`` (``db.t.column``, ``db.t.*``).
         return [_of(parts[:2], is_table=False)] if len(parts) > 2 or (after is not None and after.text == ".") else []
     by_keyword = bool(before) and before[-1].upper == "TABLE"
     return [_of(parts, is_table=True, takes_alias=not by_keyword and _is_free(after))]
@@ -135,14 +136,14 @@ def _of(parts: Sequence[_Token], *, is_table: bool, takes_alias: bool = False) -
 
 
 def _is_free(after: _Token | None) -> bool:
-    """Whether an alias may be added after a table, because none follows it."""
+    """Whether an alias may be added after a table, because no alias follows it; ``after`` is the next token."""
     if after is None or (after.kind == "sign" and after.text != "."):
         return True
     return after.upper in _NO_ALIAS
 
 
 def _parts(tokens: Sequence[_Token], position: int) -> list[_Token]:
-    """Return the identifiers that dots join, beginning at a position."""
+    """Return the identifiers of a dotted name that begins at a position."""
     parts = []
     while position < len(tokens) and tokens[position].kind in ("word", "quoted"):
         parts.append(tokens[position])

@@ -1,4 +1,4 @@
-"""UserStep: what a function of the user receives about the load that calls it."""
+"""UserStep: the argument ``step`` of a function of the user, which describes the load."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class UserStep:
     _inputs: Mapping[str, Callable[[], DataFrame]] = field(default_factory=dict, repr=False)
 
     def read(self, table: str) -> DataFrame:
-        """Return the rows of an input at one snapshot: of the partitions of the step when it has partitions.
+        """Return the rows of an input at one snapshot; when the step has partitions, only the rows of these partitions.
 
         Raises PipelineError for a table that the declaration does not name as an input.
         """

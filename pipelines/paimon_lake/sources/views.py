@@ -28,23 +28,23 @@ _LINE_AND_COLUMN = re.compile(r"line (\d+),? pos (\d+)")
 
 @dataclass(frozen=True)
 class QueryResult:
-    """The result of a query, and the tables for which views stand in its plan."""
+    """The result of a query, and the views in its plan that stand for tables."""
 
     frame: DataFrame
     views: Mapping[str, str]
-    """The name of each view, with the table."""
+    """Maps the name of a view to the name of its table."""
 
 
 def with_views(spark: SparkSession, query: str, tables: Mapping[str, TableView | DataFrame]) -> DataFrame:
-    """Return the result of the query over these tables, see ``query_result``."""
+    """Return the result of the query over these tables as a DataFrame, see ``query_result``."""
     return query_result(spark, query, tables).frame
 
 
 def query_result(spark: SparkSession, query: str, tables: Mapping[str, TableView | DataFrame]) -> QueryResult:
-    """Return the result of the query over the tables; only tables that it names are read.
+    """Return the result of the query over the tables; only tables that the query names are read.
 
     A table without an alias can be used by its last part, as in ``orders.amount`` for ``ods.orders``. Names are
-    compared as Spark does, without case, unless two tables differ only in that. Raises PipelineError for a table that
+    compared without case, as Spark does, unless two tables differ only by case. Raises PipelineError for a table that
     is not given, for a statement that is not a query, and for a query that Spark refuses.
     """
     if not is_query(query):
@@ -69,7 +69,10 @@ def query_result(spark: SparkSession, query: str, tables: Mapping[str, TableView
 
 
 def collected(frame: DataFrame, *, limit: int) -> list[str]:
-    """Return the first rows as JSON texts, nulls included; raises PipelineError when Spark cannot compute them."""
+    """Return the first ``limit`` rows as texts ``{column: value}``.
+
+    Raises PipelineError when Spark cannot compute them.
+    """
     names = [f"c{n}" for n in range(len(frame.columns))]
     rows = frame.toDF(*names).limit(limit)  # columns of a query may have equal names
     fields = [f.to_json(f.struct(f.col(name)), {"ignoreNullFields": "false"}).alias(name) for name in names]
@@ -92,7 +95,7 @@ def _frame(spark: SparkSession, table: TableView | DataFrame) -> DataFrame:
 
 
 def _given(named: NamedTable, tables: Mapping[str, TableView | DataFrame]) -> str | None:
-    """Return the key of the table in ``tables``; None for the name of a column that only looks like one."""
+    """Return the key of the named table in ``tables``; None for a column name that only looks like a table."""
     if named.name in tables:
         return named.name
     alike = [name for name in tables if name.lower() == named.name.lower()]
@@ -105,13 +108,16 @@ def _given(named: NamedTable, tables: Mapping[str, TableView | DataFrame]) -> st
 
 @dataclass(frozen=True)
 class _Replaced:
-    """A query with the names of views; ``pieces``: where each piece begins in it and in the query as it was given."""
+    """A query with names of views; ``pieces``: the start of each piece in this text and in the original query."""
 
     text: str
     pieces: tuple[tuple[int, int], ...]
 
     def original(self, position: int) -> int:
-        """Return the place in the given query of a place in the text; within a name, the place of the name."""
+        """Return the position in the original query of a position in ``text``.
+
+        For a position inside of a view's name, return the position of the table's name.
+        """
         at = bisect.bisect_right(self.pieces, (position, sys.maxsize)) - 1
         begin, given = self.pieces[max(at, 0)]
         end = self.pieces[at + 1][1] if at + 1 < len(self.pieces) else sys.maxsize
@@ -119,7 +125,7 @@ class _Replaced:
 
 
 def _replaced(query: str, named: list[tuple[NamedTable, str | None]], views: Mapping[str, str]) -> _Replaced:
-    """Return the query with the names of views, and an alias where a table had none."""
+    """Return the query with names of tables replaced by views, and with an alias for each table that had none."""
     last = Counter(name.split(".")[-1].lower() for name in views)
     text, position, pieces = "", 0, [(0, 0)]
     for one, name in named:
@@ -153,7 +159,7 @@ def _refused(
 
 
 def _place(error: PySparkException, query: str, replaced: _Replaced) -> str:
-    """Return ``, at line 2, column 5`` of the given query; an empty text where Spark does not say the place."""
+    """Return a text such as ``, at line 2, column 5``, for the original query; "" when Spark states no place."""
     found = _LINE_AND_COLUMN.search(str(error))
     if found is None:
         return ""

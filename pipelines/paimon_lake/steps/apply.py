@@ -31,13 +31,13 @@ class PartlyApplied(PipelineError):
 def apply(settings: Settings, *, drop: bool = False, lossy: Collection[str] = ()) -> list[str]:
     """Create and alter the tables of a lake as they are declared; return one sentence for each change.
 
-    Columns are matched by name. One that is no longer declared is dropped only with ``drop``; options that are not
-    declared stay. A type that cannot hold the stored values is refused, unless ``lossy`` has ``DATABASE.TABLE.COLUMN``
-    (with dots also a nested field). All tables are checked before the first one is created or altered; a table that
-    another program changes meanwhile may still be refused. A table whose metadata cannot be read, or whose storage
-    fails, is left as it is, and the other tables are created and altered; PartlyApplied names both. A load that has
-    begun before its table is altered writes rows of the columns that it began with. Raises PipelineError for a change
-    that is not allowed, and for a table without columns.
+    Columns are matched by name. A column that is no longer declared is dropped only with ``drop``; options that are not
+    declared stay. A type that cannot hold the stored values is refused, unless ``lossy`` contains
+    ``DATABASE.TABLE.COLUMN``; further dots name a nested field. All tables are checked before the first one is created
+    or altered; a table that another program changes after the check may still be refused. A table whose metadata cannot
+    be read, or whose storage fails, is left as it is, and the other tables are created and altered; PartlyApplied names
+    both. A load that has begun before its table is altered writes rows of the columns that it began with. Raises
+    PipelineError for a change that is not allowed, and for a table without columns.
     """
     catalog = open_lake(settings)
     _check_names(settings, lossy)
@@ -91,7 +91,10 @@ def _check_names(settings: Settings, lossy: Collection[str]) -> None:
 def _changes(
     settings: Settings, spec: TableSpec, table: Table, drop: bool, lossy: Collection[str]
 ) -> list[SchemaChange]:
-    """Return the changes of a table, which were tried on its schema."""
+    """Return the changes from a table's schema to its declaration.
+
+    Raises PipelineError for a change that is not allowed.
+    """
     if not spec.columns:
         return []
     file = shown(settings.folder / "tables" / f"{spec.name}.yaml")

@@ -21,7 +21,7 @@ from paimon_lake.tables import open_table
 
 
 def audit_keys(settings: Settings, name: str) -> CheckResult:
-    """Count the rows that repeat the key of another, as the check ``unique`` does.
+    """Count the rows that repeat the key of another row, as the check ``unique`` does.
 
     Where the key contains the partition columns, the keys of one partition at a time are in memory, otherwise all keys.
     """
@@ -45,7 +45,7 @@ def audit_files(settings: Settings, name: str) -> CheckResult:
 
 
 def audit_fsck(settings: Settings, name: str) -> CheckResult:
-    """Check the invariants of the table and of its table of rejects, as far as that needs no reading of rows."""
+    """Check the invariants of the table and of its table of rejects; rows are not read."""
     report = open_table(settings, name).maintenance.check()
     errors = [for_table(finding.sentence(), name) for finding in report.errors]
     if (with_them := with_rejects(settings, name)) is not None:
@@ -67,7 +67,7 @@ def audit_loads(settings: Settings, name: str) -> CheckResult:
     found = run_check(RowCountCheck(type="row_count"), settings.table(name), table, context=context)
     try:
         account, lost = account_of(table), lost_rejects(settings, name)
-    except PipelineError as error:  # a damaged entry of a load
+    except PipelineError as error:  # the properties of a load are damaged
         return dataclasses.replace(found, audit="rows", wrong=found.wrong + 1, sentence=f"{error}; {found.sentence}")
     sentence = "; ".join(filter(None, (*account.problems, found.sentence, *account.notes, *lost)))
     return dataclasses.replace(found, audit="rows", wrong=found.wrong + len(account.problems), sentence=sentence)
@@ -77,7 +77,7 @@ def audit_stale(settings: Settings, name: str) -> CheckResult:
     """Check that no input changed after the partitions of the table were loaded from it."""
     try:
         stale = stale_now(settings, name)
-    except PipelineError as error:  # a damaged entry of a load
+    except PipelineError as error:  # the properties of a load are damaged
         return CheckResult("stale", name, 1, f"is not known: {error}", severity="warn")
     sentence = f"{stale_text(stale)}; load them again" if stale else "no input changed since the loads"
     return CheckResult("stale", name, len(stale), sentence, severity="warn")
@@ -90,7 +90,7 @@ def audits_of(spec: TableSpec) -> tuple[str, ...]:
 
 
 def audit(settings: Settings, name: str, kinds: Collection[str] | None = None) -> list[CheckResult]:
-    """Run audits of a table, or all of them; an audit that cannot read a file is a failed result too."""
+    """Run the audits ``kinds`` of a table (None: all); an audit that cannot read a file returns a failed result."""
     spec = settings.table(name)
     audits: dict[str, Callable[[], CheckResult]] = {
         "rows": lambda: audit_loads(settings, name),

@@ -1,4 +1,4 @@
-"""Care: check a table, and roll it back by hand."""
+"""Check a table with ``fsck``, and roll a table back to an older snapshot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from paimon_lake.tables import open_table, result_of, state_of
 
 
 def fsck(settings: Settings, name: str, *, deep: bool = False) -> StepResult:
-    """Check the invariants of a table; ``deep`` also reads all rows. Raises CorruptTable when one is violated."""
+    """Check the invariants of a table; ``deep`` also reads all rows.
+
+    Raises CorruptTable when an invariant is violated.
+    """
     started = time.monotonic()
     table = open_table(settings, name)
     report = table.maintenance.check(deep=deep)
@@ -34,8 +37,8 @@ def rollback(
 ) -> StepResult:
     """Report what a rollback to a snapshot or tag deletes, and with ``apply`` do it.
 
-    The commits of a load that is rolled back are deleted too, so that it can be loaded again. Raises SnapshotNotFound,
-    TagNotFound, InvalidRequest, and PlanOutdated after a concurrent commit.
+    The snapshots of loads after the target are deleted too, so that the same files or partitions can be loaded again.
+    Raises SnapshotNotFound, TagNotFound, InvalidRequest, and PlanOutdated after a concurrent commit.
     """
     started = time.monotonic()
     table = open_table(settings, name)

@@ -29,13 +29,14 @@ _PROTECTED_SHOWN = 5
 def expire(
     spark: Spark, settings: Settings, name: str, *, dry_run: bool = False, keep_loads_of: str = ""
 ) -> StepResult:
-    """Delete tags whose time is over, then expire partitions, consumers, snapshots and lasting changelogs.
+    """Delete tags whose retention has ended, then expire partitions, consumers, snapshots and lasting changelogs.
 
     Partitions and consumers expire by the table's options, snapshots by the retention in the settings. Each expiry is
-    planned, then applied; a plan that a concurrent tag or rollback made outdated is created again. Before snapshots
-    expire, rejects of interrupted loads are published, and what the ledger of loads has in these snapshots is committed
-    again. Spark is started only when many files are deleted. ``dry_run`` only reports what would be deleted.
-    ``keep_loads_of`` names the table of which this one has the rejects: its newest commit by these loads is kept.
+    planned, then applied; a plan that is outdated because of a concurrent tag or rollback is created again. Before
+    snapshots expire, the rejects of interrupted loads are published, and the ledger entries in these snapshots are
+    copied into a new empty snapshot. Spark is started only when many files are deleted. ``dry_run`` only reports what
+    would be deleted. When ``name`` is a table of rejects, ``keep_loads_of`` names the table whose rejects it has: the
+    newest snapshot that the loads of that table committed is kept.
     """
     started = time.monotonic()
     table = open_table(settings, name)
@@ -88,7 +89,7 @@ def _plans(table: Table, settings: Settings, keep_loads_of: str) -> Iterable[tup
 
 
 def _plan_and_apply(create: Callable[[], Plan], apply: Callable[[Plan], Any], dry_run: bool) -> tuple[Plan, Any]:
-    """Return the plan and the report of applying it, None when it was not applied."""
+    """Return the plan and the report of applying it; the report is None when the plan was not applied."""
     for tries_left in reversed(range(_TRIES)):
         plan = create()
         if dry_run or plan.is_empty:
@@ -102,7 +103,7 @@ def _plan_and_apply(create: Callable[[], Plan], apply: Callable[[Plan], Any], dr
 
 
 def _since_load(table: Table, loaded: str) -> int:
-    """Return the number of snapshots from the newest commit by loads of a table on; 0 without one."""
+    """Return the number of snapshots from the newest commit by loads of ``loaded`` to the latest; 0 without one."""
     loads, latest = loads_of(table, loaded) if loaded else [], table.latest_snapshot()
     return latest.id - loads[-1].id + 1 if loads and latest is not None else 0
 
@@ -124,7 +125,7 @@ def _apply(spark: Spark, settings: Settings, table: Table, plan: Plan, keep_load
 
 
 def _protected_text(protected: Iterable[Protected]) -> str:
-    """List what was old enough to expire and is protected, and by what; without what the retention itself keeps."""
+    """Return a text about what is old enough to expire but protected, and by what; the retention is not mentioned."""
     texts = [f"{p.what} by {p.by}" for p in protected if not p.by.startswith("the least number to retain")]
     more = f" and {len(texts) - _PROTECTED_SHOWN} more" if len(texts) > _PROTECTED_SHOWN else ""
     return "; ".join(texts[:_PROTECTED_SHOWN]) + more

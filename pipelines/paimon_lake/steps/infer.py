@@ -27,7 +27,7 @@ _INFERRED_FROM = 3
 def infer(settings: Settings, name: str) -> dict[str, str]:
     """Infer the columns of a table from its first files, write them into its declaration, and return them.
 
-    Raises PipelineError for a table that has columns or no source of files, and when there are no files.
+    Raises PipelineError for a table that has declared columns, for a source that is not files, and when no file exists.
     """
     spec = settings.table(name)
     if spec.columns:
@@ -56,7 +56,7 @@ def infer(settings: Settings, name: str) -> dict[str, str]:
 
 
 def _common_type(one: str, other: str) -> str:
-    """Return the type of a column that has two types in two files, where an empty text stands for a column of nulls.
+    """Return the common type for a column that has two types in two files; "" stands for a column with only nulls.
 
     Numbers become DOUBLE, dates and timestamps the longer timestamp, other types STRING.
     """
@@ -69,7 +69,7 @@ def _common_type(one: str, other: str) -> str:
 
 
 def _check_delimiter(table: str, path: str, kind: FileFormat, columns: list[str]) -> None:
-    """Raise PipelineError for a file of one column whose name contains a character that is often the delimiter."""
+    """Raise PipelineError when a file has only one column, and its name contains a usual delimiter."""
     if kind.kind != "csv" or not kind.header or len(columns) != 1:
         return
     for delimiter, shown_as in ((";", ";"), ("\t", "\\t"), ("|", "|"), (",", ",")):
@@ -81,9 +81,9 @@ def _check_delimiter(table: str, path: str, kind: FileFormat, columns: list[str]
 
 
 def _write_columns(path: Path, columns: dict[str, str]) -> None:
-    """Put the columns in the place of the key ``columns``, or before the other keys; the file is replaced at once.
+    """Write the columns under the key ``columns``, or before the other keys; the file is replaced atomically.
 
-    Raises PipelineError, and leaves the file as it is, when the changed text would not say exactly this.
+    The new text is read back first: when it has other values, raises PipelineError and leaves the file unchanged.
     """
     path = path.resolve()
     text = path.read_bytes().decode("utf-8-sig")
@@ -107,7 +107,7 @@ _BY_HAND = "the columns cannot be written here: put the line `columns: infer` al
 
 
 def _with_columns(text: str, columns: dict[str, str]) -> str:
-    """Return the text of a declaration with the columns."""
+    """Return the text of a declaration with the given columns in it; other lines do not change."""
     root = yaml.compose(text, yaml.SafeLoader)
     assert isinstance(root, yaml.MappingNode)
     pairs = [(key, value) for key, value in root.value if key.value == "columns"]

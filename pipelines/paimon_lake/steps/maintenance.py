@@ -1,7 +1,7 @@
 """Maintenance: compact and tag one table.
 
-Neither changes what a reader of the latest snapshot sees, with three exceptions: a compaction makes rows of a first-row
-table and rows of the postpone bucket visible, and it writes changelogs where the table's option requires that.
+Neither step changes what a reader of the latest snapshot sees, with three exceptions: a compaction makes rows of a
+first-row table and rows of the postpone bucket visible, and it writes changelogs where the table's options require it.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def compact(
     dry_run: bool = False,
     properties: Mapping[str, str] | None = None,
 ) -> StepResult:
-    """Merge sorted runs with Spark where the table's options require it; ``full``: every bucket into one run.
+    """Merge sorted runs with Spark where the table's options require it; ``full`` merges every bucket into one run.
 
-    Rows that wait in the postpone bucket are given their buckets first; a ``dry_run``, which only reports what would be
-    done, counts the files as they are before that. ``partitions`` limits it to these values of the partition column.
+    First, rows in the postpone bucket are moved to their buckets. A ``dry_run`` only reports what would be done; it
+    counts the files before this move. ``partitions`` limits the compaction to these values of the partition column.
     """
     started = time.monotonic()
     table = open_table(settings, name)
@@ -66,7 +66,7 @@ def compact(
 
 
 def _counts(report: CompactReport, waiting: int) -> dict[str, str | int | float]:
-    """Return the counts of the compactions that were picked."""
+    """Return the numbers of buckets, files and bytes of the planned or executed compactions."""
     counts: dict[str, str | int | float] = {
         "buckets": len(report.tasks),
         "input_files": report.input_files,
@@ -76,7 +76,7 @@ def _counts(report: CompactReport, waiting: int) -> dict[str, str | int | float]
 
 
 def _done(spread: str, merged: str, report: CompactReport, waiting: int) -> str:
-    """Return what a compaction did, or would do, with these verbs."""
+    """Return a text about what a compaction did, or would do; ``spread`` and ``merged`` are its verbs."""
     done = [f"{spread} {waiting} waiting files"] if waiting else []
     if report.tasks or waiting:
         done.append(f"{merged} {report.input_files} files of {len(report.tasks)} buckets")
@@ -86,9 +86,9 @@ def _done(spread: str, merged: str, report: CompactReport, waiting: int) -> str:
 def tag(settings: Settings, name: str, tag_name: str) -> StepResult:
     """Tag the latest snapshot for the time that the table's retention keeps tags; an existing tag is not changed.
 
-    The tagged snapshot has all entries of the ledger, so that loads know what was loaded also after a rollback to the
-    tag when all older snapshots have expired: an empty snapshot with the entries is committed before, if it is needed.
-    A load that commits meanwhile is not part of the tag, or is so with its entries.
+    The tagged snapshot must contain all entries of the ledger, so that they still exist after all older snapshots have
+    expired and the table is rolled back to the tag. If it does not, an empty snapshot with all entries is committed and
+    tagged. A load that commits during the call is in the tag with both its rows and its entries, or not at all.
     """
     started = time.monotonic()
     table = open_table(settings, name)
@@ -130,7 +130,7 @@ def _of_partitions(table: Table, partitions: Sequence[str] | None) -> Predicate 
 
 
 def _value(table: Table, field: DataField, text: str) -> Any:
-    """Return the value of a partition from its text or from the name of its directory, where a date is a number."""
+    """Return the value of a partition from its text or its directory name, in which a date is a number of days."""
     if field.type.root is TypeRoot.DATE and text.isdecimal():
         return datetime.date(1970, 1, 1) + datetime.timedelta(days=int(text))
     arrow = field.type.to_arrow()

@@ -1,8 +1,8 @@
 """Upkeep of tables of rejects: the maintenance of a table also maintains its table of rejects, if there is one.
 
-Small files are merged, then snapshots expire by the retention of the table. The newest commit of rejects stays, because
-it says which rejects were published; and rejects of interrupted loads are published before unreferenced files are
-swept, because no snapshot references their files until then.
+Small files are merged, then snapshots expire by the retention of the table. The newest commit of rejects is kept,
+because it records which rejects were published. Rejects of interrupted loads are published before unreferenced files
+are swept: their files are not referenced by a snapshot before, and would be swept.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from paimon_lake.tables import open_lake, open_table
 
 
 def with_rejects(settings: Settings, name: str) -> Settings | None:
-    """Return the settings with the table of rejects of a table as a declared table; None when the lake has none."""
+    """Return settings in which the table of rejects of ``name`` is declared too; None when it does not exist."""
     spec, catalog = settings.table(name), open_lake(settings)
     if spec.source is None or not catalog.table_exists(spec.rejects_table):
         return None
-    declared = TableSpec.model_construct(  # it has no key, as a declaration must
+    declared = TableSpec.model_construct(  # without validation, which requires a key
         name=spec.rejects_table,
         comment=f"rows that did not fit {name}",
         columns={field.name: field.type.sql for field in catalog.table(spec.rejects_table).schema.fields},
@@ -39,7 +39,8 @@ def with_rejects(settings: Settings, name: str) -> Settings | None:
 def lost_rejects(settings: Settings, name: str) -> list[str]:
     """Return a sentence when rejects of a table were lost with missing data files; [] otherwise.
 
-    Removals are known until their snapshots expire. Raises PipelineError when a property is damaged.
+    A loss is reported until the snapshot that removed the missing files expires. Raises PipelineError when a property
+    is damaged.
     """
     found = with_rejects(settings, name)
     if found is None:

@@ -1,10 +1,10 @@
 """Row account: compares the rows of a table with the rows that its loads wrote, snapshot by snapshot.
 
-Each load that adds rows says how many it wrote and merged; its snapshot must have added exactly the difference. The
-counts of all snapshots must add up to the rows in the data files, and in a table without a key a reader sees exactly
-these rows. Where rows with the same key are merged, the rows that a reader sees cannot be compared with those written.
-Commits that are no loads, such as deletes, expiries of partitions and record-level expiries, are reported with their
-change of rows.
+The snapshot of a load that adds rows records how many rows were written and merged; its files must have exactly the
+difference. The counts of all snapshots must add up to the rows in the data files, and in a table without a key a reader
+sees exactly these rows. Where rows with the same key are merged, the visible rows cannot be compared with the written
+rows. For other commits, such as deletes and expiries of partitions or records, a note states how many rows they added
+or removed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Account:
-    """What was found: problems, and notes about what was compared and what could not be compared."""
+    """The result of a comparison: problems, and notes about what was compared and what could not be compared."""
 
     problems: Sequence[str]
     notes: Sequence[str]
@@ -34,7 +34,8 @@ class Account:
 def account_of(table: Table) -> Account:
     """Compare the latest snapshot of a table with the loads whose snapshots have not expired.
 
-    Raises PipelineError when the properties of loads are damaged, SnapshotNotFound when the snapshot expires meanwhile.
+    Raises PipelineError when the properties of loads are damaged, SnapshotNotFound when the snapshot expires during the
+    call.
     """
     found = table.inspect.snapshots()
     rows = found.to_pylist()
@@ -55,9 +56,9 @@ def account_of(table: Table) -> Account:
 
 
 def _unequal(row: Mapping[str, Any], table: Table) -> str:
-    """Return a sentence when a load that adds rows did not add as many as it says; "" otherwise."""
+    """Return a sentence when the files of a load do not have as many rows as its properties state; "" otherwise."""
     properties = dict(row["properties"] or ())
-    unsaid = "" if table.schema.primary_keys else "0"  # loads of old versions do not say how many rows they merged
+    unsaid = "" if table.schema.primary_keys else "0"  # loads of older versions do not record the merged rows
     counts = [properties.get(ROWS_WRITTEN, ""), properties.get(ROWS_MERGED, unsaid)]
     if row["commit_kind"] != "APPEND" or not all(text.isascii() and text.isdigit() for text in counts):
         return ""
@@ -83,7 +84,7 @@ def _told(row: Mapping[str, Any]) -> str:
 
 
 def _sum_problems(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Compare the rows of each snapshot with the rows of the snapshot before."""
+    """Return a sentence for each snapshot whose total of rows is not the previous total plus its change of rows."""
     problems = []
     for before, row in pairwise(rows):
         follows = row["snapshot_id"] == before["snapshot_id"] + 1
@@ -96,7 +97,7 @@ def _sum_problems(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _visible(table: Table, latest: Mapping[str, Any]) -> tuple[list[str], str]:
-    """Compare the rows that a reader sees with the rows in the files of the latest snapshot."""
+    """Compare the visible rows with the rows in the files of the latest snapshot; return problems and a note."""
     total, options = latest["total_record_count"], table.options
     if table.schema.primary_keys:
         return (

@@ -20,7 +20,7 @@ def sweep(spark: Spark, settings: Settings, name: str, *, dry_run: bool = False)
     """Move orphans to quarantine, from which ``Maintenance.undo`` restores them; purge quarantines that are too old.
 
     A table with many files is processed by Spark tasks. ``dry_run`` only reports what would be moved and purged. Raises
-    PlanOutdated when tags or branches changed during the call: sweep again.
+    PlanOutdated when tags or branches changed during the call; then the caller can call it again.
     """
     started = time.monotonic()
     table = open_table(settings, name)

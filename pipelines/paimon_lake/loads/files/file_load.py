@@ -1,4 +1,4 @@
-"""Loads of files: each file once, in the order of the paths, with the rows that do not fit as rejects."""
+"""Loads of files: each file is loaded once, in the order of the paths; rows that do not fit become rejects."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from paimon_lake.sources.files.splits import FileSplit, pack, plan_splits
 from paimon_lake.sources.files.text.json_members import Path
 
 TASK_BYTES = 32 << 20
-"""The bytes of files from which a load has one task more."""
+"""A load has one task, and one more for each full amount of this many bytes of files."""
 MOST_TASKS = 16
 """The largest number of tasks of a load: each adds a sorted run to the buckets of a table with a key."""
 
@@ -47,7 +47,7 @@ class FileLoads:
         self._source = source
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
-        """Return the load of the files that the ledger does not have."""
+        """Return the load of files that are not in the ledger or must be read again; NothingToLoad without such."""
         if step.partitions is not None and "{" not in self._source.path:
             raise PipelineError(
                 f"{step.spec.name}: source.path {self._source.path} has no place for the partition, such as {{date}}: "
@@ -93,13 +93,13 @@ class FileLoads:
         )
 
     def _same_content(self, step: LoadStep, found: Sequence[SourceFile]) -> dict[SourceFile, bytes]:
-        """Return the files that were written again with the content that was loaded, and the digest of the content."""
+        """Return the files whose version changed, but not the content, with the digest of the content."""
         loaded, options = step.ledger.files, step.settings.storage_for(self._source.path)
         changed = [file for file in found if loaded.state(file.ledger_name, file.version) == "changed"]
         return dict(unchanged_files(changed, loaded, file_kind(self._source), options)) if changed else {}
 
     def _nothing(self, step: LoadStep, plan: FilePlan) -> str:
-        """Say why there is nothing to load."""
+        """Return a text that says why there is nothing to load."""
         loaded = [f"{plan.loaded} files loaded before"] if plan.loaded else []
         same = [f"{len(plan.same)} of them written again with the same content"] if plan.same else []
         if kept := [*loaded, *same, *_left_out(step.spec, plan)]:
@@ -150,10 +150,10 @@ class FileLoads:
 
 
 def _record_versions(step: LoadStep, files: LoadedFiles, total: int) -> int | None:
-    """Commit the new versions of files with the same content, so that the next load does not read them again.
+    """Record new versions of files with unchanged content in the ledger, so that later loads do not read them again.
 
-    Return the snapshot. Nothing is recorded, and None returned, for a table without ``commit.force-create-snapshot``,
-    or when another load comes first.
+    Return the id of the empty snapshot with the record. Return None and record nothing when the table does not have the
+    option ``commit.force-create-snapshot``, or when a concurrent load has taken the number.
     """
     if step.table.options["commit.force-create-snapshot"]:
         texts = {FILES: files.to_text(), CONTENTS: files.contents_text(), TOTAL: str(total)}
@@ -171,7 +171,7 @@ def _loaded_meanwhile(step: LoadStep, files: Sequence[SourceFile]) -> str:
 
 
 def _left_out(spec: TableSpec, plan: FilePlan) -> list[str]:
-    """Say which of the files that the table does not have in this version are not loaded, and why."""
+    """Return sentences about new or changed files that are not loaded, each with the reason."""
     read = set(plan.files)
     kept = [
         f"{len(files)} {word} not loaded ({some([file.path for file in files])}; {what_to_do})"
@@ -192,7 +192,7 @@ def _left_out(spec: TableSpec, plan: FilePlan) -> list[str]:
 
 
 def _gone(step: LoadStep, listed: Sequence[SourceFile]) -> list[str]:
-    """Say how many files are left out by a reload of the whole table, because they are not in the source any more."""
+    """Return a sentence when a reload of the whole table does not find earlier loaded files in the source."""
     if not step.reload or step.partitions is not None:
         return []
     gone = len(step.ledger.files.versions.keys() - {path_digest(file.ledger_name) for file in listed})
@@ -201,14 +201,17 @@ def _gone(step: LoadStep, listed: Sequence[SourceFile]) -> list[str]:
 
 
 def _stays(plan: FilePlan) -> list[str]:
-    """Say that rows of older versions of files that are read are not removed: the table does not know their file."""
+    """Return a sentence when changed files are loaded; [] otherwise.
+
+    Their old rows stay: rows do not record their file.
+    """
     changed = [file.path for file in plan.changed if file in set(plan.files)]
     sentence = "rows that only their older versions have stay in the table"
     return [f"{len(changed)} changed loaded ({some(changed)}): {sentence}"] if changed else []
 
 
 def _parallelism(session: SparkSession) -> int:
-    """Return the number of tasks that run at the same time, 2 where the session does not say it."""
+    """Return the number of tasks that run at the same time; 2 when the session does not tell it (Spark Connect)."""
     context = spark_context(session)
     return 2 if context is None else max(1, int(context.defaultParallelism))
 

@@ -1,4 +1,4 @@
-"""Which files a load reads: new files, and late or changed files, as the declaration says."""
+"""File plan: selects the files that a load reads: new files, and late or changed files if the declaration says so."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from paimon_lake.sources.files.listing import SourceFile
 
 
 def advice(spec: TableSpec) -> str:
-    """Return what to do about changed files."""
+    """Return a text that says how changed files can be loaded."""
     if spec.write_mode == "append":
         return "a load of the whole table with `--reload` replaces its rows"
     return "`source.changed: load` loads files that change, and a load with `--reload` reads files again"
@@ -23,7 +23,7 @@ def advice(spec: TableSpec) -> str:
 
 @dataclass(frozen=True)
 class FilePlan:
-    """The files to load, in the order of their paths, and what the result of the load says about other files."""
+    """The files to load, in the order of their paths, and other files that the result of the load mentions."""
 
     files: tuple[SourceFile, ...]
     late: tuple[SourceFile, ...] = ()
@@ -37,13 +37,14 @@ class FilePlan:
     early: tuple[SourceFile, ...] = ()
     """Files that are left out because their partition does not exist yet, such as the partition of the current day."""
     again: tuple[SourceFile, ...] = ()
-    """Files to load that were loaded before: their rows are lost, or lost files were loaded before them."""
+    """Files to load that were loaded before, because rows were lost: files with lost rows, and files that were loaded
+    later."""
     same: tuple[SourceFile, ...] = ()
-    """Files among the loaded ones that were written again with the same content."""
+    """Loaded files whose version changed but whose content did not; they are not read."""
 
     @property
     def details(self) -> dict[str, str | int | float]:
-        """What the result of the load says about its files."""
+        """The numbers of files, with some paths, for ``StepResult.details``."""
         told: dict[str, str | int | float] = {"files_read": len(self.files), "files_loaded_before": self.loaded}
         for name, files in (
             ("late_files", self.late),
@@ -62,9 +63,10 @@ class FilePlan:
 def split_files(
     spec: TableSpec, files: Sequence[SourceFile], now: datetime | None = None
 ) -> tuple[list[SourceFile], list[SourceFile], list[SourceFile]]:
-    """Return the files of declared partitions, of other partitions, and of partitions that do not exist at ``now``.
+    """Return three lists: files to consider, files of partitions that are not declared, files of later partitions.
 
-    Without ``now``, the last ones are among the first. A file whose path names no partition is among the first.
+    A later partition does not exist yet at ``now``; without ``now``, its files are in the first list. A file whose path
+    names no partition is in the first list.
     """
     partitions = spec.partitions
     kept, outside, early = [], list[SourceFile](), list[SourceFile]()
@@ -90,13 +92,14 @@ def plan_files(
     again: Collection[SourceFile] = (),
     same: Collection[SourceFile] = (),
 ) -> FilePlan:
-    """Return the files that a load of the table reads; ``reload``: all that were listed; ``again``: files that are read
-    in any case.
+    """Return the files that a load of the table reads.
 
-    The files in ``same`` have another version than that which was loaded, and the same content.
+    With ``reload``, it reads all listed files. It reads the files ``again`` in any case.
 
-    Where the rows of a load replace partitions, or everything, all files of a partition are read as soon as one of them
-    is. Raises PipelineError for a changed file when the declaration says ``changed: fail``.
+    The files in ``same`` have another version than the loaded one, but the same content; they are not read.
+
+    Where the rows of a load replace partitions or all rows, all files of a partition are read if one of them is read.
+    Raises PipelineError for a changed file when the declaration says ``changed: fail``.
     """
     states = {file: "loaded" if file in same else loaded.state(file.ledger_name, file.version) for file in listed}
     known = {file.partition for file, state in states.items() if state != "new" and file.partition is not None}

@@ -1,4 +1,4 @@
-"""Path rules: whether the places in the path of a source fit the partitions of its table, and the order of loads."""
+"""Path rules: whether a placeholder such as ``{date}`` in the path of a source fits the partitions of its table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ _WORDS = {by: word for word, by in BY.items()}
 
 
 def path_problems(spec: TableSpec) -> Iterator[str]:
-    """Yield what is wrong between the path of a source of files and the partitions; raises PipelineError for a path."""
+    """Yield a sentence for each contradiction between the path and the partitions.
+
+    Raises PipelineError for a wrong path.
+    """
     source, partitions = spec.source, spec.partitions
     if not isinstance(source, FilesSource):
         return
@@ -33,7 +36,7 @@ def path_problems(spec: TableSpec) -> Iterator[str]:
 
 
 def order_notes(spec: TableSpec) -> Iterator[str]:
-    """Yield what to know about a table whose rows depend on the order in which its partitions are loaded."""
+    """Yield a note for a table whose content depends on the order in which its partitions are loaded."""
     partitions = spec.partitions
     if not isinstance(spec.source, FilesSource) or partitions is None or not partitions.by_time:
         return

@@ -1,4 +1,4 @@
-"""Source files: bring and list the files of a source as its declaration names them, and their format. No Spark."""
+"""Source files: fetch and list the files of a source, and find their format, without Spark."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from paimon_lake.sources.files.pattern import parse_pattern
 
 
 def source_files(settings: Settings, source: FilesSource, partitions: Sequence[str] | None) -> list[SourceFile]:
-    """List the files of a source, sorted by path: only the files of the partitions when the path has a placeholder for
-    them.
+    """List the files of a source, sorted by path; only of ``partitions`` when the path has a placeholder for them.
 
-    Where ``source.path`` is relative, ledgers name the files by it, so that the folder can be moved.
+    When ``source.path`` is relative, the ledger has relative paths too, so that the folder can be moved.
     """
     pattern = parse_pattern(source.path)
     root = os.path.abspath(settings.landing if source.fetch else settings.folder)
@@ -38,9 +37,9 @@ def source_files(settings: Settings, source: FilesSource, partitions: Sequence[s
 
 
 def fetch_files(settings: Settings, spec: TableSpec, source: FilesSource, partitions: Sequence[str] | None) -> None:
-    """Call the function that brings the files of a source, if it has one, and pass on what it raises.
+    """Call the function ``source.fetch``, if it is declared; errors of the function are not caught.
 
-    Raises PipelineError when there is no such function.
+    Raises PipelineError when the declared function does not exist.
     """
     if not source.fetch:
         return
@@ -58,7 +57,7 @@ def file_kind(source: FilesSource) -> FileFormat:
 
 
 def _ending(path: str) -> str:
-    """Return the kind of files that a path names by its ending; raises PipelineError when it names none."""
+    """Return the format in the ending of a path, such as ``csv``; raises PipelineError when no ending is a format."""
     parts = path.rsplit("/", 1)[-1].lower().split(".")
     for part in reversed(parts[1:]):
         if part in ("csv", "json", "jsonl", "parquet", "orc", "avro"):

@@ -1,7 +1,7 @@
-"""Split reports: what a task says about a split of a file that it has read, and what all splits say about the file.
+"""Split reports: the checksum and the JSON members of each split that a task has read, combined for each file.
 
-A checksum is a digest of the bytes of a split. That of a file is a digest of the checksums of its splits, whose places
-depend only on the size of the file and its format; so tasks compute it in parallel.
+The checksum of a split is a digest of its bytes. The digest of a file is computed from the checksums of its splits, so
+tasks compute it in parallel. The places of splits depend only on the size of the file and its format.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from paimon_lake.sources.files.splits import FileSplit, plan_splits
 from paimon_lake.sources.files.text.json_members import Path, lacking
 
 CONTENT = 8
-"""The bytes of the digest of the content of a file."""
+"""The number of bytes of the digest of the content of a file."""
 _BLOCK = 4 << 20
 _THREADS = 4
 
 
 @dataclass(frozen=True)
 class SplitReport:
-    """What a task says about a split."""
+    """The report of a task about one split that it has read."""
 
     file: str
     """The name of the file in ledgers."""
@@ -52,13 +52,16 @@ class SplitReport:
 
 
 def report_of(split: FileSplit, members: Collection[Path], options: Mapping[str, str]) -> SplitReport:
-    """Return the report on a split that was read; reads its bytes again, which the system has cached."""
+    """Return the report on a split that was read.
+
+    The bytes are read again for the checksum, from the cache of the system.
+    """
     checksum = "" if split.file.checksum else checksum_of(split, options).hex()
     return SplitReport(split.file.ledger_name, split.start, checksum, tuple(sorted(members)))
 
 
 def checksum_of(split: FileSplit, options: Mapping[str, str]) -> bytes:
-    """Return a digest of the bytes of a split; raises PipelineError as ``open_source_file``."""
+    """Return a digest of the bytes of a split; raises PipelineError as ``open_source_file`` does."""
     found = hashlib.blake2b(digest_size=16)
     with open_source_file(split.file, options) as stream:
         stream.seek(split.start)
@@ -87,7 +90,7 @@ def _content(file: SourceFile, checksums: Sequence[str]) -> bytes:
 def unchanged_files(
     files: Sequence[SourceFile], loaded: LoadedFiles, kind: FileFormat, options: Mapping[str, str]
 ) -> Iterator[tuple[SourceFile, bytes]]:
-    """Yield the files with another version whose content is that which was loaded, and the digest of the content.
+    """Yield the files whose content is the loaded content, with the digest of the content; ``files`` have new versions.
 
     Reads the files whose store states no checksum, at about 1 GB/s for each of 4 threads.
     """
@@ -106,9 +109,10 @@ def unchanged_files(
 def check_members(
     files: Sequence[SourceFile], reports: Sequence[SplitReport], kind: FileFormat, schema: pa.Schema, rules: RowRules
 ) -> None:
-    """Raise PipelineError for a JSON file none of whose objects has a column, or a member of one, of the table.
+    """Raise PipelineError for a JSON file in which no object has a member for some column of the table.
 
-    With ``allow_missing_columns`` only a column that must not be null is refused.
+    This also holds for members of nested columns. With ``allow_missing_columns``, only a column that must not be null
+    may not be missing.
     """
     if kind.kind not in ("json", "jsonl"):
         return

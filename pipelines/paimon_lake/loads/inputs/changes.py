@@ -1,7 +1,8 @@
 """Changes of an input: the rows that changed since the last load, as a DataFrame with the column ``rowkind``.
 
-Of an input with a primary key, each changed key has one row: its last version, ``+I`` or ``+U``, or ``-D`` when it was
-deleted. Of an input without a key, the rows that were added. Only a table with ``kinds`` sees deleted rows.
+For an input with a primary key, the DataFrame has one row for each changed key: its last version, ``+I`` or ``+U``, or
+``-D`` when it was deleted. For an input without a key, it has the added rows. Only a table with ``kinds`` gets rows
+``-D``.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ ROWKIND, NUMBER = "rowkind", "__change_number"
 
 
 def changed_rows(spark: SparkSession, table: TableView, after: Position | None, *, deletes: bool) -> DataFrame:
-    """Return the changes of a table, pinned to a snapshot, after the position ``after``; None: all rows as ``+I``.
+    """Return the changes of a pinned table after the position ``after``; when ``after`` is None, all rows as ``+I``.
 
     Raises PipelineError when the changes are not known: the snapshot of ``after`` has expired or was rolled back, an
     overwrite has no changes, or the written rows differ from the rows that a reader sees and there is no changelog.
@@ -52,7 +53,7 @@ def changed_rows(spark: SparkSession, table: TableView, after: Position | None, 
 
 
 def _check(table: TableView, after: Position, until: Snapshot) -> None:
-    """Raise SnapshotNotFound or InvalidRequest when the changes up to ``until`` differ from what a reader sees."""
+    """Raise SnapshotNotFound or InvalidRequest when the written rows are not the changes that a reader sees."""
     name, options, snapshots = table.name, table.options, table.context.snapshots
     if position_of(snapshots.read(after[0])) != tuple(after):
         raise InvalidRequest(f"snapshot {after[0]} was rolled back, or the table was re-created")
@@ -71,7 +72,7 @@ def _check(table: TableView, after: Position, until: Snapshot) -> None:
 
 
 def _read(spark: SparkSession, table: TableView, after: int, until: int) -> DataFrame:
-    """Read the changes in one task, which numbers them in their order."""
+    """Read the changes in one Spark task, which numbers them in the order of commits (column ``NUMBER``)."""
     reference = TableReference.of(table.context)
     way = "delta" if table.options["changelog-producer"] == "none" else "changelog"
     fields = table.schema.fields

@@ -1,8 +1,8 @@
-"""Comparisons: what tables know about an input, recorded again before snapshots of the input expire.
+"""Comparisons: record the stale partitions of tables before the snapshots of an input that their loads read expire.
 
-A table that is made from others compares the latest snapshots of its inputs with the snapshots that its loads read.
-When these expire, the changes would be unknown. So an expiry first commits an empty snapshot to the table, with the
-partitions that are stale now.
+Whether a partition is stale is found by comparing the latest snapshot of an input with the snapshot that a load read.
+After the latter has expired, the changes would be unknown. So an expiry of an input first commits an empty snapshot to
+each table made from it, which records the partitions that are stale now.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _TRIES = 3
 
 
 def keep_comparisons(settings: Settings, name: str, expiring: Collection[int]) -> dict[str, str]:
-    """Record what is stale in each table made from ``name`` whose newest load read a snapshot in ``expiring``.
+    """Record the stale partitions of each table made from ``name`` whose newest load read a snapshot in ``expiring``.
 
     A table whose load commits at the same time is skipped, because that load has compared its partitions itself. Return
-    the tables that could not be compared, with the reason; all their partitions count as stale afterwards. A table
-    that reads changes is skipped: it needs the changes themselves.
+    the tables that could not be compared, with the reason; all their partitions count as stale afterwards. A table with
+    ``read: changes`` is skipped, because it needs the changed rows, and a record of partitions does not help it.
     """
     failed: dict[str, str] = {}
     for derived, spec in settings.tables.items():

@@ -6,10 +6,11 @@ from paimon_core.table.view import TableView
 
 
 def content_version(table: TableView) -> str:
-    """Return id and time of the newest snapshot that changed what a reader sees.
+    """Return a text with the id and time of the newest snapshot that changed the rows that a reader sees.
 
-    Compactions count only for a first-row table and one with a postpone bucket, whose rows become visible when they are
-    compacted; appends of no rows do not count. Of a table that is pinned to a snapshot, later ones do not count either.
+    Compactions count only for tables whose rows become visible when they are compacted: tables with the merge engine
+    first-row, and tables with a postpone bucket. Appends without rows do not count. For a table that is pinned to a
+    snapshot, later snapshots do not count.
     """
     shown_later = table.options["merge-engine"] == "first-row" or table.context.is_postponed
     unseen = ("ANALYZE",) if shown_later else ("COMPACT", "ANALYZE")

@@ -1,9 +1,9 @@
 """Input changes: whether the rows of a table changed since a load read it, and in which partitions.
 
-A compaction, an empty commit and an expiry of partitions are no changes. Where the column of the partitions is a
-partition column of the table, the entries that each snapshot added and removed give its values, and no row is read.
-Otherwise the changed rows give them, before and after the change. At most ``MOST_STEPS`` snapshots are read; a table
-with more new snapshots counts as changed everywhere.
+A compaction, an empty commit and an expiry of partitions are no changes. When ``column`` is a partition column of the
+table, its changed values are read from the manifest entries that each snapshot added and removed. Otherwise they are
+read from the changed rows, before and after the change. At most ``MOST_STEPS`` snapshots are read; a table with more
+new snapshots counts as changed everywhere.
 """
 
 from __future__ import annotations
@@ -25,22 +25,23 @@ from paimon_core.table.view import TableView
 
 MOST_STEPS = 1000
 _EXPIRY = "partition-expiry-"
-"""Prefix of the users that commit expiries of partitions: tables computed from the expired partitions stay valid."""
+"""Prefix of the commit users of expiries of partitions. An expiry does not make tables computed from the partition
+stale."""
 
 
 @dataclass(frozen=True)
 class InputChanges:
-    """Whether rows changed, and the distinct values that a column has in them, before and after the change."""
+    """Whether rows changed, and the distinct values of a column in the changed rows, before and after the change."""
 
     changed: bool
     values: pa.Array | None = None
-    """None: without a column, or when the values are not known, so that each may be among them."""
+    """None when no column was given, or when the values are not known: then rows with any value may have changed."""
 
 
 def broken_position(table: TableView, at: Position, ids: range) -> str:
-    """Return why the changes since a position are not known; an empty text when its snapshot is in the history.
+    """Return why the changes since a position are not known; "" when the snapshot of the position is in the history.
 
-    ``ids`` are the ids of the live snapshots of the table, up to the one that it is pinned to.
+    ``ids`` are the ids of the live snapshots of the table, see ``live_ids``.
     """
     if at[0] in ids:
         try:
@@ -52,13 +53,13 @@ def broken_position(table: TableView, at: Position, ids: range) -> str:
 
 
 def live_ids(table: TableView) -> range:
-    """Return the ids of the live snapshots of a table, up to the one that it is pinned to."""
+    """Return the ids of the live snapshots of a table, up to the snapshot that the table is pinned to."""
     until = table.latest_snapshot()
     return range(table.context.snapshots.earliest_id() or 1, until.id + 1 if until is not None else 0)
 
 
 def input_changes(table: TableView, after: Position, column: str = "") -> InputChanges:
-    """Return the changes of a table, pinned or latest, after a position of its history.
+    """Return how a table changed after a position, up to the snapshot that it is pinned to or the latest one.
 
     Raises SnapshotNotFound when a snapshot or a file expires during the call.
     """
@@ -105,7 +106,7 @@ def _delta(context: TableContext, snapshot: Snapshot) -> set[bytes]:
 
 
 def _changed_indexes(context: TableContext, before: Snapshot, after: Snapshot) -> set[bytes]:
-    """Return the partitions in which other rows are deleted by deletion vectors."""
+    """Return the partitions whose deletion vectors differ between two snapshots."""
     found = []
     for snapshot in (before, after):
         with context.manifests.reading(snapshot):
@@ -120,7 +121,10 @@ def _values(table: TableView, partitions: set[bytes], column: str) -> pa.Array:
 
 
 def _values_of_rows(table: TableView, after: int, until: int, column: str) -> pa.Array:
-    """Return the values in the changed rows; a key that contains the column has the same value before and after."""
+    """Return the values of the column in the changed rows.
+
+    For a column of the primary key, only the new rows are read, because an update does not change it.
+    """
     is_in_key = column in table.schema.primary_keys and table.options["merge-engine"] != "first-row"
     way = "delta" if is_in_key and not table.context.is_postponed else "auto"
     found = [pc.unique(batch[column]) for batch in table.changes(after, until, columns=[column], way=way).to_batches()]

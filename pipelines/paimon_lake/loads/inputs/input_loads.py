@@ -1,7 +1,7 @@
-"""Input loads: what the loads of a table made from others record, and which of its partitions were loaded.
+"""Input loads: what the loads of a table that is made from other tables record, and which partitions were loaded.
 
-The snapshot of a load says which snapshots of its inputs it read, which partitions it loaded, and which partitions that
-were loaded before it are stale since. All other partitions were compared with the inputs that this load read.
+The snapshot of a load records which snapshots of its inputs it read, which partitions it loaded, and which earlier
+loaded partitions are stale. All other loaded partitions were not stale when the load read its inputs.
 """
 
 from __future__ import annotations
@@ -14,19 +14,22 @@ from paimon_core.metadata.commit_message import Position
 from paimon_lake.loads.inputs.stale_text import by_reason
 
 STALE, LOADED = "pipeline.stale", "pipeline.partitions-all"
-"""The partitions that a load left stale, by reason; and, carried on, all that were loaded."""
+"""Names of properties: the partitions that a load left stale, by reason; and, in a snapshot that copies the ledger, all
+loaded partitions."""
 
 
 @dataclass(frozen=True)
 class InputLoad:
-    """One load from inputs."""
+    """One load of a table that is made from other tables: the input snapshots that it read, and its partitions."""
 
     inputs: Mapping[str, Position]
     keys: tuple[str, ...] = ()
     is_whole: bool = False
-    """Whether it loaded the whole table; when it is copied with later loads, ``keys`` were loaded after it."""
+    """Whether the load loaded the whole table. In a record that combines several loads, ``keys`` were loaded after
+    that."""
     stale: Mapping[str, str] | None = None
-    """Key to reason; None: the load did not compare the other partitions."""
+    """The stale partitions, with the reason of each; None: the load did not compare the other partitions with the
+    inputs."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +38,13 @@ class LoadedPartitions:
 
     owners: Mapping[str, int] = field(default_factory=dict)
     whole: int | None = None
-    """The newest load of the whole table that is known."""
+    """The position of the newest load of the whole table; None when no such load is known."""
     stale: Mapping[str, str] = field(default_factory=dict)
-    """What the loads found stale and no later load has loaded, with the reason."""
+    """The partitions that loads recorded as stale and that were not loaded since, with the reason of each."""
 
     @staticmethod
     def of(loads: Sequence[InputLoad]) -> LoadedPartitions:
-        """Return what a list of loads, the oldest first, has loaded."""
+        """Return the partitions that a list of loads, the oldest first, has loaded."""
         owners: dict[str, int] = {}
         whole: int | None = None
         stale: dict[str, str] = {}
@@ -61,7 +64,7 @@ class LoadedPartitions:
 
     @staticmethod
     def from_json(value: Any, inputs: Mapping[str, Position]) -> InputLoad:
-        """Return what was carried on; raises ValueError for another value."""
+        """Return the load that ``to_json`` encoded, with ``inputs``; raises ValueError for another value."""
         if not isinstance(value, dict):
             raise ValueError("not an object")
         return InputLoad(inputs, texts(value.get("keys")), value.get("whole") is True, from_reasons(value.get(STALE)))
@@ -75,7 +78,7 @@ def from_reasons(value: Any) -> dict[str, str]:
 
 
 def texts(value: Any) -> tuple[str, ...]:
-    """Return a list of texts as it was read from JSON; raises ValueError for another value."""
+    """Return a list of texts from JSON as a tuple; raises ValueError for another value."""
     if not isinstance(value, list) or any(not isinstance(one, str) for one in value):
         raise ValueError("not a list of texts")
     return tuple(value)

@@ -1,8 +1,8 @@
-"""Stale partitions of a table made from others: their inputs changed after they were loaded.
+"""Stale partitions of a table that is made from other tables: partitions whose inputs changed after their load.
 
-An input of which a load reads only the rows of its partitions makes the partitions stale in which its rows changed; one
-that is read as a whole makes all of them stale. Where the changes are not known, because the snapshot that a load read
-has expired or was rolled back, the partitions are stale too, and the reason says so.
+When loads read only the rows of their partitions from an input, a changed row makes only its partition stale. When
+loads read the whole input, a changed row makes all partitions stale. Where the changes are not known, because the
+snapshot that a load read has expired or was rolled back, the partitions are stale too, and the reason says so.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from paimon_lake.tables import open_lake
 def stale_now(settings: Settings, name: str) -> dict[str, str]:
     """Return the stale partitions of a table with the reason of each; {} for a table that was never loaded.
 
-    The key ``OTHERS`` stands for all other rows of the table. The answer describes one moment: an input that changes
-    during the call may be seen before or after the change.
+    The key ``OTHERS`` stands for all other rows of the table. An input that changes during the call may be seen before
+    or after the change.
     """
     spec, catalog = settings.table(name), open_lake(settings)
     if not inputs_of(spec) or not catalog.table_exists(name):
@@ -45,7 +45,7 @@ def stale_now(settings: Settings, name: str) -> dict[str, str]:
 def stale_partitions(
     settings: Settings, spec: TableSpec, loads: Sequence[InputLoad], inputs: Mapping[str, TableView]
 ) -> dict[str, str]:
-    """Return the stale partitions of a table with these loads, when its inputs are as given, pinned or latest."""
+    """Return the stale partitions, with reasons, of a table with these loads; ``inputs`` may be pinned to snapshots."""
     if not by_partition(spec):
         loads = [replace(load, keys=(), is_whole=True) for load in loads]
     state = LoadedPartitions.of(loads)
@@ -73,7 +73,7 @@ def by_partition(spec: TableSpec) -> bool:
 
 @dataclass(frozen=True)
 class _InputState:
-    """One input of a table, and what was found of its changes."""
+    """One input of a table, with the changes since each load that were read so far."""
 
     given: TableSpec
     spec: TableSpec
@@ -82,7 +82,7 @@ class _InputState:
     known: dict[int, InputChanges | str]
 
     def stale(self, number: int, keys: Sequence[str] | None) -> dict[str, str]:
-        """Return the stale ones among the partitions ``keys`` of a load; None: a load of the whole table."""
+        """Return which partitions ``keys`` of a load are stale, with reasons; None: the load was of the whole table."""
         base = self._base(number)
         changes = self._changes(base)
         if isinstance(changes, str):
@@ -109,15 +109,16 @@ class _InputState:
         return partitions.column if partitions is not None and by_partition(self.spec) else ""
 
     def _base(self, number: int) -> int:
-        """Return the load since which changes of the partitions of a load count.
+        """Return the position of the load with whose inputs the latest snapshots of the inputs are compared.
 
-        It is the newest load that compared them and whose snapshot is in the history; otherwise the load itself.
+        It is the newest load that compared all partitions and whose input snapshot is in the history; otherwise load
+        ``number``.
         """
         return number if self._newest is None or self._newest < number else self._newest
 
     @cached_property
     def _newest(self) -> int | None:
-        """The newest load that compared all partitions, and whose snapshot is in the history."""
+        """The newest load that compared all partitions and read a snapshot of this input that is in the history."""
         numbers = range(len(self.loads) - 1, -1, -1)
         return next((n for n in numbers if self.loads[n].stale is not None and not self._broken(n)), None)
 

@@ -1,6 +1,6 @@
 """Stale text: the words for stale partitions in results, logs and checks.
 
-Results of steps import this module. They are a layer below loads, so it cannot be a part of ``loads.inputs.stale``.
+``protocol`` imports this module and must not import from ``loads``, so the words are not in ``loads.inputs.stale``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ OTHERS = "*"
 
 
 def by_reason(stale: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the stale partitions by the reason, which most of them share."""
+    """Return the sorted stale partitions of each reason; usually many partitions have the same reason."""
     keys_of: dict[str, list[str]] = {}
     for key, why in stale.items():
         keys_of.setdefault(why, []).append(key)

@@ -3,15 +3,15 @@
 Every load commits as the user ``load <table>`` with ascending identifiers, and its snapshot says what it loaded: files
 (a digest of path and version each), the version of its inputs, or a watermark. There is no other record, so a rollback
 removes entries together with their rows. An expiry would remove entries whose rows stay: ``carry_on`` repeats them in
-an empty snapshot before. A tag may outlive the snapshots before it, so ``carry_to`` commits one that has all entries,
-which can be tagged.
+an empty snapshot before. A tag may exist longer than the snapshots before it, so ``carry_to`` commits a snapshot with
+all entries for the tag.
 
 The ledger has a gap when ``files-total``, which counts all entries, is greater than their number, or when the table has
-rows, its snapshots do not begin with 1, and none of them is a load or carried on. Then it is unknown what was loaded:
-nothing is, until a load of the whole table with ``reload`` accepts the gap; its snapshot makes the ledger complete.
+rows, its snapshots do not begin with 1, and none of them is a load or carried on. Then it is unknown what was loaded,
+and loads are refused, except a load of the whole table with ``reload``: its snapshot makes the ledger complete.
 
-A removal of missing data files takes rows of loads from the table. Its snapshot says so, and the ledger has what is
-lost until it is loaded again, see ``paimon_lake.loads.ledger.lost``.
+A removal of missing data files (``remove-missing``) removes rows of loads from the table. Its snapshot records them,
+and the ledger contains them as lost until they are loaded again, see ``paimon_lake.loads.ledger.lost``.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ from paimon_lake.loads.ledger.lost import NOTHING, Lost
 from paimon_lake.protocol import PipelineError
 
 MOST_KEYS = 10_000
-"""The largest number of keys that one snapshot carries on, the newest."""
+"""A snapshot that copies the ledger has at most so many keys of loads, the newest ones."""
 _TRIES = 5
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """What the loads of one table have loaded, as of its newest load."""
+    """What the loads of one table have loaded, up to the newest load."""
 
     number: int = 0
     """The identifier of the newest load; 0 before the first one."""
@@ -65,31 +65,32 @@ class Ledger:
     keys: Mapping[str, int] = field(default_factory=dict)
     """The key of each load of inputs or of a run, with the snapshot that it committed."""
     inputs: Mapping[str, Position] = field(default_factory=dict)
-    """The snapshots of the inputs that the newest load of changes had read to."""
+    """The snapshots of the inputs up to which the newest load has read changes."""
     input_loads: Sequence[InputLoad] = ()
-    """The loads from inputs, the oldest first: what each has read, loaded and left stale."""
+    """The loads from inputs, the oldest first: which snapshots each read, and which partitions it loaded and left
+    stale."""
     watermark: object = None
     """The greatest value of the watermark column that was loaded."""
     total: int = 0
-    """The number of files that the newest load says were loaded."""
+    """The number of loaded files, as the snapshot of the newest load states it."""
     gap: str = ""
     """One sentence that says which entries are missing; empty when the ledger is complete."""
     lost: Lost = NOTHING
-    """What was loaded, was removed because data files were missing, and was not loaded again."""
+    """Rows that were loaded, were removed because their data files were missing, and were not loaded again."""
 
     def repair(self, entries: Mapping[str, str]) -> dict[str, str]:
-        """Return the properties that make the ledger complete, for a load with ``entries``; {} for one without gap."""
+        """Return the properties with which a load with ``entries`` closes the gap; {} when the ledger has no gap."""
         if not self.gap:
             return {}
         return {ALL: self.files.to_text(), TOTAL: entries.get(TOTAL, str(len(self.files.versions)))}
 
 
 def read_ledger(table: TableView, *, accept_gaps: bool = False, snapshots: pa.Table | None = None) -> Ledger:
-    """Read the ledger from the snapshots of a table, with what is left when ``accept_gaps``.
+    """Read the ledger from the snapshots of a table; ``accept_gaps``: return an incomplete ledger instead of an error.
 
-    ``snapshots`` are its snapshots, where the caller has just listed them.
-    Snapshots that an expiry carries on and deletes during the read are read again. Raises PipelineError when entries
-    are damaged, or missing.
+    ``snapshots`` are the snapshots of the table, when the caller has just listed them. When a concurrent expiry copies
+    entries into a new snapshot and deletes the old ones, the snapshots are read again. Raises PipelineError when
+    entries are damaged, or missing.
     """
     ledger = _read(table, table.inspect.snapshots() if snapshots is None else snapshots)
     if ledger.gap:
@@ -104,24 +105,25 @@ def read_ledger(table: TableView, *, accept_gaps: bool = False, snapshots: pa.Ta
 
 
 def loads_after(number: int, table: Table, snapshots: pa.Table) -> Ledger:
-    """Return the ledger of the loads that have a greater number, among ``snapshots``."""
+    """Return the ledger of only those loads in ``snapshots`` whose number is greater than ``number``."""
     later = [load for load in loads_in(snapshots, table.name) if load.number > number]
     return _ledger(table.name, later, 1)
 
 
 def carry_on(table: Table, expiring: Collection[int], *, begin: bool = False) -> Snapshot | None:
-    """Commit an empty snapshot with all entries, if the snapshots in ``expiring`` have entries that no other has.
+    """Commit an empty snapshot with all entries, if only snapshots in ``expiring`` have some of the entries.
 
-    ``begin``: also do it if the table was never loaded and its first snapshot expires, so that the history still shows
-    this. Returns None when there is no need. A gap is carried on as a gap. A load that commits at the same time may
-    take the number first; then the entries are read again. Raises CommitConflict when that happens several times,
-    PipelineError when entries are damaged, or when the table's options allow no empty snapshot.
+    ``begin``: also commit it if the table was never loaded and its first snapshot expires, so that the history still
+    shows that nothing was loaded. Returns None when no snapshot is needed. A ledger with a gap still has the gap
+    afterwards. When a concurrent load takes the number first, the entries are read again. Raises CommitConflict when
+    that happens several times, PipelineError when entries are damaged, or when the table's options allow no empty
+    snapshot.
     """
     return _carry(table, lambda number: number not in expiring, begin)
 
 
 def carry_to(table: Table, snapshot_id: int, *, begin: bool = False) -> Snapshot | None:
-    """Commit as ``carry_on`` does, unless this one snapshot has all entries; before a tag is created on it."""
+    """Commit an empty snapshot as ``carry_on`` does, unless ``snapshot_id``, which will be tagged, has all entries."""
     return _carry(table, lambda number: number == snapshot_id, begin)
 
 
@@ -203,14 +205,14 @@ def _ledger(table: str, events: Sequence[Event], oldest: int) -> Ledger:
         versions.update(files.versions)
         contents.update(files.contents)
         for key, number in load.keys(table).items():
-            keys.pop(key, None)  # keys are in the order of their newest loads
+            keys.pop(key, None)  # keeps keys in the order of their newest loads
             keys[key] = number
         inputs = load.inputs(table) or inputs
         input_loads += [one] if (one := load.input_load(table)) is not None else []
         watermark = load.json(WATERMARK, table) if WATERMARK in load.properties else watermark
         recorded = load.total(table)
         total = total if recorded is None else recorded
-    # a later load by an older program names a version without its content
+    # a later load by an older program records a new version of a file without its content: drop the old content
     known = {path: found for path, found in contents.items() if found[:VERSION_BYTES] == versions.get(path)}
     files, lost = LoadedFiles(versions, known), _lost(table, events, oldest)
     number = loads[-1].number if loads else 0

@@ -1,10 +1,10 @@
-"""Load properties: what the snapshot of a load says about its rows, and the user who commits loads.
+"""Load properties: the names of the properties with the numbers of rows of a load, and the commit user of loads.
 
-Loads write them and checks read them; checks are below loads, so the names are here.
+Loads write the properties and checks read them. Checks must not import from loads, so this module has the names.
 """
 
 PARTITIONS, PARTITION_COUNT = "pipeline.partitions", "pipeline.partition-count"
-"""The keys of the partitions that a load was asked for, as a JSON list, and the number of partitions that it read."""
+"""The requested partitions of a load, as a JSON list of keys, and the number of partitions that the load read."""
 ROWS_READ, ROWS_WRITTEN, ROWS_REJECTED = "pipeline.rows-read", "pipeline.rows-written", "pipeline.rows-rejected"
 ROWS_MERGED = "pipeline.rows-merged"
 """What these words mean is defined in docs/glossary.md; ``WriteResult`` computes them."""

@@ -25,10 +25,11 @@ CONTENTS = "pipeline.files-contents"
 KEY, INPUTS, WATERMARK, ATTEMPT = "pipeline.key", "pipeline.inputs", "pipeline.watermark", "pipeline.attempt"
 KEYS = "pipeline.keys-all"
 LOST, RESTORES = "pipeline.lost", "pipeline.restores"
-"""What is lost, on a snapshot that carries entries on; and the newest removal that a load makes up for."""
+"""``LOST``: the lost rows, in a snapshot that copies the ledger. ``RESTORES``: the newest removal of missing files
+whose rows a load has loaded again."""
 STEP = "pipeline.step"
 CARRIED = "carry-on"
-"""The step of a snapshot that carries entries on."""
+"""The value of the property ``STEP`` in a snapshot that only copies the ledger."""
 _MOST_DIGITS = 19
 
 
@@ -41,7 +42,10 @@ class LoadSnapshot:
     properties: Mapping[str, str]
 
     def json(self, name: str, table: str) -> Any:
-        """Return a property that is JSON, None when it is missing; raises PipelineError for another text."""
+        """Return the value of a property that contains JSON.
+
+        Returns None when it is missing. Raises PipelineError for another text.
+        """
         text = self.properties.get(name)
         try:
             return None if text is None else json.loads(text)
@@ -49,7 +53,7 @@ class LoadSnapshot:
             raise _damaged(table, self.id, name) from None
 
     def files(self, table: str) -> LoadedFiles:
-        """Return the files that this snapshot names; raises PipelineError when the property is damaged."""
+        """Return the files in the properties of this snapshot; raises PipelineError when a property is damaged."""
         loaded = {**self._files(ALL, table), **self._files(FILES, table)}
         return LoadedFiles(loaded, self._files(CONTENTS, table, VERSION_BYTES + CONTENT_BYTES))
 
@@ -64,7 +68,7 @@ class LoadSnapshot:
             raise _damaged(table, self.id, name) from None
 
     def total(self, table: str) -> int | None:
-        """Return the number of files that were loaded, None without; raises PipelineError when it is damaged."""
+        """Return the number of all loaded files, None if not recorded; raises PipelineError when it is damaged."""
         return self._number(TOTAL, table)
 
     def _number(self, name: str, table: str) -> int | None:
@@ -74,7 +78,7 @@ class LoadSnapshot:
         return None if text is None else int(text)
 
     def lost(self, before: Lost, table: str) -> Lost:
-        """Return what is lost after this snapshot; raises PipelineError when a property is damaged."""
+        """Return the lost rows after this snapshot; ``before``: before it. Raises PipelineError if damaged."""
         if self.properties.get(STEP) != CARRIED:
             if not before:
                 return before
@@ -86,7 +90,10 @@ class LoadSnapshot:
         return before.with_carried(carried)
 
     def keys(self, table: str) -> Mapping[str, int]:
-        """Return the keys of loads that this snapshot names; raises PipelineError when a property is damaged."""
+        """Return the keys of loads in this snapshot, with the snapshot of each load.
+
+        Raises PipelineError for a damaged property.
+        """
         carried = self.json(KEYS, table)
         if carried is None:
             carried = {}
@@ -95,14 +102,17 @@ class LoadSnapshot:
         return carried | ({self.properties[KEY]: self.id} if KEY in self.properties else {})
 
     def inputs(self, table: str) -> Mapping[str, Position]:
-        """Return the snapshots of inputs that were read; {} for a load without; raises PipelineError when damaged."""
+        """Return the snapshots of inputs that the load read; {} without inputs.
+
+        Raises PipelineError for a damaged property.
+        """
         try:
             return {name: (int(at[0]), str(at[1])) for name, at in (self.json(INPUTS, table) or {}).items()}
         except (AttributeError, TypeError, ValueError, LookupError):
             raise _damaged(table, self.id, INPUTS) from None
 
     def input_load(self, table: str) -> InputLoad | None:
-        """Return what a load from inputs says about partitions; raises PipelineError when a property is damaged."""
+        """Return the inputs and partitions of a load, None without inputs; raises PipelineError if damaged."""
         inputs, name = self.inputs(table), LOADED
         if not inputs:
             return None
@@ -120,13 +130,13 @@ class LoadSnapshot:
 
 @dataclass(frozen=True)
 class Removal:
-    """A snapshot that removed missing data files: its id, and the property that says what was lost."""
+    """A snapshot that removed missing data files: its id, and the text of the property that describes the lost rows."""
 
     id: int
     text: str
 
     def loss(self, table: str) -> Loss:
-        """Return what was lost; raises PipelineError when the property is damaged."""
+        """Return the lost rows of this removal; raises PipelineError when the property is damaged."""
         try:
             return Loss.from_text(self.text)
         except ValueError:
@@ -137,7 +147,7 @@ Event = LoadSnapshot | Removal
 
 
 def loads_of(table: Table, loaded: str = "") -> list[LoadSnapshot]:
-    """Return the snapshots of loads of the table ``loaded`` (default: this one) that have not expired, oldest first."""
+    """Return the unexpired snapshots in ``table`` of loads of the table ``loaded`` (default: itself), oldest first."""
     return loads_in(table.inspect.snapshots(), loaded or table.name)
 
 
@@ -159,7 +169,7 @@ def events_in(snapshots: pa.Table, loaded: str) -> list[Event]:
         properties = dict(listed or ())
         if user == load_user(loaded):
             events.append(LoadSnapshot(number, load, properties))
-        elif LOSS in properties and kind == CommitKind.OVERWRITE:  # a compaction of manifests repeats the properties
+        elif LOSS in properties and kind == CommitKind.OVERWRITE:  # a compaction of manifests copies the properties
             events.append(Removal(number, properties[LOSS]))
     return events
 

@@ -8,18 +8,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 MOST_FILES = 500_000
-"""The largest number of files of one table: the digests of all are carried on in one snapshot, 43 bytes each."""
+"""The largest number of loaded files of one table. One snapshot must be able to have the entries of all files, each 43
+bytes."""
 PATH_BYTES, VERSION_BYTES, CONTENT_BYTES = 8, 4, 8
-"""The bytes of the digests of a file."""
+"""The numbers of bytes of the digests of a file: of its path, of its version and of its content."""
 
 
 @dataclass(frozen=True)
 class LoadedFiles:
-    """The files that loads have loaded: digest of the path to digest of the version."""
+    """The loaded files; ``versions`` maps the digest of a path to the digest of the loaded version."""
 
     versions: Mapping[bytes, bytes] = field(default_factory=dict)
     contents: Mapping[bytes, bytes] = field(default_factory=dict)
-    """Digest of the path to digests of the version and of its content, where the content is known."""
+    """Maps the digest of a path to the digest of the version followed by the digest of the content, where it is
+    known."""
 
     def state(self, path: str, version: str) -> str:
         """Return ``new``, ``loaded``, or ``changed`` for a file that was loaded with another version."""
@@ -40,7 +42,10 @@ class LoadedFiles:
         return None if found is None else found[VERSION_BYTES:]
 
     def with_contents(self, contents: Mapping[str, bytes]) -> LoadedFiles:
-        """Return these files with the digests of contents, by path, of their versions."""
+        """Return the files with known contents.
+
+        ``contents`` maps a path to the digest of the content of the loaded version.
+        """
         paths = {digest(path, PATH_BYTES): content for path, content in contents.items()}
         return replace(self, contents={**self.contents, **{p: self.versions[p] + c for p, c in paths.items()}})
 
@@ -49,12 +54,15 @@ class LoadedFiles:
         return base64.b64encode(b"".join(p + c for p, c in sorted(self.contents.items()))).decode()
 
     def to_text(self) -> str:
-        """Return the text of a snapshot property."""
+        """Return ``versions`` as the text of a snapshot property, see ``entries``."""
         return base64.b64encode(b"".join(p + v for p, v in sorted(self.versions.items()))).decode()
 
 
 def entries(text: str, size: int) -> dict[bytes, bytes]:
-    """Return the entries of a property by the digest of the path; raises ValueError for another text."""
+    """Return the entries of a property: a digest of a path, and ``size`` bytes about it.
+
+    Raises ValueError for another text.
+    """
     data, size = base64.b64decode(text, validate=True), PATH_BYTES + size
     if len(data) % size:
         raise ValueError(f"{len(data)} bytes are no whole number of entries")
@@ -63,7 +71,7 @@ def entries(text: str, size: int) -> dict[bytes, bytes]:
 
 
 def path_digest(path: str) -> bytes:
-    """Return the digest by which the ledger knows the path of a file."""
+    """Return the digest of a path as it is in the ledger."""
     return digest(path, PATH_BYTES)
 
 

@@ -1,8 +1,8 @@
-"""Lost: what loads wrote into a table, and removals of missing data files took from it.
+"""Lost: rows that loads wrote into a table and that were removed, because their data files were missing.
 
-The snapshot of such a removal says which snapshots had added the rows. Where these snapshots are loads of files, the
-source files of the loads are lost. Where they are not known, because a compaction had merged the rows of many loads or
-because the snapshots have expired, the rows of any load may be lost (``rest``).
+The snapshot of such a removal records which snapshots had added the rows. When these are loads of files, the source
+files of the loads count as lost. When these snapshots are not known, because a compaction had merged the rows of many
+loads or because the snapshots have expired, rows of any load may be lost (``rest``).
 """
 
 from __future__ import annotations
@@ -22,30 +22,32 @@ _OVERWRITE = "OVERWRITE"
 
 @dataclass(frozen=True)
 class Lost:
-    """What was removed and not loaded again; false when that is nothing."""
+    """The lost rows: removed and not loaded again. It is false when no rows are lost."""
 
     snapshots: tuple[int, ...] = ()
-    """The removals, ascending."""
+    """The ids of the snapshots that removed missing files, ascending."""
     rows: int = 0
     """The rows in the removed files, before rows with the same key are merged."""
     loads: tuple[int, ...] = ()
-    """The snapshots of the loads that had written them, as far as they are known."""
+    """The snapshots of the loads that wrote the lost rows, as far as they are known."""
     files: Digests = frozenset()
     """The source files of the lost loads that were not loaded again."""
     order: tuple[Digests, ...] = ()
-    """The files of each load from the first lost load on, oldest first: their order decides which row wins."""
+    """The source files of each load since the first lost load, oldest first. Of rows with the same key, the row of the
+    later load wins, so the files must be loaded again in this order."""
     rest: bool = False
     """Whether rows of any load may be lost."""
     seen: int = field(default=0, compare=False)
-    """The newest removal that was taken into account."""
+    """The snapshot id of the newest removal that is included."""
 
     def __bool__(self) -> bool:
         return bool(self.snapshots)
 
     def with_removal(self, snapshot: int, loss: Loss, loads: Mapping[int, Collection[bytes]], oldest: int) -> Lost:
-        """Return this and what a removal took; ``loads``: the files of each load before it, by snapshot, ascending.
+        """Return the lost rows after one more removal; ``loads``: the files of each earlier load, by snapshot id.
 
-        ``oldest`` is the first snapshot that has not expired. Rows that other programs had appended are not of loads.
+        ``oldest`` is the first snapshot that has not expired. A removal of only rows that other programs appended is
+        ignored, because they are not rows of loads.
         """
         seen = replace(self, seen=snapshot)
         lost = {number for number in loss.added_by if number in loads}
@@ -57,7 +59,7 @@ class Lost:
             return seen
         first = min(lost | set(self.loads), default=0)
         order = [files[number] for number in sorted(files) if number >= first and files[number]] if lost else []
-        expired = [group for group in self.order if group not in order]  # as far as an expiry carried them on
+        expired = [group for group in self.order if group not in order]  # from snapshots that have expired
         return Lost(
             (*self.snapshots, snapshot),
             self.rows + loss.rows,
@@ -69,9 +71,9 @@ class Lost:
         )
 
     def with_load(self, files: Collection[bytes], restores: int) -> Lost:
-        """Return what is left of this loss after a load of ``files``.
+        """Return the rows that are still lost after a load of ``files``.
 
-        ``restores`` is the newest removal that the load made up for by reading everything again, or 0.
+        ``restores`` is the newest removal before a load that read the whole source again, or 0 for another load.
         """
         left = self.files.difference(files)
         if restores >= self.snapshots[-1] or not (left or self.rest):
@@ -79,7 +81,10 @@ class Lost:
         return replace(self, files=left, order=(*self.order, frozenset(files)))
 
     def with_carried(self, carried: Lost) -> Lost:
-        """Return what is lost after a snapshot that carries entries on; a removal may have come right before it."""
+        """Return the lost rows after a snapshot that copies the ledger.
+
+        A removal may be missing in the copy, if it was committed just before the copy.
+        """
         if self.seen <= carried.seen:
             return carried
         return Lost(
@@ -93,7 +98,7 @@ class Lost:
         )
 
     def sentence(self) -> str:
-        """Return what is lost, for people."""
+        """Return one sentence about the lost rows."""
         by = f" (snapshot {', '.join(map(str, self.loads))})" if self.loads else ""
         removed = (
             f"snapshot {', '.join(map(str, self.snapshots))} removed missing data files that loads had written{by}"
@@ -116,7 +121,10 @@ class Lost:
 
     @staticmethod
     def from_text(text: str, size: int) -> Lost:
-        """Return what a property says, with digests of ``size`` bytes; raises ValueError for another text."""
+        """Return the lost rows that ``to_text`` encoded, with digests of ``size`` bytes.
+
+        Raises ValueError for another text.
+        """
         try:
             record = json.loads(text)
             lost = Lost(

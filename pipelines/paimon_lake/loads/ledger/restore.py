@@ -1,8 +1,9 @@
 """Restore: which loads may run, and what they read, while rows of earlier loads are lost.
 
-A load of the whole table reads the lost source files again where that gives the same rows as before: into a table whose
-rows replace rows with the same key, together with all files that were loaded after them, and into replaced partitions.
-A load of the whole table with ``reload`` makes up for everything. Every other load is refused.
+A load of the whole table reads the lost source files again if that gives the same rows as before. That is so in a table
+whose rows replace rows with the same key, when all files that were loaded after the lost files are read again too, and
+in a table whose loads replace partitions. A load of the whole table with ``reload`` restores all lost rows. Every other
+load is refused.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from paimon_lake.sources.files.listing import SourceFile
 
 
 def makes_up_for_all(step: LoadStep) -> bool:
-    """Whether a load reads the whole source again."""
+    """Whether a load reads the whole source again, and so restores all lost rows."""
     return step.reload and step.partitions is None
 
 
 def check_lost(step: LoadStep) -> None:
-    """Raise PipelineError for a load that may not run while rows of earlier loads are lost."""
+    """Raise PipelineError for a load that is not allowed while rows of earlier loads are lost."""
     lost, spec = step.ledger.lost, step.spec
     if not lost or makes_up_for_all(step):
         return
@@ -43,8 +44,9 @@ def check_lost(step: LoadStep) -> None:
 def files_again(step: LoadStep, listed: Sequence[SourceFile], planned: Sequence[SourceFile]) -> list[SourceFile]:
     """Return the files to load again because rows are lost; ``planned``: files that the load reads in any case.
 
-    Raises PipelineError when files are not in the source any more, or when the order of the paths, in which rows win,
-    differs from the order of the loads.
+    Raises PipelineError when files are not in the source any more. Also raises it when the order of the paths, in which
+    the files would be loaded now, differs from the order of the earlier loads, because older rows could then replace
+    newer rows.
     """
     lost, mode = step.ledger.lost, step.spec.write_mode
     if not lost or makes_up_for_all(step):
@@ -95,7 +97,7 @@ def _named(step: LoadStep) -> str:
 
 
 def left_lost(step: LoadStep, listed: Sequence[SourceFile]) -> list[str]:
-    """Return a sentence about lost files that a load which makes up for all does not find in the source."""
+    """Return a sentence when a reload of the whole table does not find files with lost rows in the source."""
     gone = step.ledger.lost.files - {path_digest(file.ledger_name) for file in listed}
     if not gone or not makes_up_for_all(step):
         return []
@@ -103,6 +105,6 @@ def left_lost(step: LoadStep, listed: Sequence[SourceFile]) -> list[str]:
 
 
 def lost_inputs(inputs: Mapping[str, TableView]) -> list[str]:
-    """Return a sentence about each input from which rows are lost, so that its rows are not complete."""
+    """Return a sentence about each input that is incomplete because rows of its loads are lost."""
     found = {name: read_ledger(table, accept_gaps=True).lost for name, table in inputs.items()}
     return [f"its input {name} is not complete, {lost.sentence()}" for name, lost in found.items() if lost]

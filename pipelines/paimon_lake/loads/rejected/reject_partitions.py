@@ -1,7 +1,7 @@
-"""Reject partitions: rejects of a query or a function name their partition, so that a load of it again replaces them.
+"""Reject partitions: rejects of a query or a function name their partition, so that the next load of it replaces them.
 
-The column ``file`` of such a reject is the name of the source, and in brackets the partition of the row. Where the row
-has no valid value of ``partitions.column``, the partitions of the load are there, at most ``_MOST_KEYS``.
+The column ``file`` of such a reject is the name of the source, and in brackets the partition of the row. When the row
+has no valid value of ``partitions.column``, the brackets have the partitions of the load, at most ``_MOST_KEYS``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MOST_KEYS = 100
 
 
 def labelled(name: str, keys: Sequence[str] | None) -> str:
-    """Return the ``file`` of a reject of the partitions ``keys``; the name alone for no or too many partitions."""
+    """Return the column ``file`` of a reject: ``name [keys]``, or only the name for no keys or too many keys."""
     return f"{name} [{', '.join(keys)}]" if keys and len(keys) <= _MOST_KEYS else name
 
 
@@ -33,14 +33,14 @@ class RejectPartitions:
 
     @staticmethod
     def of(spec: TableSpec, fields: Sequence[DataField], keys: tuple[str, ...] | None) -> RejectPartitions | None:
-        """Return the partitions of a load; None for a table whose declaration has no column of partitions."""
+        """Return the names for a load of ``keys``; None for a table whose declaration has no ``partitions.column``."""
         column = spec.partitions.column if spec.partitions is not None else ""
         found = [field for field in fields if field.name == column]
-        only = TableSpec.model_construct(name=spec.name, partitions=spec.partitions)  # tasks need nothing else
+        only = TableSpec.model_construct(name=spec.name, partitions=spec.partitions)  # the only fields that tasks need
         return RejectPartitions(only, found[0], keys) if found else None
 
     def files(self, name: str, values: pa.Array) -> list[str]:
-        """Return the ``file`` of rejects with these values of the column, null where they are not valid."""
+        """Return the column ``file`` of rejects whose partition column has these values; null is an invalid value."""
         assert self.spec.partitions is not None
         known: dict[object, str] = {}
         for value in values.unique():
@@ -52,7 +52,7 @@ class RejectPartitions:
 
 @dataclass(frozen=True)
 class ReadAgain:
-    """The ``file`` of the rejects that a load of partitions replaces; None: of all partitions."""
+    """Contains the values of ``file`` whose rejects a load replaces: of the partitions ``keys`` (None: all)."""
 
     name: str
     keys: tuple[str, ...] | None

@@ -1,4 +1,4 @@
-"""Reject rows: the columns of a table of rejects, which add to a rejected row when and from what it was rejected."""
+"""Reject rows: the columns of a table of rejects: a rejected row, the reason, the load, its time, the file version."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pyarrow as pa
 from paimon_lake.sources.files.rejects import REJECTS
 
 ADDED = pa.schema([("load", pa.int64()), ("loaded_at", pa.timestamp("ms", "UTC")), ("version", pa.string())])
-"""The number of the load, the time when it began, and the version of the file; null where that is not known."""
+"""The number of the load, the time when it began, and the version of the file; null when it is not known."""
 REJECT_ROWS = pa.schema([*REJECTS, *ADDED])
 
 
 @dataclass(frozen=True)
 class Stamp:
-    """The load that rejects rows."""
+    """The number and the begin of the load that rejects rows, which are stored with each reject."""
 
     number: int
     at: datetime

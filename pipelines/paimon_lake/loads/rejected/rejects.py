@@ -1,14 +1,16 @@
-"""Rejects: the rows of a load that do not fit their table, in the table ``<table>__rejects``.
+"""Rejects: the rows of a load that do not fit their table are stored in the table ``<table>__rejects``.
 
-The tasks of a load write them to files. The snapshot of the load names these files in a property, and
-``publish_rejects`` commits them to the table of rejects under the number of the load: right after the load, and before
-the next one or an expiry in case the first was interrupted. So a rejected row is neither lost nor repeated. The
-snapshot also says which table of rejects has the files: when that was dropped, they are gone and are skipped.
+The tasks of a load write the rejects to files. The snapshot of the load names these files in a property, and
+``publish_rejects`` commits them to the table of rejects under the number of the load. It runs right after the load, and
+again before the next load or an expiry, in case the load was interrupted. So a rejected row is neither lost nor
+repeated. The snapshot also records the identity of the table of rejects. When that table was dropped, the files do not
+exist any more and are skipped.
 
-Rejects of older loads are deleted when their file is read again. The snapshot of the load names these files too, and
-``publish_rejects`` deletes first: a process that dies between the two commits leaves the deletion to be repeated, which
-finds nothing. Between the two, a reader sees neither the old nor the new rejects of the files. Loads are published in
-the order of their numbers, and a deletion concerns only rejects of older loads, so two processes may do it at once.
+Rejects of older loads are deleted when their source file is read again. The snapshot of the load names these source
+files too, and ``publish_rejects`` first deletes the old rejects, then commits the new ones. When a process stops
+between these two commits, the deletion is repeated and finds nothing. Between the two commits, a reader sees neither
+the old nor the new rejects of the source files. Loads are published in the order of their numbers, and a deletion
+concerns only rejects of older loads, so two processes may do it at once.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
 
 MESSAGES, OF_TABLE, REPLACED = "pipeline.rejects", "pipeline.rejects-table", "pipeline.rejects-replaced"
 _FILE = 8
-"""The bytes of the digest of a file in ``REPLACED``."""
+"""The number of bytes of the digest of a source file in ``REPLACED``."""
 _OPTIONS = {"write-only": "true", "compaction.min.file-num": "5"}
 
 
@@ -67,7 +69,7 @@ def open_rejects(settings: Settings, spec: TableSpec) -> Table:
 
 
 def _with_added_columns(table: Table) -> Table:
-    """Add the columns that tables of rejects of earlier versions do not have; their rows have nulls there."""
+    """Add the columns that tables of rejects of earlier versions do not have; old rows have nulls in these columns."""
     try:
         return table.alter(*[AddColumn(f.name, from_arrow(f.type)) for f in ADDED])
     except InvalidRequest:  # another process has added them
@@ -75,8 +77,9 @@ def _with_added_columns(table: Table) -> Table:
 
 
 def entry(messages: Sequence[CommitMessage], replaced: Sequence[str], rejects: Table) -> dict[str, str]:
-    """Return the properties of a load's snapshot that name its files of rejects, the files whose older rejects they
-    replace, and the table of both; {} without any.
+    """Return the properties of a load's snapshot about rejects; {} when it neither adds nor replaces rejects.
+
+    They name the files of rejects, the source files whose older rejects are replaced, and the table of rejects.
     """
     texts = [base64.b64encode(message.to_bytes()).decode() for message in messages]
     digests = base64.b64encode(b"".join(digest(file, _FILE) for file in replaced)).decode()
@@ -90,13 +93,13 @@ def changes_rejects(properties: Mapping[str, str]) -> bool:
 
 
 def replaced_files(rejects: Table, plan: PlannedLoad) -> list[str]:
-    """Return the files with rejects that a load reads again; all of them where it replaces the whole table."""
+    """Return the source files whose old rejects a load replaces: those that it reads again, or all."""
     found = _files_of(rejects, None)
     return found if plan.replace is not None and plan.replace.everything else [f for f in found if f in plan.rejects_of]
 
 
 def _files_of(rejects: Table, where: Predicate | None) -> list[str]:
-    """Return the different values of the column ``file``; memory: these values and one batch."""
+    """Return the distinct values of the column ``file``; in memory are only these values and one batch."""
     found: dict[str, None] = {}
     for batch in rejects.scan(["file"], where=where).to_batches():
         found |= dict.fromkeys(batch["file"].unique().to_pylist())
@@ -104,7 +107,7 @@ def _files_of(rejects: Table, where: Predicate | None) -> list[str]:
 
 
 def publish_rejects(table: Table, rejects: Table) -> None:
-    """Commit the rejects of all loads of the table whose rejects were not committed; does nothing otherwise.
+    """Commit the rejects of each load of the table whose rejects are not committed yet.
 
     Several processes may do this at the same time: each load's rejects are committed once. Raises PipelineError when a
     property is damaged.
@@ -126,9 +129,10 @@ def publish_before_expiry(settings: Settings, spec: TableSpec, table: Table) -> 
 
 
 def newest_number(rejects: Table, table: str) -> int:
-    """Return the largest number of a load whose rejects were committed; 0 for none.
+    """Return the largest number of a load whose rejects were committed; 0 when no rejects were committed.
 
-    A load that was rolled back has its number here, and the number must not be used again.
+    After a rollback of a load, the number of the load may exist only in the table of rejects; it must not be used
+    again.
     """
     return max((load.number for load in loads_of(rejects, table)), default=0)
 
@@ -145,7 +149,7 @@ def check_share(table: Table, spec: TableSpec, written: WriteResult) -> None:
 
 
 def _delete_replaced(table: Table, rejects: Table, load: LoadSnapshot) -> None:
-    """Delete the rejects of older loads of the files that a load has read again."""
+    """Delete the rejects of older loads from source files that a load has read again."""
     try:
         data = base64.b64decode(load.properties.get(REPLACED, ""), validate=True)
     except ValueError:
@@ -173,7 +177,7 @@ def _publish(table: Table, rejects: Table, number: int, text: str) -> None:
 
 
 def _identity(table: Table) -> str:
-    """Return a text that a table keeps when it is renamed, and that another table of the same name does not have."""
+    """Return a text that identifies a table: a rename does not change it, and a re-created table has another one."""
     context = table.context
-    first = context.storage.read(context.paths.schema(min(context.schemas.ids())))  # it has the time of creation
+    first = context.storage.read(context.paths.schema(min(context.schemas.ids())))  # it has the creation time
     return hashlib.sha256(first).hexdigest()[:24]

@@ -1,4 +1,4 @@
-"""Avro rows: read an Avro file as batches of typed columns, by fastavro, which decodes row by row."""
+"""Avro rows: read an Avro file as batches of typed columns, with fastavro, which decodes one row after the other."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ _LOGICAL = {
 def avro_batches(
     path: str, stream: pa.NativeFile, block_bytes: int
 ) -> tuple[pa.Schema, Callable[[Sequence[str]], Iterator[pa.RecordBatch]]]:
-    """Return the columns of a file, and a function that reads the ones with these names in batches.
+    """Return the columns of a file, and a function that yields the columns with the given names in batches.
 
-    Blocks are unpacked and their values are counted within the limits of Avro data files. Raises PipelineError for a
-    schema that is not a record or has a union of several types; the errors of decoders are not converted.
+    The size of unpacked blocks and the number of their values are limited as for Avro data files. Raises PipelineError
+    for a schema that is not a record or has a union of several types; the errors of decoders are not converted.
     """
     import fastavro
 
@@ -82,7 +82,7 @@ def _batch(records: list[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _plain(value: Any, arrow: pa.DataType) -> Any:
-    """Return a value as Arrow expects it: maps as pairs, identifiers as texts."""
+    """Return a value in the form that Arrow accepts: maps as pairs, UUIDs as texts."""
     if value is None or not (pa.types.is_nested(arrow) or pa.types.is_string(arrow)):
         return value
     if pa.types.is_struct(arrow):

@@ -1,8 +1,8 @@
 """Columnar: read Parquet, ORC and Avro files as rows of a table.
 
 A reader holds one batch of about ``block_bytes``; for Parquet in addition one page of each column, for ORC up to 32
-batches. Pages and lengths that unpack to more memory are refused before it is taken.
-The ``line`` of a reject is the number of the row in the file, and its ``raw`` text is the row as JSON.
+batches. A page or length that would unpack to more memory is refused before the memory is allocated. The ``line`` of a
+reject is the number of the row in the file, and its ``raw`` text is the row as JSON.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from paimon_lake.sources.files.typed_values import check_castable, convert_typed
 
 _BATCH_ROWS = 65_536
 _UNPACKED_BYTES = 64 << 20
-"""The most bytes of a batch; ``block_bytes`` is an estimate."""
+"""The largest size of a batch in bytes; a batch of about ``block_bytes`` may be larger than the estimate."""
 _ORC_RATIO = 3
 """The approximate ratio of bytes in memory to bytes in an ORC file."""
 
 
 @dataclass(frozen=True)
 class Columnar:
-    """An open file: the schema of its columns, and its rows as batches of the columns with these names."""
+    """An open file: ``schema`` has its columns, and ``batches(names)`` yields the rows with these columns."""
 
     schema: pa.Schema
     batches: Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
@@ -82,12 +82,12 @@ def read_columnar(file: TextFile, schema: pa.Schema, required: Collection[str]) 
             rejects = _rejects(file.path, builder.rejects, batch, rows)
             yield Parsed(builder.rows(), rejects, len(batch), tuple(ignored))
             rows += len(batch)
-        if opened.rows is not None and opened.rows != rows:  # so that the load shows the difference
+        if opened.rows is not None and opened.rows != rows:  # so that the numbers of the load show the difference
             yield Parsed(batch_of([pa.array([], f.type) for f in schema], schema), no_rejects(), opened.rows - rows)
 
 
 def open_columnar(file: TextFile, stream: pa.NativeFile) -> Columnar:
-    """Open a Parquet, ORC or Avro file; Arrow's and fastavro's own errors are not converted."""
+    """Open a Parquet, ORC or Avro file; errors of Arrow and fastavro are raised unchanged."""
     match file.file_format.kind:
         case "parquet":
             return _parquet(file, stream)
@@ -101,7 +101,7 @@ def open_columnar(file: TextFile, stream: pa.NativeFile) -> Columnar:
 def _parquet(file: TextFile, stream: pa.NativeFile) -> Columnar:
     import pyarrow.parquet as pq
 
-    # Arrow ends the process for some invalid footers.
+    # Check the footer first: Arrow crashes on some invalid footers.
     _, checked = check_raw_footer(*read_raw_footer(stream), statistics=False)
     opened = pq.ParquetFile(stream, pre_buffer=False)
     groups = [opened.metadata.row_group(at) for at in range(opened.metadata.num_row_groups)]
@@ -140,7 +140,7 @@ def guarded(path: str, call: Callable[[], Any]) -> Any:
         return call()
     except PipelineError:
         raise
-    except Exception as error:  # fastavro and ORC raise errors of many kinds for bytes that are no file of theirs
+    except Exception as error:  # fastavro and ORC raise many types of errors for invalid files
         raise PipelineError(f"file {path} cannot be read: {' '.join(str(error).split())[:300]}") from error
 
 
@@ -172,7 +172,7 @@ def _plain_value(scalar: pa.Scalar) -> Any:
             if _is_plain(scalar)
             else str(scalar.type)
         )
-    except (ValueError, OverflowError):  # a time that Python does not have
+    except (ValueError, OverflowError):  # a time that Python cannot represent
         return str(scalar.cast(pa.string()).as_py()) if _is_plain(scalar) else str(scalar.type)
 
 

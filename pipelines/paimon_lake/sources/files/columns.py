@@ -1,4 +1,4 @@
-"""Columns: the columns of a table that a file is read into, their exact types, and the columns that a file has.
+"""Columns: the columns of a table with their exact types, and how they are matched with the columns of a file.
 
 An Arrow type does not state everything about a Paimon type: the length of ``CHAR(3)`` and the digits of
 ``TIMESTAMP(0)`` are in the metadata of the Arrow field, under ``TYPE_KEY``. ``table_schema`` writes it.
@@ -25,14 +25,14 @@ ALLOW_MISSING = "set the option allow_missing_columns: true of the source to rea
 
 @dataclass(frozen=True)
 class RowRules:
-    """What a row must fulfil besides the types of its columns."""
+    """The rules that a row must follow, besides the types of its columns."""
 
     not_null: tuple[str, ...] = ()
     """The key columns and the columns that are NOT NULL."""
 
 
 def table_schema(fields: Sequence[DataField]) -> pa.Schema:
-    """Return the Arrow schema of a table's columns, with the exact Paimon types as metadata, all columns nullable.
+    """Return the Arrow schema of a table's columns, with the exact Paimon types as metadata; all columns are nullable.
 
     Columns are nullable so that a batch can contain a null until ``RowRules`` rejects its row.
     """
@@ -66,13 +66,13 @@ def accepted_values(field: pa.Field) -> list[str] | None:
 
 
 def exact_type(field: pa.Field) -> DataType:
-    """Return the Paimon type of an Arrow field: the one in its metadata, otherwise the one that fits its Arrow type."""
+    """Return the Paimon type in the metadata of an Arrow field; without it, the Paimon type for the Arrow type."""
     text = (field.metadata or {}).get(TYPE_KEY)
     return from_arrow(field.type) if text is None else parse_type(text.decode())
 
 
 def required_columns(schema: pa.Schema, rules: RowRules) -> frozenset[str]:
-    """Return the columns that must not be null, by the rules or by the schema.
+    """Return the columns that must not be null because of ``rules`` or because ``schema`` has them as NOT NULL.
 
     Raises PipelineError when a rule names a column that the table does not have.
     """
@@ -84,7 +84,7 @@ def required_columns(schema: pa.Schema, rules: RowRules) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Matched:
-    """Which column of a file belongs to which column of a table."""
+    """The columns of a file matched with the columns of a table."""
 
     positions: tuple[int | None, ...]
     """For each column of the table its position in the file; None for a column that the file does not have."""
@@ -139,7 +139,7 @@ def match_columns(
 def missing_columns(
     path: str, missing: Sequence[str], names: Sequence[str], unused: Sequence[str], rule: str, advice: str = ""
 ) -> PipelineError:
-    """Return the error for columns of the table that a file does not have; ``unused`` are columns that may be meant."""
+    """Return the error for columns that a file does not have; it suggests a column of ``unused``, if one is similar."""
     advice = f"; {advice}" if advice else ""
     return PipelineError(
         f"file {path} has no column {', '.join(map(repr, missing))}{rule}; its columns are "

@@ -32,7 +32,7 @@ OPTIONS = {
 }
 """What each option means."""
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4", ".br": "brotli"}
-"""What the last ending of a file name says about the compression of the whole file."""
+"""The compression of a whole file by the last ending of its name."""
 _REFUSED = (".snappy", ".zip", ".xz", ".7z", ".lzo", ".z", ".tar", ".tgz", ".rar", ".lzma", ".zlib", ".deflate")
 
 
@@ -40,7 +40,7 @@ _REFUSED = (".snappy", ".zip", ".xz", ".7z", ".lzo", ".z", ".tar", ".tgz", ".rar
 class FileFormat:
     """The kind of a source's files and its options; see ``OPTIONS`` for their meaning.
 
-    Raises PipelineError, which names the option, when it is created with a value outside of its rule.
+    The constructor raises PipelineError, which names the option, for a value that breaks the rule of its option.
     """
 
     kind: str
@@ -91,17 +91,17 @@ class FileFormat:
 
 
 def option_kinds(name: str) -> list[str]:
-    """Return the kinds of files that have an option."""
+    """Return the kinds of files for which an option exists."""
     return [kind for kind in KINDS if name not in _foreign(kind)]
 
 
 def default_of(name: str) -> Any:
-    """Return the value of an option that is not stated."""
+    """Return the default value of an option."""
     return _DEFAULTS[name]
 
 
 def file_format(kind: str, options: Mapping[str, Any] | None = None) -> FileFormat:
-    """Return the format of a declaration.
+    """Return the format for the kind and the options in a declaration.
 
     Raises PipelineError for an option that the kind does not have and for a value of a wrong type.
     """
@@ -122,10 +122,10 @@ def file_format(kind: str, options: Mapping[str, Any] | None = None) -> FileForm
 
 
 def compression_of(path: str, kind: str) -> str | None:
-    """Return the compression of a file by the end of its name, None for an uncompressed one.
+    """Return the compression of a file by the end of its name; None for an uncompressed file.
 
-    Raises PipelineError for a compression that cannot be read as a stream, and for a compressed file of a kind that
-    has a compression of its own.
+    Raises PipelineError for a compression that cannot be read as a stream, and for a compressed Parquet, ORC or Avro
+    file, because such formats compress their content themselves.
     """
     name = path.rsplit("/", 1)[-1].lower()
     for ending, compression in COMPRESSIONS.items():

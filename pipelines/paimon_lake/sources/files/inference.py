@@ -1,4 +1,4 @@
-"""Inference: propose the columns of a table from the first rows of a file, for a person to review.
+"""Inference: propose the columns of a table from the first rows of a file; a person should review them.
 
 Texts become BOOLEAN (``true`` and ``false`` only), BIGINT, DOUBLE, DATE, TIMESTAMP or STRING, whichever is the first
 that accepts all texts that are not null. Numbers with zeros at the left, such as postal codes, stay texts. Columns
@@ -44,7 +44,7 @@ def infer_columns(
     rows: int = 10_000,
     unknown: str = "STRING",
 ) -> dict[str, str]:
-    """Return Paimon type texts by column, in the order of the file, from at most ``rows`` rows of the split.
+    """Return the text of the Paimon type of each column, in the order of the file, from at most ``rows`` rows.
 
     A column without a value has the type ``unknown``.
     Rows that cannot be read are left out. Raises PipelineError when the file has no columns or cannot be read, and for
@@ -86,7 +86,7 @@ def _csv_columns(file: TextFile, rows: int, unknown: str) -> dict[str, str]:
 def text_type(
     texts: pa.Array | pa.ChunkedArray, candidates: Iterable[str], rules: TextRules, unknown: str = "STRING"
 ) -> str:
-    """Return the first candidate that accepts all texts which are not null; STRING when none does.
+    """Return the first candidate type that accepts all texts that are not null; STRING when no candidate does.
 
     Where all texts are null, returns ``unknown``.
     """
@@ -107,7 +107,7 @@ def text_type(
 
 @dataclass
 class _Seen:
-    """What the values of one JSON member are."""
+    """The kinds, texts and inner members of all values of one JSON member."""
 
     kinds: set[str] = field(default_factory=set)
     texts: list[str] = field(default_factory=list)

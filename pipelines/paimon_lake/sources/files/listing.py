@@ -1,9 +1,9 @@
 """Listing: find the files that a path pattern matches, on the local disk and on object stores.
 
-The listing starts at the longest part of the path without places and wildcards, and enters only directories that can
-contain a match. Left out, as in Spark and Hive: files whose name begins with ``.`` or ``_`` or ends with ``.tmp`` or
-``.crc``, and directories with such a beginning that the pattern does not name. Symbolic links to files and directories
-are left out too, so that no file is read twice or from outside of the path.
+The listing starts at the longest part of the path without placeholders and wildcards, and enters only directories that
+can contain a match. As in Spark and Hive, files whose name begins with ``.`` or ``_`` or ends with ``.tmp`` or ``.crc``
+are left out, and so are directories whose name begins with ``.`` or ``_``, unless the pattern names them. Symbolic
+links to files and directories are left out too, so that no file is read twice or from outside of the path.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ class SourceFile:
     path: str
     """An absolute local path, or a URL; the bytes of a local path that are not UTF-8 are escaped, such as ``\\xe9``."""
     size: int
-    """Bytes."""
+    """The size in bytes."""
     version: str
     """A text that changes when the file is replaced: size in bytes and modification time in epoch milliseconds."""
     partition: str | None = None
-    """The partition key in the path; None when the pattern has no place."""
+    """The partition key in the path; None when the pattern has no placeholder."""
     stored: str = ""
-    """The version that its store states, which is compared when the file is read."""
+    """The version of the file in its store, such as an ETag; it is compared when the file is read."""
     checksum: str = ""
-    """A checksum of the content that its store states; empty where it states none."""
+    """A checksum of the content from the store; "" when the store has none."""
     stored_path: str = ""
-    """The path by which a file is opened whose path is escaped, with the bytes as surrogates; default: the path."""
+    """The path by which the file is opened, when ``path`` is escaped: its bytes are surrogates. Default: the path."""
     name: str = ""
-    """What ledgers call the file, so that a folder with its files can be moved; default: the path."""
+    """The path in the ledger, relative so that a folder with its files can be moved; default: the whole path."""
 
     @property
     def ledger_name(self) -> str:
-        """The name in ledgers: the path from the folder of the declarations, or the whole path or URL."""
+        """The name of the file in the ledger: a path relative to the folder of the lake, or the whole path or URL."""
         return self.name or self.stored_path or self.path
 
 
@@ -67,7 +67,7 @@ def partition_files(
 ) -> list[SourceFile]:
     """Return the files of the partitions, sorted by path, and list only the directories that can contain them.
 
-    Raises PipelineError as ``list_files``, and for a key that does not have the form of the pattern's places.
+    Raises PipelineError as ``list_files`` does, and for a key that does not have the form of the placeholders.
     """
     parsed = pattern if isinstance(pattern, PathPattern) else parse_pattern(pattern)
     found = {}
@@ -81,8 +81,8 @@ def partition_files(
 def open_source_file(file: SourceFile, storage_options: Mapping[str, str]) -> Iterator[pa.NativeFile]:
     """Open a file for random access, in the version that was listed.
 
-    Raises PipelineError when it is missing, when the store fails, and when the file is replaced or changed before the
-    context ends: all of its splits are read from one version, or the load fails.
+    Raises PipelineError when the file is missing, when the store fails, and when the file changes before the context
+    ends. So all splits of a file are read from one version, or the load fails.
     """
     path = file.path
     scheme, separator, rest = path.partition("://")
@@ -98,7 +98,7 @@ def open_source_file(file: SourceFile, storage_options: Mapping[str, str]) -> It
 
 
 def _inner(path: str) -> str:
-    """Return a path as its storage expects it: ``memory://`` has absolute paths without the scheme."""
+    """Return a path in the form of its storage: the storage ``memory://`` has absolute paths without the scheme."""
     return "/" + path.removeprefix(_MEMORY).lstrip("/") if path.startswith(_MEMORY) else path
 
 
@@ -118,7 +118,7 @@ def _matches(parsed: PathPattern, options: Mapping[str, str]) -> Iterator[Source
 
 @dataclass(frozen=True)
 class _Walk:
-    """The search for one pattern below ``start``: the root of a store's bucket, or an empty text."""
+    """The search for one pattern below ``start``: the root of a bucket in an object store, or ""."""
 
     storage: Storage
     parsed: PathPattern
@@ -171,7 +171,7 @@ def escaped(path: str) -> str:
 
 
 def is_left_out(entry: FileInfo) -> bool:
-    """Whether readers of data directories skip this file or directory by its name."""
+    """Whether a listing skips this file or directory because of its name."""
     name = entry.name
     if entry.is_directory:
         return name.startswith(".") or (name.startswith("_") and "=" not in name)

@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 from paimon_core.types import MAP_ROOTS, STRUCT_ROOTS, DataType
 
 Leaf = Callable[[pa.Array, DataType, str], tuple[pa.Array, np.ndarray | None]]
-"""Converts a column that is not nested to a type; the text is the path of the column in the table's column."""
+"""Converts values that are not nested to a type; the text is the path of the values, such as ``address.city``."""
 
 
 def convert_nested(values: pa.Array, kind: DataType, leaf: Leaf, path: str) -> tuple[pa.Array, np.ndarray | None]:
-    """Convert a column; the flags mark the rows with a value that does not fit, None means no row.
+    """Return the converted column, and flags for the rows with a value that does not fit (None: all rows fit).
 
     Members of a ROW are found by name, and are null when the values do not have them. A null in a NOT NULL member does
     not fit.
@@ -52,7 +52,7 @@ def _struct(values: pa.Array, kind: DataType, leaf: Leaf, path: str) -> tuple[pa
 
 
 def _list(values: pa.Array, kind: DataType, leaf: Leaf, path: str) -> tuple[pa.Array, np.ndarray | None]:
-    """Convert an ARRAY, a MAP or a MULTISET; a row with a bad member becomes empty, so that no key of a map is null."""
+    """Convert an ARRAY, a MAP or a MULTISET. A row with a bad member becomes empty, because Arrow refuses null keys."""
     is_map = kind.root in MAP_ROOTS
     if is_map:
         pair = pa.struct([("key", values.type.key_type), ("value", values.type.item_type)])

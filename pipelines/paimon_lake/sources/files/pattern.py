@@ -1,4 +1,4 @@
-"""Path patterns: parse the path of a file source, with wildcards and places for partition keys.
+"""Path patterns: parse the path of a file source, with wildcards and placeholders for partition keys.
 
 ``*`` and ``?`` match within one component of a path, ``**`` is a whole component and matches any number of directories.
 A path that ends with ``/`` means all files below the directory. ``{{`` and ``}}`` stand for single braces.
@@ -13,8 +13,8 @@ place                     default form           partition key
 ``{any_other_name}``      one component or part  the matched text
 ========================  =====================  ====================================================
 
-``{date:%Y/%m/%d}`` states another form, of ``%Y %y %m %d %j %H``. Several places of one word combine
-(``year={date:%Y}/month={date:%m}/{date:%d}.csv``); places of two different words are refused.
+``{date:%Y/%m/%d}`` states another form, with the codes ``%Y %y %m %d %j %H``. Several placeholders with the same word
+are combined (``year={date:%Y}/month={date:%m}/{date:%d}.csv``); placeholders with different words are refused.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from paimon_lake.declarations.partitions import KEY_FORMATS
 from paimon_lake.protocol import PipelineError
 
 DEFAULTS = {"date": "%Y-%m-%d", "month": "%Y-%m", "week": "%Y-%m-%d", "hour": "%Y-%m-%d-%H"}
-"""The words for times, and the forms that they have unless a place states one."""
+"""The words for times, with the form of each when the placeholder does not state a form."""
 BY = {"date": "day", "month": "month", "week": "week", "hour": "hour"}
-"""The value of ``partitions.by`` that belongs to each word."""
+"""The value of ``partitions.by`` for each word."""
 KEYS = {word: KEY_FORMATS[by].replace("%M", "00") for word, by in BY.items()}
 """The form of the partition key for each word."""
 _CODES = {"Y": r"\d{4}", "y": r"\d{2}", "m": r"\d{2}", "d": r"\d{2}", "j": r"\d{3}", "H": r"\d{2}"}
@@ -68,19 +68,20 @@ ANY_DEPTH: Component = (Atom("depth"),)
 
 
 def text_of(component: Component) -> str | None:
-    """Return the text of a component without places and wildcards, otherwise None."""
+    """Return the text of a component; None when it has a placeholder or wildcard."""
     return "".join(a.text for a in component) if all(a.kind == "text" for a in component) else None
 
 
 @dataclass(frozen=True)
 class PathPattern:
-    """A parsed pattern: ``root`` is the scheme and host (or empty), ``components`` what follows, without slashes."""
+    """A parsed pattern: ``root`` is the scheme and host or "", ``components`` the parts of the path between slashes."""
 
     text: str
     root: str
     components: tuple[Component, ...]
     word: str | None = None
-    """The word of its places: ``date``, ``month``, ``week``, ``hour``, another name, or None without places."""
+    """The word of the placeholders: ``date``, ``month``, ``week``, ``hour`` or another name; None without
+    placeholders."""
     is_absolute: bool = True
     """Whether the text is a URL or begins with a slash."""
     is_directory: bool = False
@@ -88,11 +89,11 @@ class PathPattern:
 
     @property
     def is_time(self) -> bool:
-        """Whether the places are times."""
+        """Whether the placeholders are times."""
         return self.word in DEFAULTS
 
     def below(self, directory: str) -> PathPattern:
-        """Return this relative pattern below an absolute local directory, whose characters are all plain text."""
+        """Return this relative pattern below an absolute local directory, whose special characters are plain text."""
         names = tuple((Atom("text", name),) for name in directory.split("/") if name)
         return replace(self, components=(*names, *self.components), is_absolute=True)
 
@@ -107,7 +108,7 @@ class PathPattern:
         return names
 
     def regex(self) -> str:
-        """Return the regular expression of whole paths below ``root``; its groups are the codes, or ``value``.
+        """Return the regular expression for whole paths below ``root``; its groups are the codes, or ``value``.
 
         A last component that has no wildcard may name a directory: then all files below it match.
         """
@@ -128,7 +129,7 @@ class PathPattern:
         return "".join(parts[:-1]) + ("/.+" if self.is_directory else "" if wild else "(?:/.+)?")
 
     def key_of(self, groups: dict[str, str]) -> str | None:
-        """Return the partition key of the matched groups; None when they are not a time that exists.
+        """Return the partition key for the groups of a match; None when the time does not exist, as February 30.
 
         Raises PipelineError for a week that does not begin with the first day of a week.
         """
@@ -140,7 +141,7 @@ class PathPattern:
         except ValueError:
             return None
         if any(_text(at, code) != text for code, text in groups.items()):
-            return None  # Python reads the day 366 of a year that has 365 as a day of the next year
+            return None  # Python accepts day 366 in a year of 365 days and returns a day of the next year
         if self.word == "week" and at != self._first_of_week(at):
             raise PipelineError(
                 f"path {self.text!r}: {at:%Y-%m-%d} is not the first day of a week, which is "
@@ -149,12 +150,15 @@ class PathPattern:
         return at.strftime(KEYS[str(self.word)])
 
     def of_key(self, key: str) -> PathPattern:
-        """Return the pattern with the text of one partition key in its places; raises PipelineError for a bad key."""
+        """Return the pattern with placeholders replaced by the text of a partition key.
+
+        Raises PipelineError for a bad key.
+        """
         texts: dict[str, str] = {}
         if self.word is None:
             raise PipelineError(f"path {self.text!r} has no place for the partition {key!r}: add one such as {{date}}")
         if not self.is_time:
-            # listings skip names that begin with a point or an underscore; '..' would leave the directory
+            # listings skip names that begin with a point or an underscore, and '..' would lead out of the directory
             if not key or key[0] in "._" or "/" in key or "\0" in key:
                 raise PipelineError(
                     f"path {self.text!r}: partition {key!r} cannot be part of a file name: it must not be empty, begin "
@@ -188,9 +192,10 @@ def _text(at: datetime, code: str) -> str:
 
 
 def parse_pattern(text: str) -> PathPattern:
-    """Parse a path or URL with wildcards and places.
+    """Parse a path or URL with wildcards and placeholders.
 
-    Raises PipelineError for an unknown or unclosed place, a form without a year or day, and ``**`` beside other text.
+    Raises PipelineError for an unknown or unclosed placeholder, a form without a year or day, and ``**`` beside other
+    text.
     """
     root, path = _split_root(text)
     words: list[str] = []
@@ -226,8 +231,8 @@ def parse_pattern(text: str) -> PathPattern:
 def _normal(text: str, root: str, is_absolute: bool, components: list[list[Atom]]) -> tuple[tuple[Atom, ...], ...]:
     """Return the components without ``.`` and ``..``, except ``..`` at the start of a relative path.
 
-    Raises PipelineError for ``..`` after a component with a wildcard or a place, and for both in an object store, where
-    they are ordinary names.
+    Raises PipelineError for ``..`` after a component with a wildcard or a placeholder. Also raises it for ``.`` and
+    ``..`` in an object store, where they are ordinary names.
     """
     kept: list[tuple[Atom, ...]] = []
     for component in map(tuple, components):

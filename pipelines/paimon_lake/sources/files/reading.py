@@ -1,6 +1,6 @@
 """Reading: read one split as rows of a table and rejects.
 
-Every row of the split is in exactly one of the two, whatever the size of splits and blocks. Reading CSV needs about 15
+Every row of the split is either a row or a reject, whatever the size of splits and blocks. Reading CSV needs about 15
 times ``block_bytes`` of memory, for the bytes, texts and values of one block, whatever the size of the file.
 ``json_document`` and ``columnar`` state the bounds of the other kinds.
 """

@@ -1,7 +1,7 @@
-"""Rejects: rows of a source that do not fit the table, as rows of one schema.
+"""Rejects: rows of a source that do not fit the table, stored as rows of the schema ``REJECTS``.
 
-Every row of a file is either in ``Parsed.rows`` or, once, in ``Parsed.rejects``, with the first reason in the order of
-the table's columns.
+Every row of a file is either in ``Parsed.rows`` or in ``Parsed.rejects``. A rejected row occurs only once, with the
+first column in the order of the table that does not fit.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ REJECTS = pa.schema(
         pa.field("raw", pa.string()),
     ]
 )
-"""The columns of rejected rows: ``line`` is 1-based, ``column`` is null when the whole row is bad."""
+"""The columns of rejected rows: ``line`` counts from 1; ``column`` is null when the whole row cannot be read."""
 
 RAW_BYTES = 64 * 1024
-"""The largest ``raw`` text in bytes of UTF-8; longer ones are cut and end with ``CUT``."""
+"""The largest ``raw`` text in bytes of UTF-8; longer texts are cut and end with ``CUT``."""
 CUT = " [cut]"
 _SHOWN = 60
 
@@ -39,20 +39,20 @@ class Reject:
 
 @dataclass(frozen=True)
 class Parsed:
-    """The result for one block of a file: rows in the table's types, and rejects as ``REJECTS``."""
+    """The result for one block of a file: rows with the types of the table, and rejects with the schema ``REJECTS``."""
 
     rows: pa.RecordBatch
     rejects: pa.RecordBatch
     read: int
-    """The records that the block has, counted before they were parsed: all of them are in rows or rejects."""
+    """The number of records of the block, counted before parsing; each is in ``rows`` or ``rejects``."""
     extra: tuple[str, ...] = ()
     """The columns of the file that are ignored."""
     version: str | None = None
-    """The version of the file."""
+    """The version of the file; None for other sources."""
     members: frozenset[tuple[str, ...]] = frozenset()
     """The members of a JSON file's objects that were seen so far; see ``json_members``."""
     report: bytes = b""
-    """What the load learns about a split, after its last block."""
+    """An encoded report about the split, after its last block; b"" otherwise."""
 
 
 def reject_batch(file: str, found: Iterable[Reject], lines: Sequence[int], raws: Sequence[str]) -> pa.RecordBatch:
@@ -76,7 +76,7 @@ def no_rejects() -> pa.RecordBatch:
 
 
 def cut(raw: str) -> str:
-    """Return the text, at most ``RAW_BYTES`` long."""
+    """Return the text, cut to at most ``RAW_BYTES`` bytes."""
     if len(raw) * 4 <= RAW_BYTES:
         return raw
     data = raw.encode("utf-8", "replace")
@@ -84,6 +84,6 @@ def cut(raw: str) -> str:
 
 
 def shown(value: object) -> str:
-    """Return a value for a reason: quoted and not too long."""
+    """Return a value as text for the reason of a reject: quoted, and cut after 60 characters."""
     text = repr(str(value))
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...{text[-1]}"

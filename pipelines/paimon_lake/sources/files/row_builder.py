@@ -1,4 +1,4 @@
-"""Row builder: put converted columns together, and move rows that are bad from the rows to the rejects."""
+"""Row builder: combine converted columns into rows, and move rows with a bad value to the rejects."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from paimon_lake.sources.files.columns import accepted_values
 from paimon_lake.sources.files.rejects import Reject
 
 Reason = Callable[[int], str]
-"""Returns the reason for a row of a column that is bad."""
+"""Returns the reason why the value of a column in a row is bad."""
 
 
 @dataclass
 class RowBuilder:
-    """The columns of one block, in the order of the table; ``rejects`` grows with each column."""
+    """The columns of one block, in the order of the table; each added column may add to ``rejects``."""
 
     schema: pa.Schema
     required: Collection[str]
@@ -52,7 +52,7 @@ class RowBuilder:
         self._bad = bad.copy() if self._bad is None else self._bad | bad
 
     def rows(self) -> pa.RecordBatch:
-        """Return the rows without the rejected ones."""
+        """Return the rows that were not rejected."""
         columns = self.columns
         if self._bad is not None and self._bad.any():
             keep = pa.array(~self._bad)
@@ -63,7 +63,10 @@ class RowBuilder:
 
 
 def batch_of(columns: Sequence[pa.Array], schema: pa.Schema) -> pa.RecordBatch:
-    """Return a batch of exactly this schema; the columns may differ in the nullability and names of nested members."""
+    """Return a batch of exactly this schema.
+
+    The nullability and names of nested members of ``columns`` may differ from it.
+    """
     exact = [labelled(column, f.type) for column, f in zip(columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(exact, schema=schema)
 

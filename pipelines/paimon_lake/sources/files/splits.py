@@ -1,6 +1,6 @@
 """Splits: cut files into byte ranges, and pack the ranges into tasks of similar size.
 
-A line belongs to the split that contains its first byte. So splits that cover a file give each of its lines once.
+A line belongs to the split that contains its first byte. So the splits of a file together have each line once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TARGET_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class FileSplit:
-    """The bytes from ``start`` up to ``end``, exclusive, of a file; 0 and its size for a file that is read whole."""
+    """The bytes of a file from ``start`` up to ``end`` (exclusive); the whole file when it cannot be divided."""
 
     file: SourceFile
     start: int
@@ -52,7 +52,8 @@ def plan_splits(
 def pack(splits: Sequence[FileSplit], tasks: int) -> list[list[FileSplit]]:
     """Cut the splits, in the order of paths and positions, into at most ``tasks`` consecutive groups of similar size.
 
-    The groups follow each other, because in a load the rows of a later group win over rows of an earlier group.
+    The groups keep this order, because in a load a row of a later group replaces a row with the same key of an earlier
+    one.
     """
     if tasks < 1:
         raise PipelineError(f"the number of tasks must be at least 1, not {tasks}")

@@ -1,8 +1,9 @@
 """Typed values: cast columns of Parquet, ORC and Avro files to the types of a table, exactly.
 
-Numbers, decimals and times are cast when no digit is lost; a value that does not fit is bad. Texts are converted as
-in ``text_values``. Not cast, since the result would be a guess: FLOAT and DOUBLE to DECIMAL, numbers to BOOLEAN, to
-times and the reverse, and nested types to other types. A timestamp with time zone becomes UTC.
+Numbers, decimals and times are cast when no digit is lost; a row with a value that does not fit is rejected. Texts are
+converted as in ``text_values``. Some casts are refused, because the result would be a guess: FLOAT and DOUBLE to
+DECIMAL, numbers to BOOLEAN, numbers to times and the reverse, and nested types to other types. A timestamp with time
+zone becomes UTC.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ _RULES = TextRules()
 Flags = np.ndarray | None
 _INTEGERS = frozenset({TypeRoot.TINYINT, TypeRoot.SMALLINT, TypeRoot.INT, TypeRoot.BIGINT})
 _BINARIES = {"value": pa.binary(), "metadata": pa.binary()}
-"""The members of a VARIANT that is not shredded."""
+"""The members of a VARIANT in a file, if it is not shredded into columns."""
 _FLOATS = frozenset({TypeRoot.FLOAT, TypeRoot.DOUBLE})
 
 
 def convert_typed(values: pa.Array, kind: DataType, name: str) -> tuple[pa.Array, Flags]:
-    """Convert one column, whose type ``check_castable`` accepts; the flags mark the rows that do not fit."""
+    """Convert a column whose type ``check_castable`` accepts; return it and flags for bad rows (None: no row)."""
     return convert_nested(plain(values), kind, _leaf, name)
 
 
@@ -57,7 +58,7 @@ def plain_type(arrow: pa.DataType) -> pa.DataType:
 
 
 def check_castable(arrow: pa.DataType, kind: DataType, name: str, path: str) -> None:
-    """Raise PipelineError unless values of the Arrow type can be cast to ``kind`` exactly, or be found not to fit."""
+    """Raise PipelineError unless there is an exact cast from the Arrow type to ``kind``; single values may not fit."""
     source = plain_type(arrow)
     if pa.types.is_null(source):
         return None
@@ -129,7 +130,7 @@ def _and(converted: tuple[pa.Array, Flags], bad: Flags) -> tuple[pa.Array, Flags
 
 
 def _times(values: pa.Array, kind: DataType) -> tuple[pa.Array, Flags]:
-    """Cast dates and timestamps, both as times in UTC."""
+    """Cast dates and timestamps to dates and timestamps; values without a time zone are in UTC."""
     if pa.types.is_date(values.type):
         values = values.cast(pa.timestamp("s"))
     naive = values.cast(pa.int64()).cast(pa.timestamp(values.type.unit))
@@ -147,7 +148,7 @@ def _or(one: Flags, two: Flags) -> Flags:
 
 
 def _with_fraction(values: pa.Array, kind: DataType) -> Flags:
-    """Return which times have more digits of a second than the type."""
+    """Return flags for times with more digits of a second than the type has (None: no such time)."""
     if kind.root not in TIMESTAMP_ROOTS and kind.root is not TypeRoot.TIME:
         return None
     held = {"s": 0, "ms": 3, "us": 6, "ns": 9}[values.type.unit]
@@ -162,7 +163,7 @@ def _with_fraction(values: pa.Array, kind: DataType) -> Flags:
 
 
 def missing_members(arrow: pa.DataType, kind: DataType, name: str) -> list[str]:
-    """Return the members of the ROWs of the table that structs in a file do not have, with their paths."""
+    """Return the paths of the members of the table's ROWs that the structs in a file do not have."""
     return [
         f"{path}.{child.name}"
         for path, struct, row in _structs(arrow, kind, name)
@@ -172,7 +173,7 @@ def missing_members(arrow: pa.DataType, kind: DataType, name: str) -> list[str]:
 
 
 def extra_members(arrow: pa.DataType, kind: DataType, name: str) -> list[str]:
-    """Return the members of structs in a file that the ROWs of the table do not have, with their paths."""
+    """Return the paths of the members of structs in a file that the table's ROWs do not have."""
     return [
         f"{path}.{member.name}"
         for path, struct, row in _structs(arrow, kind, name)
@@ -182,7 +183,7 @@ def extra_members(arrow: pa.DataType, kind: DataType, name: str) -> list[str]:
 
 
 def _structs(arrow: pa.DataType, kind: DataType, name: str) -> Iterator[tuple[str, pa.DataType, DataType]]:
-    """Yield (path, struct in the file, ROW of the table) for each ROW that the file has, outer ones first."""
+    """Yield (path, struct in the file, ROW of the table) for each ROW that the file has, outer ROWs first."""
     source = plain_type(arrow)
     if kind.root is TypeRoot.ARRAY and pa.types.is_list(source):
         yield from _structs(source.value_type, kind.children[0].type, name)

@@ -1,4 +1,4 @@
-"""Files of text: CSV and JSON, cut into blocks of whole records and converted column by column.
+"""Text files: CSV and JSON, cut into blocks of whole records and converted one column at a time.
 
 Core types:
 

@@ -13,7 +13,7 @@ _VALID = r"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 
 
 def decode_base64(texts: pa.Array) -> tuple[pa.Array, np.ndarray]:
-    """Return binary values, and whether each text that is not null is no base64; such values are null."""
+    """Return the binary values, and flags for texts that are not valid base64; their values are null."""
     valid = pc.fill_null(pc.match_substring_regex(texts, _VALID), True)
     bad = ~np.asarray(valid.to_numpy(zero_copy_only=False))
     kept = pc.if_else(valid, texts, pa.scalar(None, pa.string()))

@@ -27,7 +27,7 @@ _LONGER_BYTES = 16 << 20
 BOM = b"\xef\xbb\xbf"
 
 Cut = Callable[[bytes, bool], int]
-"""Returns the end of the last whole line or record in the bytes; the flag says whether the file ends with the bytes."""
+"""Returns the end of the last whole line or record in the bytes; the flag is True when the file ends with the bytes."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class TextFile:
             yield opened if self.compression is None else pa.CompressedInputStream(opened, self.compression)
 
     def head(self, lines: int, cut: Cut) -> bytes:
-        """Return the first bytes of the file, with this number of whole lines: a BOM and what comes before the rows."""
+        """Return the first bytes of the file: a BOM and ``lines`` whole lines, which come before the rows."""
         with self.open() as stream:
             data = self.read(stream, min(self.block_bytes, _AFTER_BYTES))
             bom = len(BOM) if data.startswith(BOM) else 0
@@ -91,7 +91,7 @@ class TextFile:
                 lines += count_byte(data, b"\n")
 
     def lines_before(self, skipped: int) -> int:
-        """Return the number of line ends before the first line of the split; reads the file up to there."""
+        """Return the number of lines before the first line of the split; reads the file up to the split."""
         start, _ = self._bounds()
         count = at = 0
         with self.open() as stream:
@@ -106,14 +106,14 @@ class TextFile:
         return (0, None) if whole else (self.split.start, self.split.end)
 
     def _pieces(self, stream: pa.NativeFile, at: int, end: int | None, is_inside: bool, cut: Cut) -> Iterator[bytes]:
-        """Yield whole lines: the first that begins at or after ``at``, up to the last that begins before ``end``.
+        """Yield blocks of whole lines: all lines that begin at or after ``at`` and before ``end`` (None: all).
 
-        ``is_inside``: ``at`` may be inside of a line, which then belongs to the split before.
+        With ``is_inside``, ``at`` may be inside of a line, which belongs to the split before and is skipped.
         """
         at = self._skip(stream, at - is_inside)
         data = b""
         while True:
-            # More and more of a long line, so that it is not searched for its end very often.
+            # The part that is read grows with a long line, so that the search for its end is not repeated often.
             longer = min(len(data), _LONGER_BYTES)
             wanted = max(longer, self.block_bytes if end is None or at + len(data) < end else _AFTER_BYTES)
             if end is not None and at + len(data) < end:
@@ -152,7 +152,10 @@ class TextFile:
         return at
 
     def read(self, stream: pa.NativeFile, size: int) -> bytes:
-        """Return the next bytes, b"" at the end; raises PipelineError when they cannot be read or unpacked."""
+        """Return the next bytes, b"" at the end of the file.
+
+        Raises PipelineError if they cannot be read or unpacked.
+        """
         try:
             return bytes(stream.read(size))
         except (OSError, EOFError, pa.ArrowInvalid) as error:

@@ -1,8 +1,8 @@
 """CSV rows: read blocks of CSV as rows of a table.
 
 Arrow splits a block into columns of texts, which ``text_values`` converts. Rows with a wrong number of columns, lines
-that are not UTF-8 and quotes that are not closed on their line are rejected; nothing else in the block is affected.
-Empty lines are skipped. An unquoted ``null_value`` is null; a quoted one is null except in text columns.
+that are not UTF-8 and lines with an unclosed quote are rejected; the other rows of the block are read. Empty lines are
+skipped. An unquoted ``null_value`` is null; a quoted ``null_value`` is null too, except in text columns.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def read_csv(file: TextFile, schema: pa.Schema, required: Collection[str]) -> It
 
 
 def cut_of(file_format: FileFormat) -> Cut:
-    """Return how blocks of the format are cut."""
+    """Return the function that finds the end of the last whole record in a block."""
     return functools.partial(cut_records, file_format=file_format) if file_format.multiline else cut_lines
 
 
@@ -102,7 +102,8 @@ def read_header(file: TextFile) -> tuple[list[str], int]:
 def _texts_of(record: bytes, file_format: FileFormat) -> list[str]:
     """Return the texts of the cells of a record whose quotes are closed.
 
-    Arrow reads each cell as a row of one column: for each column of one row, it takes memory for the whole row.
+    Arrow parses each cell as a separate row with one column, because for one row of n columns Arrow would allocate n
+    times the size of the row.
     """
     cell, at, cells = grammar(file_format).cell, 0, []
     while (found := cell.match(record, at)) is not None:
@@ -147,7 +148,7 @@ class _Cells:
     columns: dict[int, pa.Array]
     wrong: list[Reject]
     count: int
-    """The number of rows without the wrong ones."""
+    """The number of rows with the right number of cells."""
 
 
 @dataclass
@@ -192,7 +193,7 @@ class _Parser:
 
     @functools.cached_property
     def lines_before(self) -> int:
-        """The lines of the file before the split."""
+        """The number of lines of the file before the split."""
         return self.file.lines_before(self.skipped)
 
     def _cells(self, data: bytes, *, is_checked: bool = False) -> _Cells | None:
@@ -206,7 +207,8 @@ class _Parser:
         special = [c.encode() for c in (file_format.quote, file_format.escape) if c]
         plain, guarded = data, any(character in data for character in special)
         if guarded:
-            # An open quote takes the last row of the block along: its absence shows this.
+            # Append a row of known cells: when a quote is not closed, this row becomes part of a cell, and so is
+            # missing.
             end = b"" if data.endswith(b"\n") else b"\n"
             data = data + end + b"0" + file_format.delimiter.encode() * (self.width - 1) + b"\n"
         wrong: list[Reject] = []
@@ -241,7 +243,7 @@ class _Parser:
         return _Cells(columns, wrong, len(texts))
 
     def _readable(self, records: Records) -> tuple[Records, list[Lost]]:
-        """Return the records whose quotes are closed and that have no lone carriage return, and the other records."""
+        """Return the records with closed quotes and without a lone carriage return, and the others as rejects."""
         file_format = self.file.file_format
         good = grammar(file_format).good.fullmatch
         special = b"".join(c.encode() for c in (file_format.quote, file_format.escape, "\r") if c)

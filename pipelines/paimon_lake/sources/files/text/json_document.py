@@ -1,7 +1,7 @@
-"""JSON document: read a file that is one JSON object, or one array of objects, as rows of a table.
+"""JSON document: read a file that contains one JSON object, or one array of objects, as rows of a table.
 
-The whole file is in memory, so it may have at most ``DOCUMENT_BYTES``; larger data belongs in JSON lines. When the
-document itself is broken, its objects cannot be separated, and the file is refused.
+The whole file is in memory, so it may have at most ``DOCUMENT_BYTES``; larger data must be written as JSON lines. When
+the document is not valid JSON, its objects cannot be separated, and the whole file is refused.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def read_json(file: TextFile, schema: pa.Schema, required: Collection[str]) -> I
 def elements(file: TextFile) -> Iterator[tuple[bytes, int]]:
     """Yield the text of each element without line ends, and its line in the file, from 0.
 
-    Raises PipelineError as ``read_json``.
+    Raises PipelineError as ``read_json`` does.
     """
     text = _text(file)
     scan = json.JSONDecoder(parse_int=str, parse_float=str).raw_decode

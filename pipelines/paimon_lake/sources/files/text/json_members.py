@@ -1,7 +1,8 @@
 """JSON members: which members of the columns of a table the objects of a split have, also with the value null.
 
 A file must have each column, and each member of a nested object, in at least one object, as a CSV file must have it in
-its header. A split sees a part of the file only, so it reports what it has seen, and ``lacking`` decides about all.
+its header. A task sees only a part of the file, so it reports the members that it has seen; ``lacking`` then finds the
+missing members from all reports.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from paimon_core.types import DataType, TypeRoot
 
 Path = tuple[str, ...]
 OBJECT = "\0"
-"""Ends the path of a place where an object occurs, whatever its members are."""
+"""A path with this last part means that an object occurs at this place, also an object without members."""
 
 
 def member_paths(kinds: Mapping[str, DataType]) -> list[Path]:
-    """Return the paths of the columns and of the members of their ROWs; elements and values have no part of a path."""
+    """Return the paths of the columns and of the members of their ROWs; array elements and map values add no part."""
     found: list[Path] = []
 
     def walk(kind: DataType, path: Path) -> None:
@@ -37,12 +38,12 @@ def member_paths(kinds: Mapping[str, DataType]) -> list[Path]:
 
 
 def lacking(kinds: Mapping[str, DataType], seen: Collection[Path]) -> list[Path]:
-    """Return the members that no object has, where there is an object that could have them."""
+    """Return the paths of members that no object has, although an object in which they could be occurs."""
     return [path for path in member_paths(kinds) if path not in seen and (*path[:-1], OBJECT) in seen]
 
 
 class Members:
-    """The members that the objects of a split have; ``wanted`` are the columns to find."""
+    """The members that objects of a split have, as far as noted; only columns in ``wanted`` are observed."""
 
     def __init__(self, kinds: Mapping[str, DataType], wanted: Collection[str]) -> None:
         self.kinds = {name: kind for name, kind in kinds.items() if name in wanted}
@@ -50,11 +51,11 @@ class Members:
         self.seen: set[Path] = set()
 
     def unseen(self) -> list[Path]:
-        """Return the members that no object had so far, where one could have had them."""
+        """Return the members that no object had so far, although an object in which they could be occurred."""
         return lacking(self.kinds, self.seen) if self.kinds else []
 
     def note_columns(self, columns: Mapping[str, pa.Array]) -> None:
-        """Note the members that have a value; a null may be a member that is missing."""
+        """Note the members that have a value. A null is not noted, because it may stand for a missing member."""
         for name, kind in self.kinds.items():
             if len(columns[name]):
                 self.seen.add((OBJECT,))
@@ -72,7 +73,7 @@ class Members:
             self._note_values(values.flatten(), kind.children[0].type, path)
 
     def note_schema(self, schema: pa.Schema) -> None:
-        """Note the members of objects that Arrow has read without a schema."""
+        """Note the members in a schema that Arrow inferred from objects; it also has members that are always null."""
         for field in schema:
             if field.name in self.kinds:
                 self.seen.add((field.name,))
@@ -90,7 +91,7 @@ class Members:
                 self._note_type(arrow.field(at).type, child.type, (*path, child.name))
 
     def note_texts(self, texts: Iterable[bytes]) -> None:
-        """Note the members of objects one by one, until all are seen; texts that are no object have none."""
+        """Note the members of objects from their JSON texts, until all members are seen; invalid texts are skipped."""
         for text in texts:
             if self.seen.issuperset(self.paths):
                 return

@@ -1,9 +1,9 @@
 """JSON rows: read lines that are JSON objects as rows of a table.
 
-Arrow reads a block at once. When that fails, the lines that Arrow refuses are found and rejected: a line is rejected
-only if Arrow refuses it alone, so the result does not depend on the block. Members are matched with the columns by
-their exact names, also in nested objects; a member that is missing is null. ``json_members`` finds out which members
-no object of the file has.
+Arrow reads a whole block. When that fails, the lines that Arrow refuses are searched and rejected. A line is rejected
+only if Arrow refuses it also when it is read alone, so the result does not depend on the other lines of the block.
+Members are matched with the columns by their exact names, also in nested objects; a member that is missing is null.
+``json_members`` finds members that no object of the file has.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from paimon_lake.sources.files.text.records import Records
 from paimon_lake.sources.files.text.text_values import TextRules, bad_value
 
 _INEXACT = r"[0-9.]{39}|[:,\[\s\"][+-]?[0-9]+\.?[0-9]*[eE][+-]?[0-9]"
-"""Numbers that Arrow may read wrongly as a decimal: with more than 38 digits, or with an exponent."""
+"""Finds numbers that Arrow may convert wrongly to a decimal: with more than 38 digits, or with an exponent."""
 NOT_READ = "not valid JSON"
 _FEW = 256
 _PARTS = 16
@@ -68,7 +68,7 @@ def plain_records(data: bytes) -> Records:
 
 @dataclass
 class _Read:
-    """Objects read by Arrow or in Python: ``positions`` among the records, and the columns in their read types."""
+    """Objects that were read by Arrow or in Python: their ``positions`` among the records, and their columns."""
 
     positions: np.ndarray
     columns: list[pa.Array]
@@ -88,7 +88,7 @@ class JsonReader:
         self.has_decimal = any(has_root(kind, TypeRoot.DECIMAL) for kind in self.kinds.values())
 
     def parse(self, records: Records, lost: list[Lost], lines_before: Callable[[], int]) -> Parsed:
-        """Return the rows of the records and their rejects, together with the rejects in ``lost``."""
+        """Return the rows and rejects of the records, and the rejects in ``lost``."""
         records = _trimmed(records)
         positions, read = np.arange(len(records)), len(records) + len(lost)
         in_python = positions if self.has_map else self._inexact(records) if self.has_decimal else positions[:0]
@@ -118,7 +118,7 @@ class JsonReader:
         return Parsed(builder.rows(), rejects, read, members=frozenset(self.members.seen))
 
     def _note_members(self, records: Records, parts: Sequence[_Read], others: Sequence[int]) -> None:
-        """Note which members the objects have: by their values, and by the texts where all values are null."""
+        """Note which members the objects have: from the values, and for members with only nulls from the JSON texts."""
         for part in parts[:-1]:
             self.members.note_columns(dict(zip(self.kinds, part.columns, strict=True)))
         self.members.note_texts(records.raw(at) for at in others)
@@ -147,7 +147,7 @@ class JsonReader:
         return np.flatnonzero(pc.match_substring_regex(lines, _INEXACT).to_numpy(zero_copy_only=False))
 
     def _by_arrow(self, records: Records, positions: np.ndarray, bad: dict[int, Unfit]) -> list[_Read]:
-        """Read records by Arrow, and find the records that it refuses: by parts, then one by one in Python."""
+        """Read records with Arrow; find records that it refuses in smaller and smaller parts; add them to ``bad``."""
         if not len(positions):
             return []
         columns = self._arrow_columns(records, positions)
@@ -176,7 +176,7 @@ class JsonReader:
                 table.validate(full=True)
         except pa.ArrowInvalid:
             return None
-        # Each record begins and ends with a brace, so that an equal count means one object in each.
+        # Each record begins and ends with a brace. So an equal number of rows means that each record is one object.
         return [one_chunk(table[name]) for name in self.kinds] if len(table) == len(positions) else None
 
     def _read_by_arrow(self, records: Records, positions: np.ndarray, parse: pa_json.ParseOptions) -> pa.Table:
@@ -223,7 +223,7 @@ def _trimmed(records: Records) -> Records:
 
 
 def _has_braces(records: Records) -> np.ndarray:
-    """Return which records begin and end with a brace, as every object does."""
+    """Return for each record whether it begins and ends with a brace, as every JSON object does."""
     if not len(records):
         return np.zeros(0, bool)
     buffer = np.frombuffer(records.data, np.uint8)

@@ -1,7 +1,7 @@
-"""JSON types: the Arrow types as which JSON is read, and their exact conversion to the types of a table.
+"""JSON types: the Arrow types in which JSON values are read, and their exact conversion to the types of a table.
 
-Dates, times and binaries are texts in JSON, and are converted as in ``text_values``. Numbers are read as the type of
-their column; a number as a text is accepted for a DECIMAL only.
+Dates, times and binaries are texts in JSON, and are converted as in ``text_values``. Numbers are read in the type of
+their column; a text with a number is accepted only for a DECIMAL.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TEXTS = STRING_ROOTS | BINARY_ROOTS | TIMESTAMP_ROOTS | {TypeRoot.DATE, TypeRoo
 
 
 def read_type(kind: DataType) -> pa.DataType:
-    """Return the Arrow type as which values of a JSON column are read."""
+    """Return the Arrow type in which JSON values of a column are read."""
     if kind.root in _TEXTS:
         return pa.string()
     match kind.root:
@@ -34,12 +34,12 @@ def read_type(kind: DataType) -> pa.DataType:
 
 
 def has_root(kind: DataType, root: TypeRoot) -> bool:
-    """Whether a type is of this root or has members that are."""
+    """Whether a type, or a nested member of it, is of this root."""
     return kind.root is root or any(has_root(child.type, root) for child in kind.children)
 
 
 def convert_json(values: pa.Array, kind: DataType, rules: TextRules) -> tuple[pa.Array, np.ndarray | None]:
-    """Convert a column of ``read_type(kind)`` to ``kind``; the flags mark the rows with a value that does not fit."""
+    """Convert a column from ``read_type(kind)`` to ``kind``; return flags for rows with a value that does not fit."""
 
     def leaf(column: pa.Array, member: DataType, path: str) -> tuple[pa.Array, np.ndarray | None]:
         if member.root in _TEXTS:
@@ -52,7 +52,7 @@ def convert_json(values: pa.Array, kind: DataType, rules: TextRules) -> tuple[pa
 
 
 def narrowed(values: pa.Array) -> tuple[pa.Array, np.ndarray | None]:
-    """Convert a DOUBLE column to FLOAT; finite values that would become infinite do not fit."""
+    """Convert a DOUBLE column to FLOAT; return flags for finite values that would become infinite (None: none)."""
     narrow = values.cast(pa.float32())
     lost = pc.fill_null(pc.and_(pc.is_inf(narrow), pc.is_finite(values)), False)
     return narrow, np.asarray(lost.to_numpy(zero_copy_only=False)) if pc.any(lost).as_py() else None

@@ -30,7 +30,7 @@ class Unfit(Exception):
 
 
 class ExtraMember(Exception):
-    """An object has a member that the table does not have; ``name`` has points before nested members."""
+    """An object has a member that the table does not have; ``name`` is its path, such as ``address.city``."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -38,11 +38,11 @@ class ExtraMember(Exception):
 
 
 class _Object(list[tuple[str, Any]]):
-    """The members of a JSON object, with repeated names."""
+    """The members of a JSON object as pairs, so that repeated names can be found."""
 
 
 def object_of(raw: str, kinds: Mapping[str, DataType], *, ignore_extra: bool) -> dict[str, Any]:
-    """Return the values of one object by column, in the form of ``json_types.read_type``; missing members are null.
+    """Return the values of one object by column, in the types of ``json_types.read_type``; missing members are null.
 
     Raises Unfit for invalid JSON and values of a wrong type, ExtraMember unless ``ignore_extra``.
     """
@@ -141,7 +141,7 @@ def _decimal(given: Any, kind: DataType, path: Path) -> Decimal:
 
 
 def _map(pairs: _Object, kind: DataType, path: Path, ignore_extra: bool) -> list[tuple[Any, Any]]:
-    """Return the pairs of a map; keys that are not texts are read from the JSON text of the member's name."""
+    """Return the pairs of a map; for a map whose keys are not texts, the name of a member is parsed as JSON."""
     key, item = (child.type for child in kind.children)
     out: list[tuple[Any, Any]] = []
     for name, value in pairs:

@@ -1,4 +1,4 @@
-"""Lost records: records of a text file that are rejected, with their place in the block."""
+"""Lost records: rejected records of a text file, with their place in the block."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Lost:
     reason: str
     raw: bytes
     at: int = 0
-    """The position among the records of its line."""
+    """The position among records with the same line, for the order of rejects."""
 
 
 def lost_batch(file: TextFile, lost: Sequence[Lost], lines_before: int) -> pa.RecordBatch:
-    """Return the rejects of a block in the order of lines; ``lines_before`` are the lines of the file before it."""
+    """Return the rejects of a block in the order of lines; ``lines_before``: the number of lines before the block."""
     lost = sorted(lost, key=lambda record: (record.line, record.at))
     return reject_batch(
         file.path,
@@ -38,7 +38,7 @@ def lost_batch(file: TextFile, lost: Sequence[Lost], lines_before: int) -> pa.Re
 
 
 def decoded(data: bytes, file_format: FileFormat) -> tuple[Records | None, list[Lost]]:
-    """Return the records of a block that are text, as UTF-8, and the others; None when all bytes are valid UTF-8."""
+    """Return the valid records, as UTF-8, and rejects for the others; None when the whole block is valid UTF-8."""
     if file_format.is_utf8:
         if is_valid_utf8(data):
             return None, []

@@ -1,8 +1,8 @@
 """Records: where the records of a block of text begin and end, and which of them can be read.
 
-A record is a line, or in CSV with ``multiline`` a row whose quoted cells may contain line ends. Quotes count as Arrow's
-CSV reader counts them: a cell is quoted when it begins with a quote; two quotes inside of it are one; text after the
-closing quote belongs to the cell.
+A record is a line, or in CSV with ``multiline`` a row whose quoted cells may contain line ends. Quotes have the same
+meaning as in Arrow's CSV reader: a cell is quoted when it begins with a quote; two quotes inside of it stand for one;
+text after the closing quote belongs to the cell.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Records:
         return Records(self.data, self.starts[positions], self.ends[positions], self.lines[positions])
 
     def compact(self) -> Records:
-        """Return the records over bytes that contain nothing else, each with a line feed."""
+        """Return copies of the records whose ``data`` contains only these records, each followed by a line feed."""
         ranges = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
         return joined([self.data[start:end] for start, end in ranges], self.lines)
 
@@ -74,7 +74,7 @@ def record_count(data: bytes, file_format: FileFormat) -> int:
 
 
 def count_lines(data: bytes) -> int:
-    """Return the number of lines, also empty ones and a last one without a line end."""
+    """Return the number of lines, with empty lines and a last line without a line end."""
     return count_byte(data, b"\n") + (bool(data) and not data.endswith(b"\n"))
 
 
@@ -84,7 +84,7 @@ def count_byte(data: bytes, byte: bytes) -> int:
 
 
 def record_ends(data: bytes, file_format: FileFormat) -> np.ndarray:
-    """Return the ends of all records, with their line ends; the last one may have none."""
+    """Return the end of each record, after its line end; the last record may have no line end."""
     buffer = np.frombuffer(data, np.uint8)
     newlines = np.flatnonzero(buffer == 10)
     if file_format.multiline and file_format.quote and file_format.quote.encode() in data:
@@ -114,7 +114,7 @@ def _is_open(data: bytes, ends: np.ndarray, file_format: FileFormat) -> bool:
 
 
 def _inside_quotes(buffer: np.ndarray, newlines: np.ndarray, file_format: FileFormat) -> np.ndarray | None:
-    """Return which line ends are in quoted cells; None when the quotes do not simply open and close cells."""
+    """Return for each line end whether it is inside of a quoted cell; None when quotes are also used in another way."""
     quote, delimiter = ord(file_format.quote), ord(file_format.delimiter)
     if file_format.escape and (buffer == ord(file_format.escape)).any():
         return None
@@ -122,7 +122,7 @@ def _inside_quotes(buffer: np.ndarray, newlines: np.ndarray, file_format: FileFo
     before = np.where(quotes > 0, buffer[np.maximum(quotes - 1, 0)], 10)[0::2]
     after = np.where(quotes + 1 < len(buffer), buffer[np.minimum(quotes + 1, len(buffer) - 1)], 10)[1::2]
     opens = (before == delimiter) | (before == 10)
-    # Two quotes inside of a cell close it and open it again.
+    # For this search, two quotes inside of a cell count as closing and opening the cell.
     opens[1:] |= (before[1:] == quote) & (np.diff(quotes)[1::2][: len(before) - 1] == 1)
     if not opens.all() or not np.isin(after, (delimiter, 10, 13, quote)).all():
         return None
@@ -134,11 +134,12 @@ class Grammar:
     """Regular expressions of one CSV format."""
 
     record: re.Pattern[bytes]
-    """One record with its line end; a quoted cell may contain line ends, and one that is not closed takes the rest."""
+    """One record with its line end. A quoted cell may contain line ends; a cell that is not closed extends to the end
+    of the data."""
     good: re.Pattern[bytes]
     """A record without its line end, in which every quote is closed."""
     cell: re.Pattern[bytes]
-    """A cell of such a record."""
+    """A cell of a record in which every quote is closed."""
 
 
 @functools.cache
@@ -162,7 +163,7 @@ def grammar(file_format: FileFormat) -> Grammar:
 
 
 def is_valid_utf8(data: bytes) -> bool:
-    """Whether the bytes are UTF-8, as Arrow checks it."""
+    """Whether the bytes are valid UTF-8 by Arrow's check, which is fast."""
     offsets = pa.py_buffer(np.array([0, len(data)], np.int64))
     try:
         pa.Array.from_buffers(pa.large_string(), 1, [None, offsets, pa.py_buffer(data)]).validate(full=True)
@@ -172,7 +173,7 @@ def is_valid_utf8(data: bytes) -> bool:
 
 
 def invalid_utf8(records: Records) -> list[int]:
-    """Return the positions of the records that are not UTF-8; they are found by halving."""
+    """Return the positions of the records that are not valid UTF-8; they are found by bisection."""
 
     def search(first: int, last: int) -> list[int]:
         if first >= last or is_valid_utf8(records.data[records.starts[first] : records.ends[last - 1]]):

@@ -1,4 +1,4 @@
-"""Time formats: texts of dates and times as regular expressions, and the values that they state.
+"""Time formats: convert formats of dates and times to regular expressions, and read the values of texts with them.
 
 ``time_format`` options are written with these codes, and other characters stand for themselves:
 
@@ -6,7 +6,7 @@
 hour, ``%I`` with ``%p`` hour of 12, ``%M`` minute, ``%S`` second, ``%f`` 1 to 9 digits of a second, ``%z`` ``Z`` or
 an offset such as ``+02:00``, ``%F`` for ``%Y-%m-%d``, ``%T`` for ``%H:%M:%S``, ``%%`` for a percent sign.
 
-Numbers may have one digit where two are usual, unless the next code follows directly (``%Y%m%d``).
+A number may have one digit where two are usual, unless another code is directly beside it (``%Y%m%d``).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _ISO_TIME = r"(?P<H>\d{2}):(?P<M>\d{2})(?::(?P<S>\d{2})(?:\.(?P<f>\d{1,9}0*))?)?
 
 @dataclass(frozen=True)
 class SourceTimeFormat:
-    """A form of dates, times or timestamps; ``text`` is how a user wrote it, empty for ISO 8601."""
+    """A format of dates, times or timestamps; ``text`` is the format option of the user, "" for ISO 8601."""
 
     text: str
     regex: str
@@ -82,34 +82,34 @@ class SourceTimeFormat:
 
 ISO_DATE = SourceTimeFormat("", f"^{_ISO_DATE}$")
 ISO_TIME = SourceTimeFormat("", f"^{_ISO_TIME}$")
-_ISO_HOUR = _ISO_TIME.replace(":(?P<M>", "(?::(?P<M>", 1) + ")?"  # Arrow reads a timestamp that ends with the hour
+_ISO_HOUR = _ISO_TIME.replace(":(?P<M>", "(?::(?P<M>", 1) + ")?"  # as in Arrow, a timestamp may end with the hour
 ISO_TIMESTAMP = SourceTimeFormat("", f"^{_ISO_DATE}(?:[T ]{_ISO_HOUR}(?P<z>{_SHORT['z']})?)?$")
 
 
 @cache
 def parsed_format(text: str) -> SourceTimeFormat:
-    """Return the format of an option that was checked before."""
+    """Return the format for the text of an option; the option must have been checked before."""
     return SourceTimeFormat.parse("timestamp_format", text)
 
 
 @dataclass(frozen=True)
 class Times:
-    """The parts of texts as numpy columns; the parts of a text that does not match or does not exist are 0."""
+    """The parts of texts as numpy arrays; they are only meaningful where ``valid`` is true."""
 
     valid: np.ndarray
-    """Whether the text matches and states a date and time that exist, in the years 1 to 9999."""
+    """Whether the text has the format and states an existing date and time in the years 1 to 9999."""
     days: np.ndarray
     """Days since 1970-01-01."""
     seconds: np.ndarray
-    """Seconds of the day, less the offset."""
+    """Seconds of the day minus the offset from UTC; may be negative or more than a day."""
     nanos: np.ndarray
     """Nanoseconds of the second."""
     digits: np.ndarray
-    """Digits of the fraction without zeros at its end."""
+    """The number of digits of the fraction, without zeros at its end."""
 
 
 def times_of(texts: pa.Array, form: SourceTimeFormat) -> Times:
-    """Read the parts of the texts; texts that are null do not match."""
+    """Return the parts of the texts in the format ``form``; a null is not valid."""
     found = pc.extract_regex(texts, form.regex)
     names = {field.name for field in found.type}
     matched = found.is_valid().to_numpy(zero_copy_only=False)
@@ -165,7 +165,7 @@ def _fraction(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _offset_seconds(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return the offsets in seconds, 0 for ``Z`` and no text, and whether they are smaller than a day."""
+    """Return the offsets in seconds (0 for ``Z`` and for no offset), and flags for offsets that are less than a day."""
     plain = pc.if_else(pc.equal(pc.fill_null(texts, ""), ""), "+0000", pc.replace_substring(texts, ":", ""))
     plain = pc.utf8_rpad(pc.if_else(pc.equal(plain, "Z"), "+0000", plain), 5, "0")
     hours, minutes = _numbers(pc.utf8_slice_codeunits(plain, 1, 3)), _numbers(pc.utf8_slice_codeunits(plain, 3, 5))

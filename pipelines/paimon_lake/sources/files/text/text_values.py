@@ -1,7 +1,7 @@
 """Text values: convert columns of texts to the types of a table, exactly.
 
-A whole column is cast first. Only when that fails, or could have read a text that is not valid, the texts that are
-valid are found by a regular expression and cast. So the result for a text never depends on the other texts.
+First, the whole column is cast. Only when that fails, or when the cast could accept an invalid text, a regular
+expression selects the valid texts, and these are cast. So the result for a text never depends on the other texts.
 
 ===================  ===================================================================================================
 type                 texts
@@ -16,8 +16,8 @@ BINARY, BYTES        base64 with padding
 CHAR, VARCHAR        any text of at most the stated number of characters
 ===================  ===================================================================================================
 
-Spaces and tabs around a text are ignored, except in texts for CHAR, VARCHAR and STRING. Without an offset a timestamp
-is read as UTC, with one it is converted to UTC, also for a TIMESTAMP without time zone.
+Spaces and tabs around a text are ignored, except in texts for CHAR, VARCHAR and STRING. A timestamp without an offset
+is read as UTC; a timestamp with an offset is converted to UTC, also for a TIMESTAMP without time zone.
 """
 
 from __future__ import annotations
@@ -45,14 +45,15 @@ _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
 _DOUBLE = rf"^(?:{_NUMBER}(?:[eE][+-]?[0-9]+)?|[+-]?(?i:nan|inf|infinity))$"
 _TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _SECONDS = {"": (-62_135_596_800, 253_402_300_800), "ns": (-(2**63) // 10**9 + 1, 2**63 // 10**9)}
-"""The first and the end of the seconds that are valid: the years 1 to 9999, and what 64 bits of nanoseconds hold."""
+"""The range of valid seconds (the end is exclusive): the years 1 to 9999; "ns": what 64 bits of nanoseconds can
+hold."""
 _SMALLEST_DAY = -719_162
 """The day 0001-01-01."""
 
 
 @dataclass(frozen=True)
 class TextRules:
-    """How a source writes values; see ``formats``."""
+    """How a source writes values; ``formats.OPTIONS`` describes the options."""
 
     null_values: tuple[str, ...] = ()
     date_format: str = ""
@@ -61,7 +62,7 @@ class TextRules:
 
 
 Converted = tuple[pa.Array, np.ndarray | None]
-"""Values, and whether each text is bad (None when all are good); the values of bad texts are null."""
+"""The values, and flags for texts that are not valid (None: all are valid); the values of invalid texts are null."""
 
 
 def convert_text(texts: pa.Array, kind: DataType, rules: TextRules) -> Converted:
@@ -95,7 +96,7 @@ Convert = Callable[[pa.Array], pa.Array]
 
 
 def _converter(kind: DataType, rules: TextRules) -> tuple[Callable[[pa.Array], pa.Array | None] | None, Convert]:
-    """Return a fast conversion, which may fail or return None, and one that gives null for bad texts."""
+    """Return a fast conversion, which may fail (None: there is none), and a slow one with null for bad texts."""
     arrow = kind.to_arrow()
     match kind.root:
         case TypeRoot.TINYINT | TypeRoot.SMALLINT | TypeRoot.INT | TypeRoot.BIGINT:
@@ -137,7 +138,7 @@ def is_text_type(kind: DataType) -> bool:
 
 
 def with_length(values: pa.Array, kind: DataType) -> Converted:
-    """Return texts or binaries, and which of them are longer than the type allows."""
+    """Return the values, and flags for values whose length the type does not allow; these values become null."""
     if kind.length in (0, MAX_LENGTH):
         return values, None
     lengths = pc.utf8_length(values) if kind.root in STRING_ROOTS else pc.binary_length(values)
@@ -150,7 +151,7 @@ def with_length(values: pa.Array, kind: DataType) -> Converted:
 
 
 def _matching(values: pa.Array, pattern: str, checked: pa.Array | None = None, also: str = "") -> pa.Array:
-    """Return the values that match; null for other values."""
+    """Return the values that match ``pattern``, and whose ``checked`` text matches ``also``; null for other values."""
     keep = pc.match_substring_regex(values, pattern)
     if checked is not None:
         keep = pc.and_(keep, pc.match_substring_regex(checked, also))
@@ -158,18 +159,18 @@ def _matching(values: pa.Array, pattern: str, checked: pa.Array | None = None, a
 
 
 def _has(texts: pa.Array, letters: str) -> bool:
-    """Whether the texts may contain one of two letters, the upper and lower case of one; False is certain."""
+    """Whether the texts may contain a letter in upper or lower case; when it is False, they do not contain it."""
     data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
     return bool(((data | 0x20) == ord(letters.lower()[0])).any())
 
 
 def _is_long(texts: pa.Array) -> bool:
-    """Whether a text has more than 38 characters: Arrow reads the digits of such a decimal modulo 2**128."""
+    """Whether a text has more than 38 characters: Arrow would read such a decimal wrongly, modulo 2**128."""
     return (pc.max(pc.binary_length(texts)).as_py() or 0) > 38
 
 
 def cast_or_null(values: pa.Array, arrow: pa.DataType) -> pa.Array:
-    """Cast the values; return null for values that are out of range, which are found by halving the column."""
+    """Cast the values; values that cannot be cast become null; they are found by bisection."""
     try:
         return values.cast(arrow)
     except pa.ArrowInvalid:
@@ -180,7 +181,7 @@ def cast_or_null(values: pa.Array, arrow: pa.DataType) -> pa.Array:
 
 
 def _pointed(texts: pa.Array, rules: TextRules) -> pa.Array:
-    """Return the texts with a point before the fraction; a text that has a point already becomes invalid."""
+    """Return the texts with ``.`` for the decimal point of the source; a text that has a ``.`` becomes invalid."""
     if rules.decimal_point == ".":
         return texts
     pointed = pc.replace_substring(texts, rules.decimal_point, ".")
@@ -198,7 +199,7 @@ def _in_range(texts: pa.Array, arrow: pa.DataType) -> pa.Array:
 
 
 def _decimals(texts: pa.Array, kind: DataType) -> pa.Array:
-    """Read through decimals of 76 digits, in which no text of at most 76 characters can overflow unnoticed."""
+    """Convert texts through decimals of 76 digits, so that texts of at most 76 characters cannot overflow unnoticed."""
     whole, scale = kind.precision - kind.scale, kind.scale
     fits = rf"^[+-]?0*[0-9]{{0,{whole}}}(?:\.[0-9]{{0,{scale}}}0*)?$"
     with_exponent = rf"^{_NUMBER}[eE][+-]?[0-9]{{1,2}}$"
@@ -234,7 +235,7 @@ def _clock_times(texts: pa.Array, kind: DataType) -> pa.Array:
 
 
 def _timestamps(texts: pa.Array, kind: DataType) -> pa.Array | None:
-    """Cast texts of which all or none state an offset; None unless all lie in the years 1 to 9999."""
+    """Cast texts; raises ArrowInvalid when only some have an offset; None when one is outside the years 1 to 9999."""
     unit = kind.timestamp_unit
     try:
         numbers = texts.cast(pa.timestamp(unit)).cast(pa.int64())
@@ -259,7 +260,7 @@ def _timestamps_of(texts: pa.Array, form: SourceTimeFormat, kind: DataType) -> p
 
 
 def bad_value(text: object, kind: DataType, rules: TextRules) -> str:
-    """Return the reason for a text that is not valid."""
+    """Return the reason for the reject of a text that is not valid."""
     form = ""
     if kind.root is TypeRoot.DATE and rules.date_format:
         form = f" in the form {rules.date_format}"
