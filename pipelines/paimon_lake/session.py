@@ -28,6 +28,8 @@ _DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Workers are forks of a process that has imported this package, so that no worker imports it by itself.
+    "spark.python.daemon.module": "paimon_core.spark.daemon",
 }
 _LOCAL_DEFAULTS = {
     "spark.driver.host": "127.0.0.1",

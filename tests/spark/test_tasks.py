@@ -44,3 +44,14 @@ def test_tasks_after_a_killed_worker_answer(spark):
     with pytest.raises(Exception, match="Python worker exited unexpectedly"):
         collect_tasks(spark, [b"x"], lambda payload: os._exit(3))
     assert collect_tasks(spark, [b"x", b"y"], lambda payload: payload) == [b"x", b"y"]
+
+
+def test_workers_start_with_the_package_imported_and_left_out_of_garbage_collections(spark):
+    def frozen(payload):
+        import gc
+        import sys
+
+        return b"%d" % (gc.get_freeze_count() if "paimon_core.spark.writer" in sys.modules else 0)
+
+    (count,) = collect_tasks(spark, [b""], frozen)
+    assert int(count) > 50_000
