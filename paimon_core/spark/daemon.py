@@ -1,8 +1,8 @@
 """Daemon: the process that Spark forks its Python workers from, with this package imported.
 
-Spark runs this module instead of ``pyspark.daemon`` when ``spark.python.daemon.module`` names it. A worker then imports
-nothing by itself. A worker also collects garbage after each task; ``gc.freeze`` leaves out the 100,000 objects of the
-imported modules, which would take 40 to 70 ms each time.
+Spark runs this module instead of ``pyspark.daemon`` when its setting for the module of the daemon names it. A worker
+then imports nothing by itself. A worker also collects garbage after each task; ``gc.freeze`` leaves out the 100,000
+objects of the imported modules, which would take 40 to 70 ms each time.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import gc
 
 def main() -> None:
     """Import what tasks use, then start workers until Spark ends the daemon."""
-    import pyspark.worker
+    import pyspark.worker  # noqa: F401
     from pyspark.daemon import manager
 
     import paimon_core.spark.datasource

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import paimon_core as paimon
+
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 LIBRARY = (ROOT / "docs" / "library.md").read_text()
@@ -48,11 +50,17 @@ def test_the_python_of_the_library_page_runs_without_extras(tmp_path):
     run("\n".join([BARE, *plain, check]), tmp_path)
 
 
-@pytest.mark.programs
-def test_the_imports_that_need_spark(tmp_path):
+def test_the_python_of_the_library_page_runs_with_spark(tmp_path, spark, capfd):
     (block,) = (block for block in blocks("python", LIBRARY) if "paimon_core.spark" in block)
     assert LIBRARY.partition(block)[0].endswith("With Spark (extra `spark`):\n\n```python\n")
-    run(block, tmp_path)
+    catalog = paimon.open_catalog(str(tmp_path / "warehouse"))
+    catalog.create_database("shop")
+    columns = {"day": "STRING", "id": "BIGINT", "price": "DOUBLE"}
+    orders = catalog.create_table("shop.orders", columns, primary_key=["id"], options={"bucket": "1"})
+    orders.write([{"day": "mon", "id": 1, "price": 6.5}])
+    exec(block, {"orders": orders, "spark": spark})  # noqa: S102
+    assert orders.scan(columns=["id"]).to_arrow().to_pylist() == [{"id": 1}, {"id": 3}]
+    assert "CompactReport(tasks=1" in capfd.readouterr().out
 
 
 def run(script, tmp_path):
