@@ -37,18 +37,34 @@ LONG = (
     "tests/differential/",
     "tests/flights/test_main_job.py",
     "tests/integration/",
+    "tests/interop/test_aggregation.py",
+    "tests/interop/test_bucket_counts.py",
+    "tests/interop/test_changelog_producers.py",
+    "tests/interop/test_changelogs.py",
+    "tests/interop/test_collection_aggregates.py",
+    "tests/interop/test_cross_partition.py",
+    "tests/interop/test_dynamic_buckets.py",
+    "tests/interop/test_every_key.py",
+    "tests/interop/test_every_type.py",
+    "tests/interop/test_partial_update.py",
+    "tests/interop/test_python_readers.py",
+    "tests/interop/test_simulated_tables.py",
+    "tests/interop/test_statistics.py",
+    "tests/pipelines/test_s3.py",
+    "tests/s3/test_faults.py",
     "tests/s3/test_races.py",
     "tests/simulator/test_every_call.py",
     "tests/simulator/test_mutants.py",
     "tests/simulator/test_power_loss.py",
     "tests/soak/",
+    "tests/spark/test_engines.py",
     "tests/unit/fsck/test_bit_rot.py",
 )
-"""Tests of `make test-long`: many random cases of what shorter tests cover, real clusters, and whole programs."""
+"""Tests of `make test-long`: many cases of what shorter tests cover, real clusters, and whole programs."""
 
 
-settings.register_profile("quick", max_examples=25, deadline=None)
-settings.register_profile("long", max_examples=100, deadline=None)
+settings.register_profile("quick", max_examples=20, deadline=None)
+settings.register_profile("long", max_examples=60, deadline=None)
 settings.load_profile("quick")
 
 

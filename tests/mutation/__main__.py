@@ -43,7 +43,7 @@ PYTEST = (
     "--no-header",
     "-p",
     "no:cacheprovider",
-    "--hypothesis-profile=default",
+    "--hypothesis-profile=quick",
     "-m",
     "not java and not spark and not long",
 )

@@ -27,6 +27,7 @@ from paimon_core.limits import (
     TYPE_DEPTH,
     USER_BYTES,
 )
+from tests.support.examples import examples
 
 _numbers = itertools.count()
 LETTERS = st.sampled_from(["x", "ü", "😀", "`", "'", "/", ".", " ", "\0", "\n", "\u202e", "\ud800"])
@@ -122,7 +123,7 @@ def read(catalog: Catalog) -> Any:
 
 
 @given(st.lists(calls(), min_size=1, max_size=4))
-@settings(deadline=None, max_examples=25, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@settings(deadline=None, max_examples=examples(25), phases=[Phase.explicit, Phase.reuse, Phase.generate])
 def test_what_is_accepted_is_read_again(made: list[tuple[str, Callable[[paimon.Table], Any]]]) -> None:
     where = f"memory://accepted-{next(_numbers)}"
     catalog = paimon.open_catalog(where)
@@ -139,7 +140,7 @@ def test_what_is_accepted_is_read_again(made: list[tuple[str, Callable[[paimon.T
 
 
 @given(COLUMN_NAMES, TYPES, texts(TEXT_BYTES, LETTERS), st.sampled_from(["parquet", "orc", "avro"]))
-@settings(deadline=None, max_examples=20, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@settings(deadline=None, max_examples=examples(20), phases=[Phase.explicit, Phase.reuse, Phase.generate])
 def test_a_table_that_is_created_takes_rows(name: str, kind: str, comment: str, form: str) -> None:
     catalog = paimon.open_catalog(f"memory://accepted-{next(_numbers)}")
     catalog.create_database("db")

@@ -21,6 +21,7 @@ from paimon_core.lsm.key_groups import Groups
 from paimon_core.options import TableOptions
 from paimon_core.schema import DataField, TableSchema
 from paimon_core.types import parse_type
+from tests.support.examples import examples
 
 KINDS = {"+I": 0, "-U": 1, "+U": 2, "-D": 3}
 WIDTHS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
@@ -181,7 +182,7 @@ def bits(value: Any) -> Any:
 
 
 @pytest.mark.parametrize(("function", "kind"), CASES)
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_every_function_folds_as_row_by_row(function, kind, data):
     remove = data.draw(st.booleans(), "remove")

@@ -12,6 +12,7 @@ from paimon_core.alter.text import parse_changes
 from paimon_core.errors import InvalidRequest
 from paimon_core.schema import TableSchema
 from tests.differential.evolution import evolution
+from tests.support.examples import examples
 
 WORDS = [
     *("ADD", "COLUMN", "DROP", "RENAME", "ALTER", "TYPE", "SET", "NOT", "NULL", "DEFAULT", "COMMENT", "AFTER", "FIRST"),
@@ -61,7 +62,7 @@ def shape(member):
     return member.description, str(replace(member.type, children=())) if not inner else member.type.root, inner
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.integers(0, 10**6))
 def test_an_id_is_one_column_for_ever(seed):
     highest, born = -1, {}
@@ -79,7 +80,7 @@ def test_an_id_is_one_column_for_ever(seed):
         assert TableSchema.from_json(schema.to_json()) == schema
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.integers(0, 10**6))
 def test_the_changes_to_a_schema_lead_to_it(seed):
     first, *_, last = [*schemas(seed)[:1], *schemas(seed)[:2]]

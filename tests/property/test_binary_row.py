@@ -14,8 +14,9 @@ from paimon_core.codec.binary_row.bucket_hash import hash_images, hash_rows
 from paimon_core.codec.binary_row.rows import decode_row, encode_row, encode_rows, row_images, storage_values, to_array
 from paimon_core.errors import CorruptTable
 from paimon_core.types import DataType, parse_type
+from tests.support.examples import examples
 
-FEW = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def whole(bits: int) -> st.SearchStrategy[int]:

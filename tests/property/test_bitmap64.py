@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from paimon_core.lsm.aggregates.bitmaps import sketches
 from paimon_core.lsm.aggregates.bitmaps.bitmap64 import from_portable, to_portable
 from paimon_core.lsm.aggregates.bitmaps.bitmap64_tree import read_tree, write_tree
+from tests.support.examples import examples
 
 VALUES = st.one_of(
     st.integers(0, 2**64 - 1),
@@ -21,7 +22,7 @@ RUNS = st.tuples(st.integers(0, 2**40), st.integers(1, 9000), st.integers(1, 30)
 BITMAPS = st.tuples(st.lists(VALUES, max_size=60), st.lists(RUNS, max_size=3)).map(
     lambda parts: pyroaring.BitMap64([*parts[0], *(v for run in parts[1] for v in run)])
 )
-FEW = settings(max_examples=80, deadline=None)
+FEW = settings(max_examples=examples(80), deadline=None)
 
 
 def written(bitmap):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import paimon_core as paimon
 from paimon_core.datafile.writing import rolling_writer
 from paimon_core.read import bucket_reader
+from tests.support.examples import examples
 
 SCHEMA = pa.schema([("k", pa.int32()), ("a", pa.int64()), ("b", pa.string()), ("t", pa.string())])
 ADDS, ALL = ("+I", "+U"), ("+I", "-U", "+U", "-D")
@@ -78,7 +79,7 @@ def applied(changes):
 
 @pytest.mark.parametrize(("engine", "producer"), [c for c in CASES if c != ("first-row", "full-compaction")])
 @given(batches=st.lists(ROWS, min_size=1, max_size=5), based=st.booleans(), deduplicated=st.booleans())
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(8), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_changes_are_the_table(engine, producer, batches, based, deduplicated):
     options, kinds = ENGINES[engine]
     catalog = paimon.open_catalog(f"memory://producers-{next(_numbers)}")

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import paimon_core as paimon
+from tests.support.examples import examples
 from tests.support.fake_tables import assert_nothing_is_left_over, check_whole
 
 SCHEMA = pa.schema([("k", pa.int32()), ("v", pa.int64())])
@@ -44,7 +45,7 @@ def by_key(rows):
 
 @pytest.mark.parametrize("producer", ["lookup", "full-compaction"])
 @given(batches=BATCHES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_changes_rebuild_the_table(producer, batches):
     table = written(producer, batches)
     table.compact(full=True)
@@ -61,7 +62,7 @@ def test_changes_rebuild_the_table(producer, batches):
 
 
 @given(batches=BATCHES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_input_changes_are_the_rows_that_came(batches):
     table = written("input", batches, **{"write-only": "true"})
     for number, batch in enumerate(batches, 1):
@@ -71,7 +72,7 @@ def test_input_changes_are_the_rows_that_came(batches):
 
 
 @given(batches=BATCHES, keep=st.integers(1, 6), producer=st.sampled_from(["none", "input", "lookup"]))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 def test_expiry_takes_the_oldest_changes_only(batches, keep, producer):
     table = written(producer, batches)
     before = {i: changes(table, i - 1, i) for i in table.context.snapshots.ids()}

@@ -18,8 +18,9 @@ from paimon_core.lsm.aggregates.collections.nested import NO_LIMIT, NestedAppend
 from paimon_core.lsm.aggregates.collections.nested_key import NestedKey
 from paimon_core.lsm.aggregates.collections.nested_partial import NestedPartialUpdate
 from paimon_core.lsm.key_groups import group
+from tests.support.examples import examples
 
-MANY = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 Step = Callable[[Any, Any], Any]
 
 INTS = st.sampled_from([None, 0, 1, 2])

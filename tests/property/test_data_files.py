@@ -10,6 +10,7 @@ from paimon_core.datafile.statistics.column_statistics import truncate_up
 from paimon_core.errors import CorruptTable, UnsupportedFeature
 from paimon_core.types import parse_type
 from tests.support.data_files import STORAGE, Bucket, schema_of
+from tests.support.examples import examples
 
 NUMBERS = {
     "BOOLEAN": st.booleans(),
@@ -54,7 +55,7 @@ def columns(draw):
 
 
 @given(columns())
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(400))
 def test_a_column_survives_its_file_and_its_bounds_hold(column):
     kind, text, values = column
     dtype = parse_type(text)
@@ -103,7 +104,7 @@ WHOLE = {kind: whole(kind) for kind in OF_FORMAT}
 
 @pytest.mark.parametrize("kind", OF_FORMAT)
 @given(st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 7)), min_size=1, max_size=3, unique=True))
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(deadline=None, derandomize=True, max_examples=examples(300))
 def test_a_damaged_file_is_refused_by_name_or_has_all_its_rows(kind, bits):
     bucket, rows, intact = WHOLE[kind]
     data = bytearray(intact)

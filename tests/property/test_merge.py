@@ -20,8 +20,9 @@ from paimon_core.lsm.merge_order import MergeOrder
 from paimon_core.lsm.order_codes import order_codes
 from paimon_core.lsm.write_buffer import WriteBuffer
 from paimon_core.types import parse_type
+from tests.support.examples import examples
 
-MANY = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "INT": st.sampled_from([None, -(2**31), -1, 0, 1, 2, 3, 4, 5, 2**31 - 1]),
     "BIGINT": st.sampled_from([None, -(2**63), -1, 0, 1, 2, 3, 2**63 - 1]),

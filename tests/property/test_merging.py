@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import paimon_core as paimon
 from paimon_core import Delete, Insert, Update, col
+from tests.support.examples import examples
 
 SCHEMA = pa.schema([("k", pa.int64()), ("j", pa.string()), ("v", pa.int64()), ("w", pa.string())])
 MODES = {
@@ -90,7 +91,7 @@ def change_of(kind, low, high):
 
 
 @pytest.mark.parametrize("mode", MODES)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(data=st.data())
 def test_a_merge_has_the_result_of_sql(mode, data):
     keyed = mode == "keyed"

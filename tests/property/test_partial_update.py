@@ -16,9 +16,10 @@ from paimon_core.lsm.engines.engine_choice import merge_engine
 from paimon_core.lsm.key_groups import group
 from paimon_core.options import TableOptions
 from paimon_core.schema import new_schema
+from tests.support.examples import examples
 from tests.support.partial_update_model import PartialUpdateModel, Refused
 
-MANY = settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(max_examples=examples(250), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 COLUMNS = {
     "g": pa.int32(),
     "h": pa.int64(),

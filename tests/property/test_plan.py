@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from paimon_core.codec.binary_row.bucket_hash import bucket_of, hash_rows
 from paimon_core.metadata.manifests.entries import FileKind
 from paimon_core.predicate import col
+from tests.support.examples import examples
 from tests.support.manifest_tables import MetadataTable, data_file, fields_of, schema_of
 
 FIELDS = fields_of(p="INT NOT NULL", k="INT NOT NULL", v="INT")
@@ -143,7 +144,7 @@ def selected(where, rows):
     return sorted((rows[at][:4] for at in kept["at"].to_pylist()), key=lambda row: row[3])
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(FLUSHES, FILTERS | LOOKUPS)
 def test_a_keyed_table_keeps_every_row_that_is_asked_for(flushes, where):
     lake = Lake(KEYED)
@@ -158,7 +159,7 @@ def test_a_keyed_table_keeps_every_row_that_is_asked_for(flushes, where):
     assert counts.files_selected == len(plan.files) == len(lake.live) - pruned
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(FLUSHES, FILTERS)
 def test_an_append_table_keeps_every_row_that_is_asked_for(flushes, where):
     lake = Lake(LOG)

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from paimon_core.codec.binary_row.rows import storage_values
 from paimon_core.predicate import from_json, parse_where
+from tests.support.examples import examples
 from tests.support.predicate_model import BUILD, COLUMNS, FIELDS, PAIRS, PARTS, PATTERNS, build, evaluate
 
-patient = settings(deadline=None, max_examples=60)
+patient = settings(deadline=None, max_examples=examples(60))
 """The first filter of a process loads Arrow's engine; single comparisons are tried exhaustively below."""
 
 

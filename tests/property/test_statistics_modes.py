@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import paimon_core as paimon
 from paimon_core.predicate import col
+from tests.support.examples import examples
 
 COLUMNS = {"k": "STRING NOT NULL", "c": "CHAR(3)", "s": "STRING", "b": "BYTES", "x": "DOUBLE", "n": "INT"}
 TEXTS = st.text(st.sampled_from("ab \t?\ud7ff\ue000\U0010ffff"), min_size=1, max_size=4)
@@ -54,7 +55,7 @@ NUMBERS = itertools.count()
 
 
 @given(st.booleans(), OPTIONS, st.lists(ROWS, min_size=1, max_size=3), FILTERS)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_a_pruned_read_equals_a_filtered_full_read(keyed, options, commits, filters):
     catalog = paimon.open_catalog(f"memory://statistics-{next(NUMBERS)}")
     catalog.create_database("db")

@@ -201,7 +201,7 @@ class TableMachine(RuleBasedStateMachine):
         }
 
 
-@pytest.mark.parametrize("histories", [8, pytest.param(150, marks=pytest.mark.long)])
+@pytest.mark.parametrize("histories", [8, pytest.param(60, marks=pytest.mark.long)])
 def test_a_table_behaves_as_the_model(histories):
     run_state_machine_as_test(
         TableMachine,

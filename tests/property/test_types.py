@@ -26,6 +26,7 @@ from paimon_core.types import (
 )
 from paimon_core.types.spark_json import from_spark_json, to_spark_json
 from tests.support.data_files import Bucket
+from tests.support.examples import examples
 
 PLAIN = ["BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "STRING", "BYTES", "DATE"]
 LENGTHS = st.integers(1, 20)
@@ -79,7 +80,7 @@ def numbered(columns):
 
 
 @given(COLUMNS)
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_a_schema_goes_to_each_form_and_back(columns):
     fields = numbered(columns)
     schema = TableSchema(0, fields, 99)
@@ -172,7 +173,7 @@ def cases(draw, form):
 
 @pytest.mark.parametrize("form", FORMATS)
 @given(data=st.data())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 def test_values_of_a_type_are_read_back_from_a_file(form, data):
     kind, given_values = data.draw(cases(form))
     field = DataField(0, "c", kind.with_ids(itertools.count(1)))

@@ -19,6 +19,7 @@ from paimon_core.lsm.write_buffer import WriteBuffer
 from paimon_core.options import TableOptions
 from paimon_core.schema import new_schema
 from paimon_core.write.spill import SpillSpace
+from tests.support.examples import examples
 
 SCHEMA = pa.schema(
     [pa.field("k", pa.int32(), nullable=False), ("s", pa.int32()), ("n", pa.int64()), ("t", pa.string())]
@@ -70,7 +71,7 @@ def drained(buffer):
     return merged, [row for part in found if part.raw is not None for row in part.raw.to_pylist()]
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     rows=ROWS,
     options=st.sampled_from(ENGINES),

@@ -17,8 +17,8 @@ from tests.simulator.campaign import Tally, many, some
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMES = int(os.environ.get("SIMULATOR_TIMES", "1"))
-METADATA_HISTORIES = 3_000 * TIMES
-REAL_HISTORIES = 400 * TIMES
+METADATA_HISTORIES = 1_000 * TIMES
+REAL_HISTORIES = 150 * TIMES
 FAULTS = ("lose create", "repeat create", "late create", "die_after create", "torn write", "freeze")
 """The faults that the histories must contain."""
 

@@ -15,7 +15,7 @@ from tests.simulator.store import Disk as SimDisk
 from tests.simulator.store import SimStorage
 from tests.simulator.world import World
 
-STATES = 1_200
+STATES = 400
 
 
 @pytest.fixture

@@ -1,15 +1,15 @@
 """Bit rot: damage to the bytes of a file is found by a reader or by fsck, or it changes nothing that is read.
 
-Each kind of file is damaged a hundred times or more. `python -m tests.fuzz.flips` does it as often as wanted.
+Each kind of file is damaged tens of times or more. `python -m tests.fuzz.flips` does it as often as wanted.
 """
 
 import pytest
 
 from tests.fuzz.flips import BESIDE, FORMATS, INDEXES, METADATA, MOST_SILENT, measure, table_with_history
 
-MUTATIONS = 500
+MUTATIONS = 200
 """For kinds of files of which a small share may be silent."""
-FEWER = 100
+FEWER = 40
 
 
 @pytest.mark.parametrize("kind", METADATA)

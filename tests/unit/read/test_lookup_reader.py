@@ -13,6 +13,7 @@ from paimon_core.metadata.data_file import FileSource
 from paimon_core.read import bucket_reader
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.read.lookup_reader import LookupReader
+from tests.support.examples import examples
 
 NO_PARTITION = b"\0" * 12
 _numbers = itertools.count()
@@ -123,7 +124,7 @@ def test_keys_alone_tell_that_a_key_exists():
 KEYS = st.sets(st.integers(0, 60), max_size=30)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.sampled_from(["parquet", "parquet", "orc", "avro"]),
     st.dictionaries(st.integers(1, 5), KEYS.filter(len), max_size=3),

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paimon_core.read.parallel_batches import parallel_batches
+from tests.support.examples import examples
 
 ROWS = 100
 """Rows of each batch; each takes 8 bytes."""
@@ -29,7 +30,7 @@ def reading_threads():
     return [t for t in threading.enumerate() if t.name == "paimon-read"]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(ITEMS, st.integers(1, 4), st.sampled_from([1, 900, None]))
 def test_ordered_output_equals_a_serial_read_and_unordered_output_its_batches(items, threads, held):
     def read(item):

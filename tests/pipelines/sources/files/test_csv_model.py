@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.pipelines.sources.files.reading import columns, read
+from tests.support.examples import examples
 
 SCHEMA = columns(i="INT", d="DECIMAL(5,2)", s="STRING", t="DATE")
 NAMES = SCHEMA.names
@@ -87,7 +88,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("csv")
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     content=st.lists(lines(), max_size=12),
     end=st.sampled_from([b"\n", b"\r\n"]),

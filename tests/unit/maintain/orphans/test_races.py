@@ -367,7 +367,7 @@ def run(template: TableContext, seeds: range) -> tuple[int, list[str]]:
     return removed, done
 
 
-@pytest.mark.parametrize("histories", [50, pytest.param(250, marks=pytest.mark.long)])
+@pytest.mark.parametrize("histories", [50, pytest.param(100, marks=pytest.mark.long)])
 def test_random_interleavings_remove_no_live_file(template, histories):
     removed, done = run(template, range(histories))
     assert removed > 0.8 * histories
