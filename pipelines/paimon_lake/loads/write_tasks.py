@@ -61,6 +61,8 @@ class WriteResult:
     """The columns of inputs (table, column) from which each column is computed, where that is known."""
     reports: tuple[bytes, ...] = ()
     """What tasks say about the splits that they have read."""
+    skipped: tuple[str, ...] = ()
+    """What was read and changes no row, one sentence each."""
     entries: Mapping[str, str] = field(default_factory=dict)
     """Properties of the snapshot that are known only when all is read."""
 

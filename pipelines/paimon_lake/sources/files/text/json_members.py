@@ -60,6 +60,10 @@ class Members:
                 self.seen.add((OBJECT,))
             self._note_values(columns[name], kind, (name,))
 
+    def note_values(self, name: str, values: pa.Array) -> None:
+        """Note a column, and the members of its objects, that have a value."""
+        self._note_values(values, self.kinds[name], (name,))
+
     def _note_values(self, values: pa.Array, kind: DataType, path: Path) -> None:
         if values.null_count == len(values):
             return
@@ -91,15 +95,15 @@ class Members:
 
     def note_texts(self, texts: Iterable[bytes]) -> None:
         """Note the members of objects one by one, until all are seen; texts that are no object have none."""
-        for text in texts:
-            if self.seen.issuperset(self.paths):
-                return
-            try:
-                value = json.loads(text)
-            except (ValueError, RecursionError):
-                continue
+        self.note_objects(_parsed(text) for text in texts)
+
+    def note_objects(self, values: Iterable[Any]) -> None:
+        """Note the members of parsed objects, until all are seen; other values have none."""
+        for value in values:
             if isinstance(value, dict):
                 self._note_object(value, self.kinds, ())
+            if self.seen.issuperset(self.paths):
+                return
 
     def _note_object(self, value: Mapping[str, Any], kinds: Mapping[str, DataType], path: Path) -> None:
         self.seen.add((*path, OBJECT))
@@ -116,3 +120,10 @@ class Members:
         elif kind.root is TypeRoot.MAP and isinstance(value, dict):
             for item in value.values():
                 self._note_inner(item, kind.children[1].type, path)
+
+
+def _parsed(text: bytes) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
