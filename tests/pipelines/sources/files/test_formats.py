@@ -65,4 +65,4 @@ def test_compressions():
 
 def test_every_option_is_described():
     assert set(OPTIONS) == {f.name for f in fields(FileFormat)} - {"kind"}
-    assert option_kinds("date_format") == ["csv", "json", "jsonl"]
+    assert option_kinds("date_format") == ["csv", "json", "jsonl", *EVENT_FORMATS]

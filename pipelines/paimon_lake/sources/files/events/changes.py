@@ -65,7 +65,8 @@ class ChangeBuilder:
             values, unfit, reason = by_name[name].convert(images.rows[at])
             if name in self._order:
                 lost = pc.and_(deletes, values.is_null()).to_numpy(zero_copy_only=False)
-                unfit = lost if unfit is None else unfit | lost
+                lost = lost if unfit is None else lost & ~unfit
+                builder.reject(lost, name, lambda row: "null in a delete, which the column orders")
             elif self._filled[at] and values.null_count:
                 values = _filled(values, deletes, self._kinds[at])
             builder.add(values, unfit, reason)
@@ -143,5 +144,4 @@ def _zero(kind: DataType) -> Any:
         return pa.scalar("", arrow)
     if kind.root in BINARY_ROOTS:
         return pa.scalar(bytes(kind.length if kind.root is TypeRoot.BINARY else 0), arrow)
-    stored = {32: pa.int32(), 64: pa.int64()} if pa.types.is_temporal(arrow) else {}
-    return pa.scalar(0, stored[arrow.bit_width]).cast(arrow) if stored else pa.scalar(0).cast(arrow)
+    return pa.scalar(False if kind.root is TypeRoot.BOOLEAN else 0, arrow)

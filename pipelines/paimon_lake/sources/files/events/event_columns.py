@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -44,6 +43,8 @@ class EventColumn:
     unit: str
     """What a number for a date or time counts; "" when numbers are not valid."""
     rules: TextRules
+    needs_unit: bool = False
+    """Whether a number would be valid with the option ``timestamp_unit``."""
 
     @staticmethod
     def of(
@@ -51,7 +52,8 @@ class EventColumn:
     ) -> EventColumn:
         """Return the column; ``timestamp_unit`` is the option of the format."""
         unit = connect.unit(kind, timestamp_unit) if dialect.epochs else ""
-        return EventColumn(name, kind, _forms(kind, dialect, unit), connect, unit, rules)
+        needs_unit = dialect.epochs and kind.root in TIMESTAMP_ROOTS and not unit and not connect.name
+        return EventColumn(name, kind, _forms(kind, dialect, unit), connect, unit, rules, needs_unit)
 
     def read(self, value: Any, *, ignore_extra: bool) -> tuple[str, Any]:
         """Return the form of a JSON value that is not null, and the value as that form is read.
@@ -73,7 +75,7 @@ class EventColumn:
     def _unfit(self, value: Any) -> str:
         what = shown(value) if isinstance(value, str) else word_of(value)
         advice = ""
-        if type(value) in (int, Decimal) and self.kind.root in TIMESTAMP_ROOTS and not self.connect.name:
+        if type(value) is int and self.needs_unit:
             advice = ": set the option timestamp_unit of the source, or send events with their schema"
         return f"{what} is not valid for {self.kind}{advice}"
 

@@ -83,8 +83,8 @@ def heads_of(table: pa.Table, dialect: Dialect, form: FileFormat) -> Heads:
 def _places(table: pa.Table) -> tuple[pa.Array, pa.Array, pa.Array]:
     """Return the names of databases, schemas and tables."""
     if "source" in table.column_names:
-        source = table["source"].combine_chunks()
-        return tuple(source.flatten())
+        databases, schemas, names, *_ = table["source"].combine_chunks().flatten()
+        return databases, schemas, names
     names = table["table"].combine_chunks()
     return table["database"].combine_chunks(), pa.nulls(len(names), pa.string()), names
 

@@ -225,8 +225,8 @@ class ImageReader:
             if name not in wanted or value is None:
                 continue
             if kind != DELETE and self._is_unavailable(value):
-                reason = "the event does not have the value: set REPLICA IDENTITY FULL for the table in PostgreSQL"
-                raise Unfit(name, reason)
+                advice = "in PostgreSQL set REPLICA IDENTITY FULL"
+                raise Unfit(name, f"the event does not have this large value, which did not change; {advice}")
             try:
                 seen[name] = self.columns[name].read(value, ignore_extra=self.ignore_extra)
             except ExtraMember as extra:
@@ -235,7 +235,8 @@ class ImageReader:
         return seen
 
     def _is_unavailable(self, value: Any) -> bool:
-        value = value[0] if type(value) is list and len(value) == 1 else value
+        value = value[0] if isinstance(value, list) and len(value) == 1 else value
+        value = value[0] if isinstance(value, tuple) else value  # a member of an object
         return isinstance(value, str) and value in self.dialect.placeholders
 
 
