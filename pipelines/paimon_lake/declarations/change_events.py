@@ -22,6 +22,9 @@ def check_events(spec: TableSpec) -> None:
     if not isinstance(source, FilesSource) or not source.has_events:
         return
     form = source.format
+    if not spec.primary_key:
+        why = "its events update and delete rows by their keys"
+        raise Mistake(f"{form} needs a primary_key: {why}", "source", "format")
     if spec.mode not in (None, "changes"):
         raise Mistake(f"{form} inserts, updates and deletes rows, so {spec.mode} does not fit: remove mode", "mode")
     if spec.kinds is not None:

@@ -178,11 +178,11 @@ class TableSpec(Model):
     @model_validator(mode="after")
     def _consistent(self) -> TableSpec:
         self._check_keys()
+        check_events(self)
         self._check_mode()
         self._check_schedule()
         self._check_effects()
         self._check_waiting()
-        check_events(self)
         labels = [check.label for check in self.checks]
         for number, label in enumerate(labels):
             if label in labels[:number]:

@@ -51,9 +51,10 @@ def unwrap(records: Records) -> Unwrapped:
         of_event[found] = len(schemas)
         schemas.append(schema.decode())
         left = np.setdiff1d(left, found)
-    wrapped = records_with(records, ('"payload"',))
-    wrapped = wrapped[of_event[wrapped] == 0]
-    return Unwrapped(replace(records, starts=starts, ends=ends), schemas, of_event, wrapped)
+    bare = np.flatnonzero(of_event == 0)
+    wrapped = bare[records_with(records.take(bare), ('"payload"',))] if len(bare) else bare
+    events = replace(records, starts=starts, ends=ends)
+    return Unwrapped(events.compact() if len(schemas) > 1 else events, schemas, of_event, wrapped)
 
 
 def payload_of(event: Object) -> tuple[str, Object | None]:
@@ -66,7 +67,10 @@ def payload_of(event: Object) -> tuple[str, Object | None]:
     payload = event.member("payload")
     if payload is not None and not isinstance(payload, Object):
         raise Unfit("payload", "the payload is not an object")
-    return json.dumps(_plain(event.member("schema"))), payload
+    try:
+        return json.dumps(_plain(event.member("schema"))), payload
+    except RecursionError:
+        raise Unfit("schema", "the schema is nested too deeply") from None
 
 
 def _plain(value: Any) -> Any:
@@ -87,10 +91,10 @@ def _beginning(records: Records, positions: np.ndarray, prefix: bytes) -> np.nda
 
 def _schema(raw: bytes) -> bytes | None:
     """Return the JSON text of the schema of a record, None when it is followed by something else than the payload."""
-    text = raw.decode("utf-8", "surrogateescape")
+    text = raw.decode()
     try:
         _, end = json.JSONDecoder().raw_decode(text, len(_BEGIN))
     except (ValueError, RecursionError):
         return None
-    schema = text[len(_BEGIN) : end].encode("utf-8", "surrogateescape")
+    schema = text[len(_BEGIN) : end].encode()
     return schema if raw.startswith(_MIDDLE, len(_BEGIN) + len(schema)) else None

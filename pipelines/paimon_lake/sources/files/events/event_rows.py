@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,8 +27,8 @@ from paimon_lake.sources.files.events.heads import Heads, check_one_source, head
 from paimon_lake.sources.files.events.images import Bad, ImageReader, Images, without_others
 from paimon_lake.sources.files.rejects import Parsed, no_rejects
 from paimon_lake.sources.files.text.blocks import TextFile
-from paimon_lake.sources.files.text.json_members import OBJECT, Members
-from paimon_lake.sources.files.text.json_records import has_braces, inexact, read_lines, records_with, trimmed
+from paimon_lake.sources.files.text.json_members import OBJECT, Members, parsed_text
+from paimon_lake.sources.files.text.json_records import has_braces, read_lines, records_with, trimmed
 from paimon_lake.sources.files.text.json_types import has_root
 from paimon_lake.sources.files.text.json_values import Object, Unfit, parse_object
 from paimon_lake.sources.files.text.lost_records import Lost, lost_batch
@@ -63,7 +64,6 @@ class EventReader:
         self.members = Members(self.kinds, required if self.form.allow_missing_columns else self.kinds)
         self.builder = ChangeBuilder(schema, required, rules.key, rules.order)
         self.has_map = any(has_root(kind, TypeRoot.MAP) for kind in self.kinds.values())
-        self.has_decimal = any(has_root(kind, TypeRoot.DECIMAL) for kind in self.kinds.values())
         self.readers: dict[str, ImageReader] = {}
         self.sources: frozenset[str] = frozenset()
         self.skipped: Counter[str] = Counter()
@@ -100,10 +100,9 @@ class EventReader:
         """Yield the changes of the events; those of each schema are read for themselves."""
         none = np.zeros(len(records), np.int64)
         found = unwrap(records) if self.dialect.has_envelope else Unwrapped(records, [BARE], none, none[:0])
-        chosen = self._objects(found.events, broken)
-        slow = np.intersect1d(self._slow(found), chosen)
-        fast = np.setdiff1d(chosen, slow)
-        for schema, events in self._parsed(found, slow, broken).items():
+        objects, is_slow = self._objects(found.events, broken), self._is_slow(found)
+        fast = np.flatnonzero(objects & ~is_slow)
+        for schema, events in self._parsed(found, np.flatnonzero(objects & is_slow), broken).items():
             yield self._reader(schema), self._reader(schema).by_python(events, bad)
         if self.form.database or self.form.table:
             fast, others = without_others(found.events, fast, self.dialect, self.form)
@@ -115,7 +114,7 @@ class EventReader:
                     yield self._reader(schema), images
 
     def _objects(self, events: Records, broken: Bad) -> np.ndarray:
-        """Return the positions of the events that may be objects; tombstones are counted."""
+        """Return which events may be objects; tombstones are counted."""
         objects = has_braces(events)
         for at in np.flatnonzero(~objects).tolist():
             if events.raw(at) == b"null":
@@ -126,15 +125,14 @@ class EventReader:
                 broken.append((at, Unfit(None, "not valid JSON")))
             except Unfit as unfit:
                 broken.append((at, unfit))
-        return np.flatnonzero(objects)
+        return objects
 
-    def _slow(self, found: Unwrapped) -> np.ndarray:
-        """Return the events that Arrow does not read, or not exactly."""
-        events = found.events
-        if self.has_map:
-            return np.arange(len(events))
-        numbers = inexact(events) if self.has_decimal else found.wrapped
-        return np.concatenate([found.wrapped, numbers, records_with(events, self.dialect.placeholders)])
+    def _is_slow(self, found: Unwrapped) -> np.ndarray:
+        """Return which events Arrow does not read."""
+        slow = np.full(len(found.events), self.has_map)
+        slow[found.wrapped] = True
+        slow[records_with(found.events, self.dialect.placeholders)] = True
+        return slow
 
     def _parsed(self, found: Unwrapped, positions: np.ndarray, broken: Bad) -> dict[str, list[tuple[int, Object]]]:
         """Return events, parsed in Python, with their positions, by the schema of their envelope."""
@@ -213,11 +211,14 @@ class EventReader:
         if self.members.unseen():
             positions = np.unique(images.positions[np.asarray(writes.to_numpy(zero_copy_only=False))])
             for at in positions.tolist():
-                self.members.note_objects(self._rows_in(json.loads(records.raw(at))))
+                self.members.note_objects(self._rows_in(parsed_text(records.raw(at))))
                 if not self.members.unseen():
                     break
 
-    def _rows_in(self, event: dict[str, object]) -> Iterator[object]:
+    def _rows_in(self, event: Any) -> Iterator[object]:
+        """Yield the rows of an event that was parsed; none of what is no event."""
+        if not isinstance(event, dict):
+            return
         payload = event.get("payload")
         event = payload if self.dialect.op not in event and isinstance(payload, dict) else event
         rows = event.get(self.dialect.row)

@@ -9,11 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_core.types import STRING
 from paimon_lake.protocol import PipelineError, some
 from paimon_lake.sources.files.events.dialects import OTHER_TABLE, SCHEMA_CHANGE, Dialect
 from paimon_lake.sources.files.formats import FileFormat
 from paimon_lake.sources.files.rejects import shown
-from paimon_lake.sources.files.text.json_values import Object, Unfit, word_of
+from paimon_lake.sources.files.text.json_values import Object, Unfit, value_of, word_of
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,9 @@ def _head_value(value: object, kind: pa.DataType, name: str) -> object:
         return None
     if pa.types.is_struct(kind) and isinstance(value, Object):
         return {inner.name: _head_value(value.member(inner.name), inner.type, f"{name}.{inner.name}") for inner in kind}
-    if (pa.types.is_string(kind) and isinstance(value, str)) or (pa.types.is_boolean(kind) and value in (True, False)):
+    if pa.types.is_string(kind) and isinstance(value, str):
+        return value_of(value, STRING, (name,), False)
+    if pa.types.is_boolean(kind) and isinstance(value, bool):
         return value
     raise Unfit(name, f"{shown(value) if isinstance(value, str) else word_of(value)} instead of {_WORDS[kind.id]}")
 
@@ -111,7 +114,8 @@ def _ddl(table: pa.Table, ops: pa.Array, dialect: Dialect) -> pa.Array:
 
 
 def _looked_up(ops: pa.Array, meanings: Mapping[str, str]) -> pa.Array:
-    return pa.array(meanings.values(), pa.string()).take(pc.index_in(ops, pa.array(meanings.keys(), pa.string())))
+    known, what = pa.array(list(meanings), pa.string()), pa.array(list(meanings.values()), pa.string())
+    return what.take(pc.index_in(ops, known))
 
 
 def _unknown(op: str | None, dialect: Dialect) -> Unfit:

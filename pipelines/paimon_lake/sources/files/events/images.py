@@ -11,13 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pa_json
 
+from paimon_core.types import TypeRoot
 from paimon_lake.sources.files.columns import extra_columns
 from paimon_lake.sources.files.events.dialects import DELETE, OTHER_TABLE, Dialect
 from paimon_lake.sources.files.events.event_columns import EventColumn, Values, form_of
 from paimon_lake.sources.files.events.heads import Heads, head_of, heads_of
 from paimon_lake.sources.files.formats import FileFormat
 from paimon_lake.sources.files.row_builder import one_chunk
-from paimon_lake.sources.files.text.json_records import read_by_arrow
+from paimon_lake.sources.files.text.json_records import bytes_of, is_inexact, read_by_arrow
+from paimon_lake.sources.files.text.json_types import has_root
 from paimon_lake.sources.files.text.json_values import ExtraMember, Object, Unfit, parse_object, word_of
 from paimon_lake.sources.files.text.records import Records
 from paimon_lake.sources.files.typed_values import extra_members
@@ -69,8 +71,11 @@ class ImageReader:
         known = pa.schema([*self.dialect.head.items(), (self.dialect.old, image), (self.dialect.row, image)])
         beyond = "ignore" if self.ignore_extra else "infer"
         parse = pa_json.ParseOptions(explicit_schema=known, unexpected_field_behavior=beyond)
+        data = bytes_of(records, positions)
+        if self._reads_decimals() and is_inexact(data):
+            return None
         try:
-            table = read_by_arrow(records, positions, parse)
+            table = read_by_arrow(data, parse)
             for name in (self.dialect.old, self.dialect.row):
                 table[name].validate(full=True)
         except pa.ArrowInvalid:
@@ -87,6 +92,11 @@ class ImageReader:
     def _form(self, column: EventColumn) -> tuple[str, pa.DataType]:
         form = self.forms.get(column.name) or next(iter(column.forms))
         return form, column.forms[form]
+
+    def _reads_decimals(self) -> bool:
+        """Whether a column is read as a decimal by Arrow."""
+        forms = ((one.kind, self._form(one)[0]) for one in self.columns.values())
+        return any(form != "text" and has_root(kind, TypeRoot.DECIMAL) for kind, form in forms)
 
     def _sample(self, records: Records, positions: np.ndarray) -> None:
         for at in positions[:_SAMPLE].tolist():
@@ -269,7 +279,7 @@ def without_others(
         return positions, {}
     parse = pa_json.ParseOptions(pa.schema(list(dialect.head.items())), unexpected_field_behavior="ignore")
     try:
-        table = read_by_arrow(events, positions, parse)
+        table = read_by_arrow(bytes_of(events, positions), parse)
     except pa.ArrowInvalid:
         table = None
     if table is None or len(table) != len(positions):

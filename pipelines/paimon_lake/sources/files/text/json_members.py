@@ -95,7 +95,7 @@ class Members:
 
     def note_texts(self, texts: Iterable[bytes]) -> None:
         """Note the members of objects one by one, until all are seen; texts that are no object have none."""
-        self.note_objects(_parsed(text) for text in texts)
+        self.note_objects(parsed_text(text) for text in texts)
 
     def note_objects(self, values: Iterable[Any]) -> None:
         """Note the members of parsed objects, until all are seen; other values have none."""
@@ -122,7 +122,8 @@ class Members:
                 self._note_inner(item, kind.children[1].type, path)
 
 
-def _parsed(text: bytes) -> Any:
+def parsed_text(text: bytes) -> Any:
+    """Return the value of a JSON text, None when it cannot be parsed."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -52,8 +52,7 @@ def plain_records(data: bytes) -> Records:
 
 def inexact(records: Records) -> np.ndarray:
     """Return the positions of the records with a number that Arrow may read wrongly as a decimal."""
-    whole = pa.array([records.data], pa.large_binary())
-    if not len(records) or not pc.match_substring_regex(whole, _INEXACT)[0].as_py():
+    if not len(records) or not is_inexact(records.data):
         return np.arange(0)
     return np.flatnonzero(pc.match_substring_regex(as_lines(records), _INEXACT).to_numpy(zero_copy_only=False))
 
@@ -73,10 +72,19 @@ def records_with(records: Records, texts: Collection[str]) -> np.ndarray:
     return np.array([at for at, raw in enumerate(raws) if any(text in raw for text in present)], np.int64)
 
 
-def read_by_arrow(records: Records, positions: np.ndarray, parse: pa_json.ParseOptions) -> pa.Table:
-    """Read some of the records; raises ArrowInvalid when Arrow refuses one of them."""
+def is_inexact(data: bytes) -> bool:
+    """Whether the bytes have a number that Arrow may read wrongly as a decimal."""
+    return bool(pc.match_substring_regex(pa.array([data], pa.large_binary()), _INEXACT)[0].as_py())
+
+
+def bytes_of(records: Records, positions: np.ndarray) -> bytes:
+    """Return some of the records as lines; bytes between records that follow each other are a line end."""
     runs = np.split(positions, np.flatnonzero(np.diff(positions) != 1) + 1)
-    data = b"\n".join([records.data[records.starts[run[0]] : records.ends[run[-1]]] for run in runs])
+    return b"\n".join([records.data[records.starts[run[0]] : records.ends[run[-1]]] for run in runs])
+
+
+def read_by_arrow(data: bytes, parse: pa_json.ParseOptions) -> pa.Table:
+    """Read lines of JSON objects; raises ArrowInvalid when Arrow refuses one of them."""
     read = pa_json.ReadOptions(use_threads=False, block_size=len(data) + 1)
     return pa_json.read_json(pa.BufferReader(data), read_options=read, parse_options=parse)
 

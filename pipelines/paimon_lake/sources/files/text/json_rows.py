@@ -23,7 +23,14 @@ from paimon_lake.sources.files.rejects import Parsed, no_rejects
 from paimon_lake.sources.files.row_builder import RowBuilder, one_chunk
 from paimon_lake.sources.files.text.blocks import TextFile
 from paimon_lake.sources.files.text.json_members import Members
-from paimon_lake.sources.files.text.json_records import has_braces, inexact, read_by_arrow, read_lines, trimmed
+from paimon_lake.sources.files.text.json_records import (
+    bytes_of,
+    has_braces,
+    inexact,
+    read_by_arrow,
+    read_lines,
+    trimmed,
+)
 from paimon_lake.sources.files.text.json_types import convert_json, has_root, read_type
 from paimon_lake.sources.files.text.json_values import ExtraMember, Unfit, object_of
 from paimon_lake.sources.files.text.lost_records import Lost, lost_batch
@@ -104,7 +111,7 @@ class JsonReader:
         known = pa.schema([field for field in self.read_schema if field.name not in columns])
         parse = pa_json.ParseOptions(explicit_schema=known, unexpected_field_behavior="infer")
         try:
-            self.members.note_schema(read_by_arrow(records, positions, parse).schema)
+            self.members.note_schema(read_by_arrow(bytes_of(records, positions), parse).schema)
         except pa.ArrowInvalid:  # such as a member with values of two types
             self.members.note_texts(records.raw(int(at)) for at in positions)
 
@@ -137,7 +144,7 @@ class JsonReader:
         beyond = "ignore" if self.file.file_format.ignore_extra_columns else "error"
         parse = pa_json.ParseOptions(explicit_schema=self.read_schema, unexpected_field_behavior=beyond)
         try:
-            table = read_by_arrow(records, positions, parse)
+            table = read_by_arrow(bytes_of(records, positions), parse)
             if self.has_decimal:
                 table.validate(full=True)
         except pa.ArrowInvalid:

@@ -89,6 +89,7 @@ BAD = [
     (event("DELETE", []), "data", "the event deletes a row, and data does not have it"),
     (event("insert", [SCOOTER]), "type", "'insert' is not one of INSERT, UPDATE, DELETE, TRUNCATE, CREATE, ALTER, "
      "ERASE, QUERY, RENAME, CINDEX, DINDEX, GTID, XACOMMIT, XAROLLBACK, MHEARTBEAT, TIDB_WATERMARK"),
+    (event("INSERT", [SCOOTER], isDdl=1), "isDdl", "the number 1 instead of a boolean"),
     (event("INSERT", SCOOTER), "data", "an object instead of an array"),
     (event("INSERT", [{**SCOOTER, "weight": "x"}]), "weight", "'x' is not valid for DECIMAL(10, 2)"),
     (event("INSERT", [{**SCOOTER, "id": "1.5"}]), "id", "'1.5' is not valid for BIGINT"),

@@ -100,6 +100,13 @@ BAD = [
     ("{}", "op", "the event has no op, which says what it does: one of c, r, u, d, t, m"),
     ({"op": "x"}, "op", "'x' is not one of c, r, u, d, t, m"),
     ({"op": 1}, "op", "the number 1 instead of a text"),
+    ('{"op":"\\ud800"}', "op", "'\\ud800' is not valid for STRING"),
+    (
+        f'{{"op":"c","after":{{"id":{"1" * 5000}}}}}',
+        None,
+        "not valid JSON: Exceeds the limit (4300 digits) for integer "
+        "string conversion: value has 5000 digits; use sys.set_int_max_str_digits() to increase the limit",
+    ),
     ({"op": "c"}, "after", "the event writes a row, and after does not have it"),
     ({"op": "u", "before": {"id": 1}}, "after", "the event writes a row, and after does not have it"),
     ({"op": "d", "after": {"id": 1}}, "before", "the event deletes a row, and before does not have it"),
@@ -131,6 +138,16 @@ def test_what_does_not_fit_is_rejected_with_its_line_and_the_rest_is_read(tmp_pa
     found = read_events(tmp_path / "a", lines, TABLE, "debezium-json", **sizes)
     assert found.rejects == [(2 * at + 1, column, reason) for at, (_, column, reason) in enumerate(BAD)]
     assert len(found.rows) == len(BAD)
+
+
+@pytest.mark.parametrize("depth", [400, 5_000, 20_000])
+@pytest.mark.parametrize("text", ['{"op":"c","source":%s,"after":{"id":1}}', '{"schema":%s,"payload":{"op":"c"}}'])
+def test_deep_values_are_read_or_rejected(tmp_path, text, depth):
+    deep = [text % ("[" * depth + "]" * depth), text % ('{"a":' * depth + "1" + "}" * depth)]
+    good = debezium("c", None, SCOOTER)
+    found = read_events(tmp_path / "a", [*deep, good, deep[0].replace(":", ": ")], TABLE, "debezium-json")
+    assert len(found.rejects) + len(found.rows) == 4
+    assert found.rows
 
 
 def test_without_the_options_values_an_event_is_rejected_when_it_names_no_table(tmp_path):
