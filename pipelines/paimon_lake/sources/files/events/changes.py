@@ -21,7 +21,7 @@ from paimon_lake.sources.files.columns import exact_type
 from paimon_lake.sources.files.events.dialects import DELETE, INSERT, UPDATE
 from paimon_lake.sources.files.events.event_columns import EventColumn
 from paimon_lake.sources.files.events.images import Bad, Images
-from paimon_lake.sources.files.row_builder import RowBuilder
+from paimon_lake.sources.files.row_builder import RowBuilder, one_chunk
 from paimon_lake.sources.files.text.json_values import Unfit
 
 
@@ -44,8 +44,6 @@ class ChangeBuilder:
         self.schema, self.required, self.key = schema, required, key
         self._kinds = [exact_type(field) for field in schema]
         self._filled = [name in required and name not in {*key, *order} for name in schema.names]
-        for name in order:
-            self._filled[schema.names.index(name)] = False
         self._order = order
         self._all = pa.schema(
             [
@@ -80,17 +78,14 @@ class ChangeBuilder:
     def _with_old_keys(self, built: pa.RecordBatch) -> Written:
         """Return the rows, each update of a key as two of them."""
         count = len(self.schema)
-        rows, positions = (
-            pa.RecordBatch.from_arrays(built.columns[: count + 1], schema=self.rows_schema),
-            built[count + 1],
-        )
+        rows = pa.RecordBatch.from_arrays(built.columns[: count + 1], schema=self.rows_schema)
         at_key = [self.schema.names.index(name) for name in self.key]
         changed = pa.repeat(pa.scalar(False), len(rows))
         for at, old in zip(at_key, built.columns[count + 2 :], strict=True):
             changed = pc.or_(changed, pc.fill_null(pc.not_equal(rows[at], old), False))
         changed = pc.and_(changed, pc.equal(rows[count], UPDATE))
         moved = np.flatnonzero(changed.to_numpy(zero_copy_only=False))
-        places = np.asarray(positions.to_numpy(zero_copy_only=False))
+        places = np.asarray(built[count + 1].to_numpy(zero_copy_only=False))
         if not len(moved):
             return Written(places, rows, 0)
         taken = built.take(pa.array(moved))
@@ -114,16 +109,12 @@ class ChangeBuilder:
         if len(parts) == 1:
             return parts[0].rows
         batches = [part.rows for part in parts]
-        table = pa.Table.from_batches(batches, self.rows_schema).combine_chunks()
-        rows = pa.RecordBatch.from_arrays([_one(column) for column in table.columns], schema=self.rows_schema)
+        table = pa.Table.from_batches(batches, self.rows_schema)
+        rows = pa.RecordBatch.from_arrays([one_chunk(column) for column in table.columns], schema=self.rows_schema)
         positions = np.concatenate([part.positions for part in parts]) if parts else np.zeros(0, np.int64)
         if np.all(positions[1:] >= positions[:-1]):
             return rows
         return rows.take(pa.array(np.argsort(positions, kind="stable")))
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks else pa.array([], column.type)
 
 
 def _filled(values: pa.Array, deletes: pa.Array, kind: DataType) -> pa.Array:

@@ -140,7 +140,7 @@ def test_what_does_not_fit_is_rejected_with_its_line_and_the_rest_is_read(tmp_pa
     assert len(found.rows) == len(BAD)
 
 
-@pytest.mark.parametrize("depth", [400, 5_000, 20_000])
+@pytest.mark.parametrize("depth", [400, 9_000])
 @pytest.mark.parametrize("text", ['{"op":"c","source":%s,"after":{"id":1}}', '{"schema":%s,"payload":{"op":"c"}}'])
 def test_deep_values_are_read_or_rejected(tmp_path, text, depth):
     deep = [text % ("[" * depth + "]" * depth), text % ('{"a":' * depth + "1" + "}" * depth)]
