@@ -170,7 +170,7 @@ class _Found:
             )
         found = self.value["type"]
         if isinstance(found, str) and found.lower() in NOT_YET:
-            return f"{name}.type {found} is not supported yet: it must be {listed}"
+            return f"{name}.type {found} is not supported yet: it must be {listed}{_EVENTS.get(found, '')}"
         near = nearest(found, allowed) if isinstance(found, str) else ""
         return f"{name}.type must be {listed}, not {as_written(found)}{near}"
 
@@ -178,7 +178,11 @@ class _Found:
 NOT_YET = frozenset(
     ("kafka", "pulsar", "kinesis", "debezium", "canal", "maxwell", "ogg", "cdc", "mysql-cdc", "postgres-cdc")
 )
-"""Types of sources that are not supported yet: streams and formats of change data."""
+"""Types of sources that come later: streams and formats of change data."""
+_EVENTS = {
+    name: f"; files of its events are of type files with format {name}-json"
+    for name in ("debezium", "canal", "maxwell")
+}
 
 
 def _at(values: Any, key: Iterable[str | int]) -> Any:

@@ -1,6 +1,6 @@
 """Sources: where the rows of a table come from. ``type`` selects the kind; each kind has its own keys.
 
-Kafka and formats of change data are not supported yet; their types are refused.
+Kafka is not supported yet; its type is refused. Files of change events are a format of files.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from pydantic import AfterValidator, Field, model_validator
 
 from paimon_lake.declarations.model import Model, Names, SomeNames, Texts
 
+EVENT_FORMATS = ("debezium-json", "canal-json", "maxwell-json")
+"""The formats of files whose lines are changes of the rows of a table."""
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _VARIABLE = re.compile(r"\$\{\w+(?::-)?\}")
 _PASSWORD = re.compile(r"://[^/@\s]*:(?!\d+(?:[/?]|$))\S+@|[?&](?:ssl)?password=[^&\s]")
@@ -38,11 +40,13 @@ class FilesSource(Model):
     ``{hour}`` or ``{name}`` for the partition. A relative path starts at the folder of the declarations, or with
     ``fetch`` at the landing directory."""
     fetch: Annotated[str, AfterValidator(_optional_function)] = ""
-    """``module:function``, called as ``function(step)`` before a load lists the files. It writes files to
-    ``step.landing``, for example from a web service. An incomplete file must have a name that ``path`` does not
-    match."""
-    format: Literal["csv", "json", "jsonl", "parquet", "orc", "avro"] | None = None
-    """The format of the files; default: the ending of ``path``."""
+    """``module:function``, called as ``function(step)`` before a load lists the files: it brings them into
+    ``step.landing``, for example from a web service. A file must get its name when it is complete."""
+    format: (
+        Literal["csv", "json", "jsonl", "parquet", "orc", "avro", "debezium-json", "canal-json", "maxwell-json"] | None
+    ) = None
+    """The format of the files; default: the ending of ``path``. In ``debezium-json``, ``canal-json`` and
+    ``maxwell-json`` each line is an event that inserts, updates or deletes rows."""
     options: dict[str, Any] = Field(default={})
     """Options of the format, such as ``delimiter`` and ``null_value`` of csv: see the table of options."""
     rename: Texts = Field(default={})
@@ -55,6 +59,11 @@ class FilesSource(Model):
     changed: Literal["tell", "load", "fail"] = "tell"
     """A file that changed after it was loaded: only report it in the result (``tell``), ``load`` it again, or ``fail``
     the load."""
+
+    @property
+    def has_events(self) -> bool:
+        """Whether the lines of the files are changes of rows."""
+        return self.format in EVENT_FORMATS
 
 
 class SqlSource(Model):

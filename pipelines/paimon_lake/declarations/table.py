@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from paimon_lake.declarations.change_events import check_events, has_events
 from paimon_lake.declarations.checks import Check
 from paimon_lake.declarations.errors import Mistake, as_written, nearest
 from paimon_lake.declarations.kinds import Kinds
@@ -71,8 +72,9 @@ class TableSpec(Model):
     ] = None
     """How loads are divided, so that a run loads some of the partitions and a backfill the others."""
     mode: Mode | None = None
-    """How a load writes; default: ``changes`` with ``kinds``, ``upsert`` with a primary key, ``append`` without; a sql
-    source replaces all rows (``overwrite``), or the partitions of the run in a table with ``partition_by``."""
+    """How a load writes; default: ``changes`` with ``kinds`` and for change events, ``upsert`` with a primary key,
+    ``append`` without; a sql source replaces all rows (``overwrite``), or the partitions of the run in a table with
+    ``partition_by``."""
     kinds: Kinds | None = None
     """The column that says whether a row inserts, updates or deletes."""
     order_by: Names = ()
@@ -132,13 +134,13 @@ class TableSpec(Model):
     def write_mode(self) -> Mode:
         """The declared mode, or the default mode for the source and the keys of the table.
 
-        With ``kinds`` the mode is ``changes``. A query over whole inputs replaces all rows; a query over partitions
-        replaces the partitions. Otherwise the mode is ``upsert`` for a table with a primary key, and ``append`` for a
-        table without; a database without a watermark replaces all rows of a table without a primary key.
+        A column of kinds and change events give ``changes``. A query over whole inputs replaces all rows; a query over
+        partitions replaces the partitions. Otherwise a table with a primary key is upserted, and one without is
+        appended to, or replaced by the result of a database that has no watermark.
         """
         if self.mode is not None:
             return self.mode
-        if self.kinds is not None:
+        if self.kinds is not None or has_events(self.source):
             return "changes"
         if isinstance(self.source, SqlSource) and self.source.read != "changes":
             if self.partitions is not None and self.source.read != "whole":
@@ -177,6 +179,7 @@ class TableSpec(Model):
     @model_validator(mode="after")
     def _consistent(self) -> TableSpec:
         self._check_keys()
+        check_events(self)
         self._check_mode()
         self._check_schedule()
         self._check_effects()
@@ -207,7 +210,7 @@ class TableSpec(Model):
             raise Mistake(f"{mode} needs a primary_key", *key)
         if mode == "overwrite-partitions" and not self.partition_by:
             raise Mistake("overwrite-partitions needs partition_by", *key)
-        if mode == "changes" and self.kinds is None:
+        if mode == "changes" and self.kinds is None and not has_events(self.source):
             raise Mistake(
                 "changes needs kinds: name the column that says whether a row inserts, updates or deletes", *key
             )

@@ -115,7 +115,7 @@ def load_table(
         told, rows = {**plan.details, **_counts(written)}, written.rows_written
         result = result_of("load", table, before, started, commits=[snapshot.id], details=told, rows_written=rows)
         result = replace(result, check_results=check_results, column_lineage=written.lineage)
-        return replace(result, skipped=tuple(plan.left_out), stale=plan.stale)
+        return replace(result, skipped=(*plan.left_out, *written.skipped), stale=plan.stale)
     why = "" if refused is None else f": {refused}"
     raise CommitConflict(f"{name}: {_TRIES} tries lost against other writers of this table: load it again later{why}")
 

@@ -38,8 +38,8 @@ class RowShape:
 
     @property
     def kinds_column(self) -> str | None:
-        """The column of ``table_rows`` with the kinds +I, +U and -D; None without ``kinds``: all rows are inserts."""
-        return None if self.kinds is None else KIND
+        """The column of ``table_rows`` that has the kinds +I, +U and -D; None when all rows are inserts."""
+        return KIND if self.kinds is not None or self.rules.key else None
 
     def table_rows(self, rows: pa.RecordBatch, file: SourceFile) -> pa.RecordBatch:
         """Return rows of a file as rows of the table."""
@@ -61,6 +61,7 @@ def shape_of(spec: TableSpec, source: FilesSource | DatabaseSource, table: Table
     """
     names = table.schema.names
     source = source if isinstance(source, FilesSource) else FilesSource(type="files", path="rows of a database")
+    has_events = source.has_events
     for role, columns in (("rename", source.rename.values()), ("add", source.add)):
         for column in columns:
             if column not in names:
@@ -78,7 +79,15 @@ def shape_of(spec: TableSpec, source: FilesSource | DatabaseSource, table: Table
         texts = (*spec.kinds.insert, *spec.kinds.update, *spec.kinds.delete)
         schema = schema.set(at, accepting(schema.field(at), texts))
     added = {column: (what, table.arrow_schema.field(column).type) for column, what in source.add.items()}
-    return RowShape(schema, RowRules(tuple(required)), dict(source.rename), added, spec.kinds, keeps_kinds)
+    rules = RowRules(tuple(required), *_keys(table, source, named)) if has_events else RowRules(tuple(required))
+    return RowShape(schema, rules, dict(source.rename), added, spec.kinds, keeps_kinds)
+
+
+def _keys(table: Table, source: FilesSource, named: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the key of a table, and the columns that order the rows of a key, as files of events name them."""
+    field = table.options["sequence.field"]
+    ordering = [name for name in field or () if name not in source.add]
+    return tuple(named.get(name, name) for name in table.schema.primary_keys), tuple(named.get(n, n) for n in ordering)
 
 
 def kind_texts(values: pa.Array, kinds: Kinds) -> pa.Array:

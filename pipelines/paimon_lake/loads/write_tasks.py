@@ -60,7 +60,9 @@ class WriteResult:
     lineage: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
     """The columns of inputs (table, column) from which each column is computed, where that is known."""
     reports: tuple[bytes, ...] = ()
-    """The encoded reports of tasks about what they have read; only loads of files have them."""
+    """What tasks say about the splits that they have read."""
+    skipped: tuple[str, ...] = ()
+    """What was read and changes no row, one sentence each."""
     entries: Mapping[str, str] = field(default_factory=dict)
     """Properties of the snapshot that are known only when the whole source is read."""
 

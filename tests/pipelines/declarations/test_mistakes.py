@@ -71,7 +71,7 @@ MISTAKES = [
     (
         "  type: files",
         "  type: debezium",
-        ":8: source.type debezium is not supported yet: it must be one of database, files, python, sql",
+        ":8: source.type debezium is not supported yet: it must be one of database, files, python, sql; files of its events are of type files with format debezium-json",
     ),
     ("  type: files", "  type: 3", ":8: source.type must be one of database, files, python, sql, not 3"),
     ("  path: in/*.csv\n", "", ":8: source.path is missing"),
@@ -82,7 +82,7 @@ MISTAKES = [
     (
         "  path: in/*.csv",
         "  path: in/*.csv\n  format: csvv",
-        ":11: source.format must be one of csv, json, jsonl, parquet, orc, avro, not 'csvv'; did you mean csv?",
+        ":11: source.format must be one of csv, json, jsonl, parquet, orc, avro, debezium-json, canal-json, maxwell-json, not 'csvv'; did you mean csv?",
     ),
     ("  path: in/*.csv", "  path: in/*.csv\n  late: maybe", ":11: source.late must be one of load, tell, not 'maybe'"),
     (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -19,7 +20,14 @@ from paimon_lake.declarations.sources import FilesSource
 from paimon_lake.loads.commit import LoadCommit, NumberTaken, commit_load
 from paimon_lake.loads.files.file_plan import FilePlan, advice, plan_files, split_files
 from paimon_lake.loads.files.source_files import fetch_files, file_kind, source_files
-from paimon_lake.loads.files.split_reports import SplitReport, check_members, contents_of, report_of, unchanged_files
+from paimon_lake.loads.files.split_reports import (
+    SplitReport,
+    check_members,
+    contents_of,
+    report_of,
+    skipped_events,
+    unchanged_files,
+)
 from paimon_lake.loads.ledger.load_properties import PARTITION_COUNT
 from paimon_lake.loads.ledger.load_snapshot import CARRIED, CONTENTS, FILES, STEP, TOTAL
 from paimon_lake.loads.ledger.loaded_files import MOST_FILES, LoadedFiles, path_digest
@@ -28,6 +36,7 @@ from paimon_lake.loads.row_shape import shape_of
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad
 from paimon_lake.loads.write_tasks import WriteResult, write_parts
 from paimon_lake.protocol import PipelineError, some
+from paimon_lake.sources.files.events.heads import check_one_source
 from paimon_lake.sources.files.listing import SourceFile
 from paimon_lake.sources.files.reading import read_split
 from paimon_lake.sources.files.rejects import Parsed, no_rejects
@@ -121,11 +130,15 @@ class FileLoads:
             options = {name: text.reveal() for name, text in sealed.items()}
             for split in _from_payload(payload):
                 members: frozenset[Path] = frozenset()
+                skipped: Counter[str] = Counter()
+                sources: frozenset[str] = frozenset()
                 for parsed in read_split(split, kind, shape.file_schema, shape.rules, options):
                     members |= parsed.members
+                    sources |= parsed.sources
+                    skipped.update(parsed.skipped)
                     rows = shape.table_rows(parsed.rows, split.file)
                     yield replace(parsed, rows=rows, version=split.file.version)
-                report = report_of(split, members, options)
+                report = report_of(split, options, members, skipped, sources)
                 yield Parsed(no_rejects(), no_rejects(), 0, report=report.to_bytes())
 
         written = write_parts(
@@ -141,12 +154,14 @@ class FileLoads:
         reports = [SplitReport.from_bytes(report) for report in written.reports]
         try:
             check_members(files, reports, kind, shape.file_schema, shape.rules)
+            check_one_source({source for report in reports for source in report.sources}, f"source.path {source.path}")
         except PipelineError as error:
             abort(written.messages, step.table.context)
             abort(written.rejects, step.rejects.context)
             raise PipelineError(f"{step.spec.name}: {error}") from None
         known = entries.with_contents({**contents, **contents_of(files, reports)})
-        return replace(written, entries={CONTENTS: known.contents_text()})
+        told = tuple(skipped_events(reports))
+        return replace(written, entries={CONTENTS: known.contents_text()}, skipped=told)
 
 
 def _record_versions(step: LoadStep, files: LoadedFiles, total: int) -> int | None:

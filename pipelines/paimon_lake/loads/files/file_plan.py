@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from paimon_lake.declarations import TableSpec
+from paimon_lake.declarations.change_events import has_events
 from paimon_lake.declarations.sources import FilesSource
 from paimon_lake.loads.ledger.loaded_files import LoadedFiles
 from paimon_lake.loads.partition_keys import is_later, is_outside
@@ -18,6 +19,8 @@ def advice(spec: TableSpec) -> str:
     """Return a text that says how changed files can be loaded."""
     if spec.write_mode == "append":
         return "a load of the whole table with `--reload` replaces its rows"
+    if has_events(spec.source):
+        return "a load of the whole table with `--reload` applies all events again"
     return "`source.changed: load` loads files that change, and a load with `--reload` reads files again"
 
 

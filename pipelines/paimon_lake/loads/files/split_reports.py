@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from paimon_lake.checks.text import many
+from paimon_lake.declarations.sources import EVENT_FORMATS
 from paimon_lake.loads.ledger.loaded_files import LoadedFiles, digest
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.files.columns import ALLOW_MISSING, RowRules, exact_type, required_columns
+from paimon_lake.sources.files.events.dialects import SCHEMA_CHANGE
 from paimon_lake.sources.files.formats import FileFormat
 from paimon_lake.sources.files.listing import SourceFile, open_source_file
 from paimon_lake.sources.files.splits import FileSplit, plan_splits
@@ -39,25 +43,46 @@ class SplitReport:
     """A digest of the bytes in hexadecimal; empty where the store states a checksum of the file."""
     members: tuple[Path, ...] = ()
     """The members that the objects of a JSON file have."""
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    """The number of change events that are skipped, by what they are."""
+    sources: tuple[str, ...] = ()
+    """The tables of the change events that are applied."""
 
     def to_bytes(self) -> bytes:
         """Return the report as JSON."""
-        return json.dumps([self.file, self.start, self.checksum, self.members]).encode()
+        return json.dumps(list(vars(self).values())).encode()
 
     @staticmethod
     def from_bytes(data: bytes) -> SplitReport:
         """Return the report that ``to_bytes`` encoded."""
-        file, start, checksum, members = json.loads(data)
-        return SplitReport(file, start, checksum, tuple(tuple(path) for path in members))
+        file, start, checksum, members, skipped, sources = json.loads(data)
+        return SplitReport(file, start, checksum, tuple(tuple(path) for path in members), skipped, tuple(sources))
 
 
-def report_of(split: FileSplit, members: Collection[Path], options: Mapping[str, str]) -> SplitReport:
-    """Return the report on a split that was read.
-
-    The bytes are read again for the checksum, from the cache of the system.
-    """
+def report_of(
+    split: FileSplit,
+    options: Mapping[str, str],
+    members: Collection[Path] = (),
+    skipped: Mapping[str, int] | None = None,
+    sources: Collection[str] = (),
+) -> SplitReport:
+    """Return the report on a split that was read; reads its bytes again, which the system has cached."""
     checksum = "" if split.file.checksum else checksum_of(split, options).hex()
-    return SplitReport(split.file.ledger_name, split.start, checksum, tuple(sorted(members)))
+    seen = tuple(sorted(members))
+    return SplitReport(split.file.ledger_name, split.start, checksum, seen, skipped or {}, tuple(sorted(sources)))
+
+
+def skipped_events(reports: Sequence[SplitReport]) -> list[str]:
+    """Say which change events were skipped, and how many, one sentence for each kind."""
+    counts: Counter[str] = Counter()
+    for report in reports:
+        counts.update(report.skipped)
+    more = {SCHEMA_CHANGE: ": columns and tables are not changed from files, change the declaration"}
+    told = []
+    for what, count in sorted(counts.items()):
+        noun, of, tables = what.partition(" of ")
+        told.append(f"{many(count, noun)}{of}{tables} skipped{more.get(what, '')}")
+    return told
 
 
 def checksum_of(split: FileSplit, options: Mapping[str, str]) -> bytes:
@@ -114,7 +139,7 @@ def check_members(
     This also holds for members of nested columns. With ``allow_missing_columns``, only a column that must not be null
     may not be missing.
     """
-    if kind.kind not in ("json", "jsonl"):
+    if kind.kind not in ("json", "jsonl", *EVENT_FORMATS):
         return
     seen: dict[str, set[Path]] = {}
     for report in reports:

@@ -29,6 +29,10 @@ class RowRules:
 
     not_null: tuple[str, ...] = ()
     """The key columns and the columns that are NOT NULL."""
+    key: tuple[str, ...] = ()
+    """The key columns of the files of change events, as the files name them; () for other files."""
+    order: tuple[str, ...] = ()
+    """The columns that order the changes of a key, which a delete must have too."""
 
 
 def table_schema(fields: Sequence[DataField]) -> pa.Schema:

@@ -7,13 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from paimon_lake.declarations.sources import EVENT_FORMATS
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.files.text.source_time_format import SourceTimeFormat
 
-KINDS = ("csv", "json", "jsonl", "parquet", "orc", "avro")
-TEXT_KINDS = frozenset({"csv", "json", "jsonl"})
+KINDS = ("csv", "json", "jsonl", "parquet", "orc", "avro", *EVENT_FORMATS)
+TEXT_KINDS = frozenset({"csv", "json", "jsonl", *EVENT_FORMATS})
 _CSV_ONLY = ("delimiter", "header", "quote", "escape", "null_value", "multiline", "skip_lines", "decimal_point")
 _TEXT_ONLY = ("encoding", "date_format", "timestamp_format")
+_EVENTS_ONLY = ("database", "table")
+_DEBEZIUM_ONLY = ("timestamp_unit",)
 OPTIONS = {
     "delimiter": "One ASCII character between two cells.",
     "header": "Whether the first line has the names of the columns; without, columns are by position.",
@@ -29,6 +32,11 @@ OPTIONS = {
     "ignore_extra_columns": "Whether columns that the table does not have are left out; otherwise they are an error.",
     "allow_missing_columns": "Whether a column that a file does not have is null; otherwise it is an error. A JSON "
     "file has a member when one of its objects has it, also with the value null; it is null in the other objects.",
+    "database": "The database whose events are applied; events of other databases are skipped.",
+    "table": "The table whose events are applied, as `table` or, where the events name a schema, `schema.table`; "
+    "events of other tables are skipped. Without it, the events of a load must be of one table.",
+    "timestamp_unit": "What an integer for a TIMESTAMP counts, `ms`, `us` or `ns`, in events without a schema that "
+    "says it; without, such an integer is rejected.",
 }
 """What each option means."""
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4", ".br": "brotli"}
@@ -57,6 +65,9 @@ class FileFormat:
     decimal_point: str = "."
     ignore_extra_columns: bool = False
     allow_missing_columns: bool = False
+    database: str = ""
+    table: str = ""
+    timestamp_unit: str = ""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -73,6 +84,8 @@ class FileFormat:
             raise PipelineError(f"format option decimal_point must be '.' or ',', not {self.decimal_point!r}")
         if type(self.skip_lines) is not int or self.skip_lines < 0:
             raise PipelineError(f"format option skip_lines must be a number of lines, not {self.skip_lines!r}")
+        if self.timestamp_unit not in ("", "ms", "us", "ns"):
+            raise PipelineError(f"format option timestamp_unit must be ms, us or ns, not {self.timestamp_unit!r}")
         _check_encoding(self.encoding)
         if self.date_format:
             SourceTimeFormat.parse("date_format", self.date_format)
@@ -82,7 +95,7 @@ class FileFormat:
     @property
     def is_splittable(self) -> bool:
         """Whether an uncompressed file can be cut into byte ranges: each line is one row."""
-        return self.kind == "jsonl" or (self.kind == "csv" and not self.multiline)
+        return self.kind in ("jsonl", *EVENT_FORMATS) or (self.kind == "csv" and not self.multiline)
 
     @property
     def is_utf8(self) -> bool:
@@ -145,9 +158,9 @@ _DEFAULTS: dict[str, Any] = {f.name: f.default for f in fields(FileFormat)}
 
 
 def _foreign(kind: str) -> tuple[str, ...]:
-    if kind == "csv":
-        return ()
-    return _CSV_ONLY if kind in TEXT_KINDS else (*_CSV_ONLY, *_TEXT_ONLY)
+    foreign: tuple[str, ...] = () if kind == "csv" else _CSV_ONLY if kind in TEXT_KINDS else (*_CSV_ONLY, *_TEXT_ONLY)
+    foreign += () if kind in EVENT_FORMATS else _EVENTS_ONLY
+    return foreign if kind == "debezium-json" else (*foreign, *_DEBEZIUM_ONLY)
 
 
 def _not_an_option(kind: str, name: str) -> PipelineError:

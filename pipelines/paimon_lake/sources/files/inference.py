@@ -25,7 +25,7 @@ from paimon_lake.sources.files.splits import FileSplit
 from paimon_lake.sources.files.text.blocks import TextFile, cut_lines
 from paimon_lake.sources.files.text.csv_rows import read_csv, read_header
 from paimon_lake.sources.files.text.json_document import elements
-from paimon_lake.sources.files.text.json_rows import plain_records
+from paimon_lake.sources.files.text.json_records import plain_records
 from paimon_lake.sources.files.text.lost_records import decoded
 from paimon_lake.sources.files.text.text_values import TextRules, convert_text
 from paimon_lake.sources.files.typed_values import plain_type

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from paimon_lake.sources.files.columnar import read_columnar
 from paimon_lake.sources.files.columns import RowRules, required_columns
+from paimon_lake.sources.files.events.event_rows import read_events
 from paimon_lake.sources.files.formats import FileFormat
 from paimon_lake.sources.files.rejects import Parsed
 from paimon_lake.sources.files.splits import FileSplit
@@ -34,7 +35,7 @@ def read_split(
     """Yield the rows and rejects of a split, in the order of the file; ``schema`` has the columns of the table.
 
     Raises PipelineError when the file cannot be read, has columns that the table does not have, or lacks a column that
-    must not be null.
+    must not be null. The rows of change events have their kinds in the column ``KIND``.
     """
     required = required_columns(schema, rules)
     file = TextFile(split, file_format, storage_options, block_bytes)
@@ -43,6 +44,8 @@ def read_split(
             yield from read_csv(file, schema, required)
         case "jsonl":
             yield from read_jsonl(file, schema, required)
+        case "debezium-json" | "canal-json" | "maxwell-json":
+            yield from read_events(file, schema, required, rules)
         case "json":
             yield from read_json(file, schema, required)
         case _:

@@ -6,8 +6,8 @@ first column in the order of the table that does not fit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -51,6 +51,10 @@ class Parsed:
     """The version of the file; None for other sources."""
     members: frozenset[tuple[str, ...]] = frozenset()
     """The members of a JSON file's objects that were seen so far; see ``json_members``."""
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    """The number of events that change no row of the table, by what they are."""
+    sources: frozenset[str] = frozenset()
+    """The tables whose changes were seen so far in files of change events."""
     report: bytes = b""
     """An encoded report about the split, after its last block; b"" otherwise."""
 

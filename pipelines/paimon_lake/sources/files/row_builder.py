@@ -32,21 +32,22 @@ class RowBuilder:
         """Add the next column; ``bad`` marks the rows whose value does not fit the type, and None means no row."""
         field_ = self.schema.field(len(self.columns))
         if bad is not None:
-            self._reject(bad, field_.name, reason)
+            self.reject(bad, field_.name, reason)
         if field_.name in self.required and values.null_count:
             nulls = np.asarray(values.is_null().to_numpy(zero_copy_only=False))
             if bad is not None:
                 nulls &= ~bad
-            self._reject(nulls, field_.name, lambda row: "null in a column that must not be null")
+            self.reject(nulls, field_.name, lambda row: "null in a column that must not be null")
         if (accepted := accepted_values(field_)) is not None:
             others = pc.and_(values.is_valid(), pc.invert(pc.is_in(values, pa.array(accepted, values.type))))
             if bad is not None:
                 others = pc.and_(others, pa.array(~bad))
             rule = f"is not one of {', '.join(accepted)}"
-            self._reject(np.asarray(others), field_.name, lambda row: f"{values[row].as_py()!r:.80} {rule}")
+            self.reject(np.asarray(others), field_.name, lambda row: f"{values[row].as_py()!r:.80} {rule}")
         self.columns.append(values)
 
-    def _reject(self, bad: np.ndarray, column: str, reason: Reason) -> None:
+    def reject(self, bad: np.ndarray, column: str, reason: Reason) -> None:
+        """Reject the rows that ``bad`` marks, unless they are rejected already."""
         new = bad if self._bad is None else bad & ~self._bad
         self.rejects += [Reject(row, column, reason(row)) for row in np.flatnonzero(new).tolist()]
         self._bad = bad.copy() if self._bad is None else self._bad | bad

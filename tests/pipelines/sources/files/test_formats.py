@@ -4,6 +4,7 @@ from dataclasses import fields
 
 import pytest
 
+from paimon_lake.declarations.sources import EVENT_FORMATS
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.files import FileFormat, file_format
 from paimon_lake.sources.files.formats import OPTIONS, compression_of, option_kinds
@@ -38,6 +39,11 @@ def test_options_of_a_declaration():
         ("csv", {"encoding": "klingon"}, "'klingon' is not a known encoding"),
         ("csv", {"date_format": "%Y-%m"}, "format option date_format: '%Y-%m' must state a year, a month and a day"),
         ("csv", {"date_format": "%Y-%m-%d %Q"}, "format option date_format: '%Q' is repeated or not one of"),
+        ("jsonl", {"table": "t"}, "format option 'table' is not an option of jsonl"),
+        ("canal-json", {"timestamp_unit": "ms"}, "format option 'timestamp_unit' is not an option of canal-json"),
+        ("debezium-json", {"timestamp_unit": "s"}, "format option timestamp_unit must be ms, us or ns, not 's'"),
+        ("debezium-json", {"table": ["a"]}, "format option table must be a text, not ['a']"),
+        ("maxwell-json", {"delimiter": ";"}, "format option 'delimiter' is not an option of maxwell-json"),
         ("json", {"timestamp_format": "%F %I:%M"}, "must state the hour by %H, or by %I with %p"),
     ],
 )
@@ -65,4 +71,4 @@ def test_compressions():
 
 def test_every_option_is_described():
     assert set(OPTIONS) == {f.name for f in fields(FileFormat)} - {"kind"}
-    assert option_kinds("date_format") == ["csv", "json", "jsonl"]
+    assert option_kinds("date_format") == ["csv", "json", "jsonl", *EVENT_FORMATS]

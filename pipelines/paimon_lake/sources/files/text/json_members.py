@@ -61,6 +61,10 @@ class Members:
                 self.seen.add((OBJECT,))
             self._note_values(columns[name], kind, (name,))
 
+    def note_values(self, name: str, values: pa.Array) -> None:
+        """Note a column, and the members of its objects, that have a value."""
+        self._note_values(values, self.kinds[name], (name,))
+
     def _note_values(self, values: pa.Array, kind: DataType, path: Path) -> None:
         if values.null_count == len(values):
             return
@@ -91,16 +95,16 @@ class Members:
                 self._note_type(arrow.field(at).type, child.type, (*path, child.name))
 
     def note_texts(self, texts: Iterable[bytes]) -> None:
-        """Note the members of objects from their JSON texts, until all members are seen; invalid texts are skipped."""
-        for text in texts:
-            if self.seen.issuperset(self.paths):
-                return
-            try:
-                value = json.loads(text)
-            except (ValueError, RecursionError):
-                continue
+        """Note the members of objects one by one, until all are seen; texts that are no object have none."""
+        self.note_objects(parsed_text(text) for text in texts)
+
+    def note_objects(self, values: Iterable[Any]) -> None:
+        """Note the members of parsed objects, until all are seen; other values have none."""
+        for value in values:
             if isinstance(value, dict):
                 self._note_object(value, self.kinds, ())
+            if self.seen.issuperset(self.paths):
+                return
 
     def _note_object(self, value: Mapping[str, Any], kinds: Mapping[str, DataType], path: Path) -> None:
         self.seen.add((*path, OBJECT))
@@ -117,3 +121,11 @@ class Members:
         elif kind.root is TypeRoot.MAP and isinstance(value, dict):
             for item in value.values():
                 self._note_inner(item, kind.children[1].type, path)
+
+
+def parsed_text(text: bytes) -> Any:
+    """Return the value of a JSON text, None when it cannot be parsed."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

@@ -15,23 +15,28 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.json as pa_json
 
 from paimon_core.types import DataType, TypeRoot
 from paimon_lake.sources.files.columns import exact_type, extra_columns
 from paimon_lake.sources.files.rejects import Parsed, no_rejects
 from paimon_lake.sources.files.row_builder import RowBuilder, one_chunk
-from paimon_lake.sources.files.text.blocks import TextFile, cut_lines
+from paimon_lake.sources.files.text.blocks import TextFile
 from paimon_lake.sources.files.text.json_members import Members
+from paimon_lake.sources.files.text.json_records import (
+    bytes_of,
+    has_braces,
+    inexact,
+    read_by_arrow,
+    read_lines,
+    trimmed,
+)
 from paimon_lake.sources.files.text.json_types import convert_json, has_root, read_type
 from paimon_lake.sources.files.text.json_values import ExtraMember, Unfit, object_of
-from paimon_lake.sources.files.text.lost_records import Lost, decoded, lost_batch
+from paimon_lake.sources.files.text.lost_records import Lost, lost_batch
 from paimon_lake.sources.files.text.records import Records
 from paimon_lake.sources.files.text.text_values import TextRules, bad_value
 
-_INEXACT = r"[0-9.]{39}|[:,\[\s\"][+-]?[0-9]+\.?[0-9]*[eE][+-]?[0-9]"
-"""Finds numbers that Arrow may convert wrongly to a decimal: with more than 38 digits, or with an exponent."""
 NOT_READ = "not valid JSON"
 _FEW = 256
 _PARTS = 16
@@ -39,31 +44,7 @@ _PARTS = 16
 
 def read_jsonl(file: TextFile, schema: pa.Schema, required: Collection[str]) -> Iterator[Parsed]:
     """Yield the rows and rejects of each block of a split."""
-    reader = JsonReader(file, schema, required)
-    skipped = len(file.head(0, cut_lines))
-
-    @functools.cache
-    def lines_before() -> int:
-        return file.lines_before(skipped)
-
-    for block in file.blocks(skipped, cut_lines):
-        records, lost = decoded(block.data, file.file_format)
-        records = plain_records(block.data) if records is None else records
-        parsed = reader.parse(records, lost, lambda line=block.line: lines_before() + line)  # type: ignore[misc]
-        if parsed.rows.num_rows or parsed.rejects.num_rows:
-            yield parsed
-
-
-def plain_records(data: bytes) -> Records:
-    """Return the lines of UTF-8 text that are not empty."""
-    buffer = np.frombuffer(data, np.uint8)
-    ends = np.flatnonzero(buffer == 10)
-    if not data.endswith(b"\n"):
-        ends = np.append(ends, len(data))
-    starts = np.concatenate(([0], ends[:-1] + 1))
-    stops = ends - ((ends > starts) & (buffer[np.maximum(ends - 1, 0)] == 13))
-    kept = stops > starts
-    return Records(data, starts[kept], stops[kept], np.flatnonzero(kept))
+    yield from read_lines(file, JsonReader(file, schema, required).parse)
 
 
 @dataclass
@@ -88,12 +69,12 @@ class JsonReader:
         self.has_decimal = any(has_root(kind, TypeRoot.DECIMAL) for kind in self.kinds.values())
 
     def parse(self, records: Records, lost: list[Lost], lines_before: Callable[[], int]) -> Parsed:
-        """Return the rows and rejects of the records, and the rejects in ``lost``."""
-        records = _trimmed(records)
+        """Return the rows of the records and their rejects, together with the rejects in ``lost``."""
+        records = trimmed(records)
         positions, read = np.arange(len(records)), len(records) + len(lost)
-        in_python = positions if self.has_map else self._inexact(records) if self.has_decimal else positions[:0]
+        in_python = positions if self.has_map else inexact(records) if self.has_decimal else positions[:0]
         bad: dict[int, Unfit] = {}
-        objects = _has_braces(records)
+        objects = has_braces(records)
         for at in np.flatnonzero(~objects).tolist():
             bad[at] = self._unfit(records, at) or Unfit(None, NOT_READ)
         in_python = in_python[objects[in_python]]
@@ -130,21 +111,13 @@ class JsonReader:
         known = pa.schema([field for field in self.read_schema if field.name not in columns])
         parse = pa_json.ParseOptions(explicit_schema=known, unexpected_field_behavior="infer")
         try:
-            self.members.note_schema(self._read_by_arrow(records, positions, parse).schema)
+            self.members.note_schema(read_by_arrow(bytes_of(records, positions), parse).schema)
         except pa.ArrowInvalid:  # such as a member with values of two types
             self.members.note_texts(records.raw(int(at)) for at in positions)
 
     def _reason(self, column: pa.Array, kind: DataType, row: int) -> str:
         value = column[row].as_py()
         return bad_value(json.dumps(value, default=str) if kind.children else value, kind, self.rules)
-
-    def _inexact(self, records: Records) -> np.ndarray:
-        whole = pa.array([records.data], pa.large_binary())
-        if not len(records) or not pc.match_substring_regex(whole, _INEXACT)[0].as_py():
-            return np.arange(0)
-        offsets = pa.py_buffer(np.append(records.starts, records.ends[-1]).astype(np.int64))
-        lines = pa.Array.from_buffers(pa.large_binary(), len(records), [None, offsets, pa.py_buffer(records.data)])
-        return np.flatnonzero(pc.match_substring_regex(lines, _INEXACT).to_numpy(zero_copy_only=False))
 
     def _by_arrow(self, records: Records, positions: np.ndarray, bad: dict[int, Unfit]) -> list[_Read]:
         """Read records with Arrow; find records that it refuses in smaller and smaller parts; add them to ``bad``."""
@@ -171,19 +144,13 @@ class JsonReader:
         beyond = "ignore" if self.file.file_format.ignore_extra_columns else "error"
         parse = pa_json.ParseOptions(explicit_schema=self.read_schema, unexpected_field_behavior=beyond)
         try:
-            table = self._read_by_arrow(records, positions, parse)
+            table = read_by_arrow(bytes_of(records, positions), parse)
             if self.has_decimal:
                 table.validate(full=True)
         except pa.ArrowInvalid:
             return None
         # Each record begins and ends with a brace. So an equal number of rows means that each record is one object.
         return [one_chunk(table[name]) for name in self.kinds] if len(table) == len(positions) else None
-
-    def _read_by_arrow(self, records: Records, positions: np.ndarray, parse: pa_json.ParseOptions) -> pa.Table:
-        runs = np.split(positions, np.flatnonzero(np.diff(positions) != 1) + 1)
-        data = b"\n".join([records.data[records.starts[run[0]] : records.ends[run[-1]]] for run in runs])
-        read = pa_json.ReadOptions(use_threads=False, block_size=len(data) + 1)
-        return pa_json.read_json(pa.BufferReader(data), read_options=read, parse_options=parse)
 
     def _unfit(self, records: Records, at: int) -> Unfit | None:
         try:
@@ -209,22 +176,3 @@ class JsonReader:
                 bad[int(at)] = unfit
         columns = [pa.array([o[f.name] for o in objects], f.type) for f in self.read_schema]
         return _Read(np.array(kept, np.int64), columns)
-
-
-def _trimmed(records: Records) -> Records:
-    """Return the records without spaces around them; records of only spaces are left out."""
-    if _has_braces(records).all():
-        return records
-    raws = [records.raw(at).strip(b" \t\r") for at in range(len(records))]
-    kept = np.array([at for at, raw in enumerate(raws) if raw], np.int64)
-    lengths = np.array([len(raws[at]) for at in kept], np.int64)
-    starts = np.array([records.data.index(raws[at], records.starts[at]) for at in kept], np.int64)
-    return Records(records.data, starts, starts + lengths, records.lines[kept])
-
-
-def _has_braces(records: Records) -> np.ndarray:
-    """Return for each record whether it begins and ends with a brace, as every JSON object does."""
-    if not len(records):
-        return np.zeros(0, bool)
-    buffer = np.frombuffer(records.data, np.uint8)
-    return np.asarray((buffer[records.starts] == ord("{")) & (buffer[records.ends - 1] == ord("}")))

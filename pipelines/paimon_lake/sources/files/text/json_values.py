@@ -37,8 +37,15 @@ class ExtraMember(Exception):
         self.name = name
 
 
-class _Object(list[tuple[str, Any]]):
-    """The members of a JSON object as pairs, so that repeated names can be found."""
+class Object(list[tuple[str, Any]]):
+    """The members of a JSON object, with repeated names."""
+
+    def member(self, name: str) -> Any:
+        """Return the value of a member, None when the object does not have it; raises Unfit when it occurs twice."""
+        found = [value for other, value in self if other == name]
+        if len(found) > 1:
+            raise Unfit(name, f"the member {shown(name)} occurs twice")
+        return found[0] if found else None
 
 
 def object_of(raw: str, kinds: Mapping[str, DataType], *, ignore_extra: bool) -> dict[str, Any]:
@@ -46,18 +53,23 @@ def object_of(raw: str, kinds: Mapping[str, DataType], *, ignore_extra: bool) ->
 
     Raises Unfit for invalid JSON and values of a wrong type, ExtraMember unless ``ignore_extra``.
     """
+    return _members(parse_object(raw), kinds, (), ignore_extra)
+
+
+def parse_object(raw: str) -> Object:
+    """Return the members of one JSON object, numbers with a fraction as Decimal; raises Unfit for any other text."""
     try:
-        value = json.loads(raw, object_pairs_hook=_Object, parse_float=Decimal)
+        value = json.loads(raw, object_pairs_hook=Object, parse_float=Decimal)
     except json.JSONDecodeError as error:
         raise Unfit(None, f"not valid JSON: {error.msg} at character {error.pos + 1}") from None
     except (RecursionError, ArithmeticError, ValueError) as error:
         raise Unfit(None, f"not valid JSON: {error}") from None
-    if not isinstance(value, _Object):
-        raise Unfit(None, f"{_word(value)} instead of an object")
-    return _members(value, kinds, (), ignore_extra)
+    if not isinstance(value, Object):
+        raise Unfit(None, f"{word_of(value)} instead of an object")
+    return value
 
 
-def _members(pairs: _Object, kinds: Mapping[str, DataType], above: Path, ignore_extra: bool) -> dict[str, Any]:
+def _members(pairs: Object, kinds: Mapping[str, DataType], above: Path, ignore_extra: bool) -> dict[str, Any]:
     out: dict[str, Any] = dict.fromkeys(kinds)
     seen = set()
     for name, value in pairs:
@@ -69,11 +81,12 @@ def _members(pairs: _Object, kinds: Mapping[str, DataType], above: Path, ignore_
         if name in seen:
             raise Unfit(path[0], f"the member {shown('.'.join(path))} occurs twice")
         seen.add(name)
-        out[name] = _value(value, kinds[name], path, ignore_extra)
+        out[name] = value_of(value, kinds[name], path, ignore_extra)
     return out
 
 
-def _value(value: Any, kind: DataType, path: Path, ignore_extra: bool) -> Any:
+def value_of(value: Any, kind: DataType, path: Path, ignore_extra: bool) -> Any:
+    """Return a value in the form of ``json_types.read_type``; raises Unfit when it is not valid for the type."""
     if value is None:
         return None
     match kind.root:
@@ -93,12 +106,12 @@ def _value(value: Any, kind: DataType, path: Path, ignore_extra: bool) -> Any:
             return _decimal(value, kind, path)
         case TypeRoot.ARRAY:
             if type(value) is list:
-                return [_value(item, kind.children[0].type, (*path, "[]"), ignore_extra) for item in value]
+                return [value_of(item, kind.children[0].type, (*path, "[]"), ignore_extra) for item in value]
         case TypeRoot.MAP:
-            if isinstance(value, _Object):
+            if isinstance(value, Object):
                 return _map(value, kind, path, ignore_extra)
         case TypeRoot.ROW:
-            if isinstance(value, _Object):
+            if isinstance(value, Object):
                 return _members(value, {c.name: c.type for c in kind.children}, path, ignore_extra)
         case _:
             if isinstance(value, str) and (value.isascii() or _is_text(value)):
@@ -108,7 +121,9 @@ def _value(value: Any, kind: DataType, path: Path, ignore_extra: bool) -> Any:
 
 def _unfit(value: Any, kind: DataType, path: Path) -> Unfit:
     where = "" if len(path) == 1 else f" at {'.'.join(path)}"
-    return Unfit(path[0], f"{shown(value) if isinstance(value, str) else _word(value)} is not valid for {kind}{where}")
+    return Unfit(
+        path[0], f"{shown(value) if isinstance(value, str) else word_of(value)} is not valid for {kind}{where}"
+    )
 
 
 def _is_text(value: str) -> bool:
@@ -140,8 +155,8 @@ def _decimal(given: Any, kind: DataType, path: Path) -> Decimal:
     return number
 
 
-def _map(pairs: _Object, kind: DataType, path: Path, ignore_extra: bool) -> list[tuple[Any, Any]]:
-    """Return the pairs of a map; for a map whose keys are not texts, the name of a member is parsed as JSON."""
+def _map(pairs: Object, kind: DataType, path: Path, ignore_extra: bool) -> list[tuple[Any, Any]]:
+    """Return the pairs of a map; keys that are not texts are read from the JSON text of the member's name."""
     key, item = (child.type for child in kind.children)
     out: list[tuple[Any, Any]] = []
     for name, value in pairs:
@@ -152,14 +167,15 @@ def _map(pairs: _Object, kind: DataType, path: Path, ignore_extra: bool) -> list
             except ValueError:
                 read = name
         at = (*path, name)
-        out.append((_value(read, key, at, ignore_extra), _value(value, item, at, ignore_extra)))
+        out.append((value_of(read, key, at, ignore_extra), value_of(value, item, at, ignore_extra)))
     names = [name for name, _ in out]
     if len(set(names)) < len(names):
         raise Unfit(path[0], f"a key occurs twice in the map {'.'.join(path)}")
     return out
 
 
-def _word(value: Any) -> str:
-    if isinstance(value, _Object):
+def word_of(value: Any) -> str:
+    """Return what a value is, in words."""
+    if isinstance(value, Object):
         return _WORDS[dict]
     return _WORDS.get(type(value)) or f"the number {shown(value)[1:-1]}"

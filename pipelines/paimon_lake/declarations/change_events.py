@@ -1,0 +1,52 @@
+"""Change events: what the declaration of a table must say when its files contain change events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from paimon_lake.declarations.errors import Mistake
+from paimon_lake.declarations.sources import FilesSource, Source
+
+if TYPE_CHECKING:
+    from paimon_lake.declarations.table import TableSpec
+
+
+def has_events(source: Source | None) -> bool:
+    """Whether a source is files of change events."""
+    return isinstance(source, FilesSource) and source.has_events
+
+
+def check_events(spec: TableSpec) -> None:
+    """Raise Mistake for a declaration that change events do not fit; tables with other sources fit."""
+    source = spec.source
+    if not isinstance(source, FilesSource) or not source.has_events:
+        return
+    form = source.format
+    if not spec.primary_key:
+        why = "its events update and delete rows by their keys"
+        raise Mistake(f"{form} needs a primary_key: {why}", "source", "format")
+    if spec.mode not in (None, "changes"):
+        raise Mistake(f"{form} inserts, updates and deletes rows, so {spec.mode} does not fit: remove mode", "mode")
+    if spec.kinds is not None:
+        raise Mistake(f"the events of {form} say whether a row is inserted, updated or deleted: remove kinds", "kinds")
+    if not spec.columns:
+        raise Mistake(f"the columns of {form} cannot be inferred: write them down", "columns")
+    for option, allowed, why in (
+        ("merge-engine", ("deduplicate",), "the events have whole rows, and deletes remove them"),
+        ("changelog-producer", ("none", "lookup", "full-compaction"), "the events may lack the old rows"),
+    ):
+        if (text := spec.options.get(option, allowed[0]).strip().lower()) not in allowed:
+            raise Mistake(f"{text} does not fit {form}: {why}; it must be {' or '.join(allowed)}", "options", option)
+    if "rowkind.field" in spec.options:
+        raise Mistake(f"does not fit {form}: the events have the kinds of rows", "options", "rowkind.field")
+    for column in source.add:
+        if column in spec.primary_key:
+            raise Mistake(
+                "is in the primary key: an event could not delete a row of another file", "source", "add", column
+            )
+    if source.changed == "load":
+        raise Mistake(
+            "load would apply the events of a changed file after the events of later files: load with `--reload`",
+            "source",
+            "changed",
+        )
