@@ -89,12 +89,12 @@ def test_both_lakes_and_own_definitions_are_in_one_code_location(project: tuple[
     repository = definitions.get_repository_def()
     jobs = {job.name for job in definitions.resolve_all_job_defs() if not job.name.startswith("__")}
     own = {"compact__shop_orders", "compact__shop_revenue", "nightly", "sweep", "audit"}
-    assert jobs == {"nightly", *(f"{lake}_{name}" for lake in ("shop", "branches_north_west") for name in own)}
+    assert jobs == {"nightly", *(f"{lake}_{name}" for lake in ("shop", "branches__north_west") for name in own)}
     assert {sensor.name for sensor in repository.sensor_defs} == {
-        *("compaction", "shop_compaction", "branches_north_west_compaction")
+        *("compaction", "shop_compaction", "branches__north_west_compaction")
     }
     assert set(definitions.resources or {}) == {
-        *("spark", "lake", "shop_spark", "shop_lake", "branches_north_west_spark", "branches_north_west_lake")
+        *("spark", "lake", "shop_spark", "shop_lake", "branches__north_west_spark", "branches__north_west_lake")
     }
 
 
@@ -114,7 +114,7 @@ def test_the_jobs_of_the_project_get_its_own_resources(project: tuple[dg.Definit
 
 def test_the_audit_of_a_lake_checks_only_its_own_tables(project: tuple[dg.Definitions, Path]) -> None:
     definitions, _ = project
-    audit = definitions.resolve_job_def("branches_north_west_audit")
+    audit = definitions.resolve_job_def("branches__north_west_audit")
     checked = {key.asset_key.to_user_string() for key in audit.asset_layer.asset_graph.asset_check_keys}
     assert checked == {"north/shop/orders", "north/shop/revenue"}
 
@@ -130,7 +130,7 @@ def test_a_load_runs_in_its_own_lake(project: tuple[dg.Definitions, Path], monke
         result = job.execute_in_process(instance=instance, asset_selection=[key], partition_key="2024-01-01")
     assert result.success
     assert {event.step_key for event in result.all_events if event.is_step_event} == {
-        *("branches_north_west_north__shop__orders", "branches_north_west_check__shop_orders")
+        *("branches__north_west_north__shop__orders", "branches__north_west_check__shop_orders")
     }
     loaded = load_settings("local", configs=defs / "branches" / "north-west" / "lake")
     assert open_table(loaded, "shop.orders").scan().count() == 4
