@@ -2,6 +2,8 @@
 
 import ast
 import re
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -44,24 +46,34 @@ def name_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def functions_of(path: Path) -> dict[str, int]:
+@dataclass
+class Facts:
+    """What the tests ask about a module; the parsed tree is not kept, because garbage collection is slow with it."""
+
+    functions: dict[str, int] = field(default_factory=dict)
     """The length of each function, its decorators left out."""
-    return {
-        f"{name_of(path)}:{node.name}": (node.end_lineno or node.lineno) - node.lineno + 1
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    }
-
-
-def imports_of(path: Path) -> set[str]:
+    imports: set[str] = field(default_factory=set)
     """Every dotted name that an import statement of the module could mean."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return found
+    prints: list[str] = field(default_factory=list)
+    docstring: str | None = None
+    statements: int = 0
+
+
+@cache
+def facts_of(path: Path) -> Facts:
+    tree = ast.parse(path.read_text())
+    facts = Facts(docstring=ast.get_docstring(tree), statements=len(tree.body))
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                facts.functions[f"{name_of(path)}:{node.name}"] = (node.end_lineno or node.lineno) - node.lineno + 1
+            case ast.Import():
+                facts.imports |= {alias.name for alias in node.names}
+            case ast.ImportFrom(module=str(module)):
+                facts.imports |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
+            case ast.Call(func=ast.Name(id="print")):
+                facts.prints.append(f"{name_of(path)}:{node.lineno}")
+    return facts
 
 
 def test_no_module_is_too_long():
@@ -72,22 +84,22 @@ def test_no_module_is_too_long():
 def test_no_function_is_too_long_and_the_ratchet_holds():
     lengths: dict[str, int] = {}
     for path in SOURCES:
-        lengths |= functions_of(path)
+        lengths |= facts_of(path).functions
     long = {name: lines for name, lines in lengths.items() if lines > FUNCTION_LINES}
     assert long == LONG_FUNCTIONS
 
 
 def test_every_module_is_used():
-    imported = set().union(*(imports_of(path) for path in SOURCES))
+    imported = set().union(*(facts_of(path).imports for path in SOURCES))
     modules = {name_of(path) for path in SOURCES if path.name not in ("__init__.py", "__main__.py")}
     scripts = {name_of(path) for path in SOURCES if 'if __name__ == "__main__":' in path.read_text()}
     assert modules - imported - scripts - ENTRY_POINTS == set()
 
 
 def test_package_files_say_what_is_inside_and_hold_no_code_but_the_public_lists():
-    trees = {name_of(path): ast.parse(path.read_text()) for path in SOURCES if path.name == "__init__.py"}
-    assert [name for name, tree in trees.items() if not ast.get_docstring(tree)] == []
-    assert {name for name, tree in trees.items() if len(tree.body) > 1} <= PUBLIC_LISTS
+    packages = {name_of(path): facts_of(path) for path in SOURCES if path.name == "__init__.py"}
+    assert [name for name, facts in packages.items() if not facts.docstring] == []
+    assert {name for name, facts in packages.items() if facts.statements > 1} <= PUBLIC_LISTS
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -95,20 +107,17 @@ def test_every_module_says_what_it_is(package):
     silent = [
         name_of(path)
         for path in SOURCES
-        if name_of(path).startswith(package)
-        and path.name != "__init__.py"
-        and not ast.get_docstring(ast.parse(path.read_text()))
+        if name_of(path).startswith(package) and path.name != "__init__.py" and not facts_of(path).docstring
     ]
     assert silent == []
 
 
 def test_the_core_prints_nothing():
     printing = [
-        f"{name_of(path)}:{node.lineno}"
+        place
         for path in SOURCES
         if name_of(path).startswith("paimon_core.") and name_of(path) != "paimon_core.cli"
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+        for place in facts_of(path).prints
     ]
     assert printing == []
 
