@@ -73,9 +73,9 @@ class StepResult:
         """Live data files after the step."""
         return sum(level.files for level in self.levels_after.values())
 
-    def to_json(self) -> str:
-        """Return one JSON object, indented."""
-        return json.dumps({**dataclasses.asdict(self), "files": self.files}, indent=2)
+    def to_json(self, indent: int | None = 2) -> str:
+        """Return one JSON object; with None as ``indent`` in one line."""
+        return json.dumps({**dataclasses.asdict(self), "files": self.files}, indent=indent)
 
     def sentence(self) -> str:
         """Return one line of text for people."""

@@ -15,6 +15,7 @@ from typing import NoReturn
 from pyspark.errors import PySparkException
 
 from paimon_core.errors import InvalidRequest, NotFound, PaimonError
+from paimon_lake.cli.follow_command import add_arguments, follow
 from paimon_lake.cli.lake_commands import SETTINGS_ONLY, add_lake_commands, lines_of, write_new
 from paimon_lake.declarations import Settings, SettingsError, load_settings
 from paimon_lake.overview import existing, lake_text, nothing_declared, overviews
@@ -46,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0 if is_well else 1
         if asked.command == "show":
             return _show(settings)
+        if asked.command == "follow":
+            return follow(settings, asked)
         if asked.command == "audit":
             return _audit(settings, asked)
         is_stale = False
@@ -103,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     _maintenance(add)
     _table(add("audit", "check the loads, the keys and the files of a table, or of all"), required=False)
     add_lake_commands(add)
+    add_arguments(add("follow", "load tables again and again, and compact them meanwhile, until it is stopped"))
     add("show", "list the tables: visible rows, snapshots, files per level, tags")
     return parser
 

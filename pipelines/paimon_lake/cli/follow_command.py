@@ -1,0 +1,58 @@
+"""The command follow: load tables again and again until a signal or a time limit ends it."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+
+from paimon_lake.declarations import Settings
+from paimon_lake.protocol import PipelineError
+from paimon_lake.session import start_session
+from paimon_lake.steps.follow import Failure, Follow
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    command.add_argument("tables", nargs="+", metavar="DATABASE.TABLE", help="the tables")
+    command.add_argument("--every", type=float, default=1.0, metavar="SECONDS", help="wait after an empty load (1)")
+    command.add_argument("--seconds", type=float, metavar="SECONDS", help="end after this time; default: never")
+    command.add_argument("--json", action="store_true", help="print results as JSON, one object for each line")
+
+
+def follow(settings: Settings, asked: argparse.Namespace) -> int:
+    """Follow the tables; print a line for each commit, and one on the error output for each failure.
+
+    SIGINT and SIGTERM end it after the load and the compaction that run. Returns 1 when the last load of a table, or
+    its last compaction, failed, otherwise 0. Raises PipelineError for a wrong request.
+    """
+    for name, value in (("--every", asked.every), ("--seconds", asked.seconds)):
+        if value is not None and not 0 < value < 31_536_000:
+            raise PipelineError(f"{name} must be a number of seconds above 0 and at most a year, not {value:g}")
+    with _stop_by_signal() as stop:
+        following = Follow(
+            lambda: start_session(settings), settings, asked.tables, every=asked.every, seconds=asked.seconds, stop=stop
+        )
+        for one in following.run():
+            if isinstance(one, Failure):
+                print(f"paimon-lake follow: {one.sentence()}", file=sys.stderr, flush=True)
+            else:
+                print(one.to_json(indent=None) if asked.json else one.sentence(), flush=True)
+    return 1 if following.failing else 0
+
+
+@contextlib.contextmanager
+def _stop_by_signal() -> Iterator[threading.Event]:
+    """Yield an event that a signal sets; the handlers from before are set again at the end."""
+    stop = threading.Event()
+    before = {number: signal.signal(number, lambda *_: stop.set()) for number in _SIGNALS}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

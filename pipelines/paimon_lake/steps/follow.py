@@ -1,0 +1,151 @@
+"""Follow: load tables again and again, so that they stay seconds behind their sources, and compact them meanwhile.
+
+A second thread compacts a table after a load has committed rows, while the next loads run. A load waits for this
+compaction only when a bucket of its table has ``num-sorted-run.stop-trigger`` sorted runs, because more runs make reads
+slow. A compaction that conflicts with a concurrent commit changes nothing, and the next one merges its runs.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from pyspark.errors import PySparkException
+
+from paimon_core.errors import PaimonError
+from paimon_core.lsm.compaction.strategy import stop_trigger
+from paimon_lake.declarations import Settings
+from paimon_lake.loads.load import load_table
+from paimon_lake.protocol import AuditFailed, PipelineError, StepResult
+from paimon_lake.session import Spark, spark_reason
+from paimon_lake.steps.maintenance import compact
+from paimon_lake.tables import fullest_bucket, open_table
+
+FAILURES = (PaimonError, PipelineError, AuditFailed, PySparkException)
+"""The errors after which a table is loaded again later."""
+MOST_WAIT_SECONDS = 60.0
+"""The longest wait after failures in a row; it doubles with each of them."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A load or a compaction that failed and will be repeated."""
+
+    step: str
+    table: str
+    error: Exception
+
+    def sentence(self) -> str:
+        """Return one line of text for people."""
+        reason = spark_reason(self.error) if isinstance(self.error, PySparkException) else str(self.error)
+        return f"{self.step} {self.table} failed and will be repeated: {reason}"
+
+
+@dataclass
+class _Followed:
+    """A table that is followed."""
+
+    name: str
+    due: float = 0.0
+    """The monotonic time of the next load."""
+    failures: int = 0
+    """The loads that failed since the last one that succeeded."""
+    compaction: Future[StepResult] | None = None
+    """The compaction that runs, or whose result was not told yet."""
+
+
+@dataclass
+class Follow:
+    """Loads tables in turn until ``stop`` is set or the time is over."""
+
+    spark: Spark
+    settings: Settings
+    names: Sequence[str]
+    every: float = 1.0
+    """Seconds to wait after a load that found nothing to load; after a load with rows, the next one begins at once."""
+    seconds: float | None = None
+    """How long to follow; None: until ``stop`` is set."""
+    stop: threading.Event = field(default_factory=threading.Event)
+    failing: dict[str, str] = field(default_factory=dict)
+    """The tables whose last load, or last compaction, failed, with the step that failed."""
+
+    def run(self) -> Iterator[StepResult | Failure]:
+        """Yield what was committed, and what failed and will be repeated.
+
+        Ends after the load and the compaction that run when it is stopped. Raises the error of the first load of a
+        table, because a wrong request would only be repeated.
+        """
+        ends = None if self.seconds is None else time.monotonic() + self.seconds
+        tables = [_Followed(self.settings.table(name).name) for name in dict.fromkeys(self.names)]
+        self.spark()  # once, before two threads ask for it
+        with ThreadPoolExecutor(1, "compaction") as pool:
+            loaded: set[str] = set()
+            while not self.stop.is_set() and (ends is None or time.monotonic() < ends):
+                table = min(tables, key=lambda one: one.due)
+                if (wait := table.due - time.monotonic()) > 0:
+                    yield from self._compacted(tables)
+                    self.stop.wait(wait if ends is None else min(wait, ends - time.monotonic()))
+                    continue
+                yield from self._load(table, pool, is_first=table.name not in loaded)
+                loaded.add(table.name)
+                yield from self._compacted(tables)
+        yield from self._compacted(tables)
+
+    def _load(self, table: _Followed, pool: ThreadPoolExecutor, *, is_first: bool) -> Iterator[StepResult | Failure]:
+        try:
+            if not is_first:
+                yield from self._wait_for_compaction(table, pool)
+            result = load_table(self.spark, self.settings, table.name)
+        except FAILURES as error:
+            if is_first:
+                raise
+            table.failures += 1
+            self.failing[table.name] = "load"
+            table.due = time.monotonic() + min(MOST_WAIT_SECONDS, self.every * 2**table.failures)
+            yield Failure("load", table.name, error)
+            return
+        table.failures = 0
+        self._succeeded("load", table)
+        if result.commits:
+            yield result
+            if table.compaction is None:
+                table.compaction = self._compact(table, pool)
+        table.due = time.monotonic() + (0 if result.rows_written else self.every)
+
+    def _wait_for_compaction(self, table: _Followed, pool: ThreadPoolExecutor) -> Iterator[StepResult | Failure]:
+        opened = open_table(self.settings, table.name)
+        if not opened.context.is_keyed or fullest_bucket(opened) < stop_trigger(opened.options):
+            return
+        if table.compaction is None:
+            table.compaction = self._compact(table, pool)
+        yield from self._told(table)
+
+    def _compact(self, table: _Followed, pool: ThreadPoolExecutor) -> Future[StepResult]:
+        return pool.submit(compact, self.spark, self.settings, table.name)
+
+    def _compacted(self, tables: Sequence[_Followed]) -> Iterator[StepResult | Failure]:
+        """Yield the results of compactions that have ended."""
+        for table in tables:
+            if table.compaction is not None and table.compaction.done():
+                yield from self._told(table)
+
+    def _told(self, table: _Followed) -> Iterator[StepResult | Failure]:
+        """Wait for the compaction of a table, and yield what it committed, or its failure."""
+        assert table.compaction is not None
+        compaction, table.compaction = table.compaction, None
+        try:
+            result = compaction.result()
+        except FAILURES as error:
+            self.failing[table.name] = "compact"
+            yield Failure("compact", table.name, error)
+            return
+        self._succeeded("compact", table)
+        if result.commits:
+            yield result
+
+    def _succeeded(self, step: str, table: _Followed) -> None:
+        if self.failing.get(table.name) == step:
+            del self.failing[table.name]

@@ -1,0 +1,148 @@
+"""Follow: tables are loaded again and again, compactions run beside the loads, and errors do not end it."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from paimon_core.errors import StorageError
+from paimon_lake.cli import follow_command
+from paimon_lake.cli.main import main
+from paimon_lake.protocol import PipelineError, StepResult
+from paimon_lake.steps import follow
+from paimon_lake.steps.follow import Failure, Follow
+from paimon_lake.tables import fullest_bucket
+from tests.support.lakes import SmallLake, small_lake
+
+ORDERS = """
+    columns: {id: BIGINT, price: DOUBLE}
+    primary_key: id
+    source: {type: files, path: "orders/*.csv"}
+    options: {num-sorted-run.compaction-trigger: "2", num-sorted-run.stop-trigger: "3"}
+"""
+
+
+@pytest.fixture
+def lake(tmp_path: Path, spark) -> SmallLake:
+    found = small_lake(tmp_path / "lake", spark)
+    found.declare("shop.orders", ORDERS)
+    found.file("orders/000.csv", "id,price\n0,1.5\n")
+    return found
+
+
+def following(lake: SmallLake, **more) -> Follow:
+    return Follow(lake.spark, lake.settings, ["shop.orders"], **{"every": 0.01, "seconds": 60.0, **more})
+
+
+def test_new_files_are_loaded_and_compacted_until_it_is_stopped(lake):
+    follows = following(lake)
+    steps = []
+    for result in follows.run():
+        assert isinstance(result, StepResult)
+        steps.append(result.step)
+        if result.step == "load":
+            number = steps.count("load")
+            if number == 6:
+                follows.stop.set()
+            lake.file(f"orders/{number:03}.csv", f"id,price\n{number},2.5\n")
+    assert steps.count("load") == 6
+    assert "compact" in steps
+    assert lake.rows("shop.orders") == [(0, 1.5), *((n, 2.5) for n in range(1, 6))]
+    assert follows.failing == {}
+
+
+def test_a_load_waits_for_the_compaction_when_a_bucket_has_too_many_runs(lake, monkeypatch):
+    """The compaction ends only after the third load: no load comes before, because the stop trigger is 3."""
+    runs, released = [], threading.Event()
+    compact, load = follow.compact, follow.load_table
+
+    def slow(*args, **more):
+        assert released.wait(30)
+        return compact(*args, **more)
+
+    def counted(spark, settings, name):
+        runs.append(fullest_bucket(lake.table(name)) if runs else 0)
+        lake.file(f"orders/{len(runs):03}.csv", f"id,price\n{len(runs)},2.5\n")
+        if len(runs) == 3:
+            threading.Timer(0.5, released.set).start()
+        return load(spark, settings, name)
+
+    monkeypatch.setattr(follow, "compact", slow)
+    monkeypatch.setattr(follow, "load_table", counted)
+    follows = following(lake)
+    for result in follows.run():
+        if result.step == "load" and len(runs) == 5:
+            follows.stop.set()
+    assert runs[:3] == [0, 1, 2]
+    assert max(runs) < 3
+
+
+def test_a_load_that_fails_is_repeated_and_told_and_other_tables_go_on(lake, monkeypatch):
+    lake.declare("shop.more", ORDERS.replace("orders/", "more/"))
+    lake.file("more/0.csv", "id,price\n7,1.5\n")
+    load, failures = follow.load_table, []
+
+    def failing(spark, settings, name):
+        if name == "shop.orders" and len(failures) in (1, 2):
+            failures.append(name)
+            raise StorageError("the store does not answer")
+        failures.extend([name] if name == "shop.orders" else [])
+        return load(spark, settings, name)
+
+    monkeypatch.setattr(follow, "load_table", failing)
+    follows = Follow(lake.spark, lake.settings, ["shop.orders", "shop.more"], every=0.01, seconds=60.0)
+    told = []
+    for one in follows.run():
+        told.append(one)
+        if isinstance(one, Failure):
+            assert follows.failing == {"shop.orders": "load"}
+            assert one.sentence() == "load shop.orders failed and will be repeated: the store does not answer"
+            lake.file("orders/001.csv", "id,price\n1,2.5\n")
+        elif (one.table, one.step) == ("shop.orders", "load") and len(failures) > 3:
+            follows.stop.set()
+    assert sum(isinstance(one, Failure) for one in told) == 2
+    assert follows.failing == {}
+    assert lake.rows("shop.orders") == [(0, 1.5), (1, 2.5)]
+    assert lake.rows("shop.more") == [(7, 1.5)]
+
+
+def test_a_wrong_request_ends_it_at_once(lake):
+    lake.file("orders/000.csv", "other,price\n0,1.5\n")
+    with pytest.raises(PipelineError, match="other"):
+        list(following(lake).run())
+
+
+def test_failures_in_a_row_wait_longer(lake, monkeypatch):
+    times = []
+
+    def failing(spark, settings, name):
+        times.append(time.monotonic())
+        if len(times) > 1:
+            raise StorageError("no answer")
+        return StepResult("load", name, None, None, 0, (), {}, {}, 0.0)
+
+    lake.create("shop.orders")
+    monkeypatch.setattr(follow, "load_table", failing)
+    follows = following(lake, every=0.05, seconds=1.0)
+    assert all(isinstance(one, Failure) for one in follows.run())
+    waits = [later - earlier for earlier, later in pairwise(times[1:])]
+    assert len(waits) >= 2
+    assert all(later > 1.5 * earlier for earlier, later in pairwise(waits))
+    assert follows.failing == {"shop.orders": "load"}
+
+
+def test_the_command_line(lake, capsys, monkeypatch):
+    monkeypatch.setattr(follow_command, "start_session", lambda settings: lake.session)
+    given = ["--configs", str(lake.folder), "--seconds", "2", "--every", "0.1", "--json"]
+    assert main(["follow", "shop.orders", *given]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert json.loads(line)["rows_written"] == 1
+    assert main(["follow", "shop.orders", "--configs", str(lake.folder), "--every", "0"]) == 2
+    assert "--every must be a number of seconds above 0" in capsys.readouterr().err
+    assert main(["follow", "shop.trains", "--configs", str(lake.folder)]) == 2
+    assert "no table 'shop.trains' is declared" in capsys.readouterr().err
