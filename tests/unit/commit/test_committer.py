@@ -7,11 +7,20 @@ import threading
 
 import pytest
 
+from paimon_core.commit.assembly import Assembly
 from paimon_core.commit.author import Author
 from paimon_core.commit.changes import changes_of
 from paimon_core.commit.committer import commit_changes
 from paimon_core.commit.exactly_once import OwnSnapshots
-from paimon_core.errors import CommitConflict, CommitStateUnknown, InvalidRequest, StorageError, UnsupportedFeature
+from paimon_core.errors import (
+    CommitConflict,
+    CommitStateUnknown,
+    CorruptTable,
+    InvalidRequest,
+    SnapshotNotFound,
+    StorageError,
+    UnsupportedFeature,
+)
 from paimon_core.metadata.snapshot import BATCH_IDENTIFIER, CommitKind
 from paimon_core.storage.fsspec_storage import FsspecStorage
 from tests.support.commits import commit
@@ -415,3 +424,36 @@ def test_a_check_up_to_a_snapshot_that_was_rolled_back_does_not_count():
     changes = changes_of([message(context, fake_file(context))])
     assert commit_changes(changes, context, Author("u", 5), own=OwnSnapshots(rolled_back)) == (mine,)
     assert context.snapshots.ids() == [1]
+
+
+@pytest.mark.parametrize("error", [SnapshotNotFound, CorruptTable])
+def test_a_base_that_expires_while_it_is_read_is_read_again(monkeypatch, error):
+    context = fake_table()
+    append(context, fake_file(context))
+    assemble, failed = Assembly.assemble, []
+
+    def expiring(assembly, change, base, draft):
+        if not failed:
+            failed.append(base.id)
+            append(reopened(context, context.storage), fake_file(context))  # the base is not the latest any more
+            raise error("a manifest of the base is missing")
+        return assemble(assembly, change, base, draft)
+
+    monkeypatch.setattr(Assembly, "assemble", expiring)
+    assert append(context, fake_file(context)).id == 3
+    assert failed == [1]
+    assert orphans(context) == set()
+
+
+def test_a_base_that_cannot_be_read_is_an_error_while_it_is_the_latest(monkeypatch):
+    context = fake_table()
+    append(context, fake_file(context))
+    broken = CorruptTable("a manifest is missing")
+
+    def missing(assembly, change, base, draft):
+        raise broken
+
+    monkeypatch.setattr(Assembly, "assemble", missing)
+    with pytest.raises(CorruptTable) as raised:
+        append(context, fake_file(context))
+    assert raised.value is broken
