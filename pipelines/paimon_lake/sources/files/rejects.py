@@ -51,6 +51,8 @@ class Parsed:
     """The version of the file."""
     members: frozenset[tuple[str, ...]] = frozenset()
     """The members of a JSON file's objects that were seen so far; see ``json_members``."""
+    removals: int = 0
+    """The rows that only remove the older row of a reject: they count as read, and not in the share of rejects."""
     report: bytes = b""
     """What the load learns about a split, after its last block."""
 

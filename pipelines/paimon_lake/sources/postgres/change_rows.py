@@ -124,7 +124,7 @@ class ChangeRows:
         kinds = pa.array(np.where(deleted | bad, "-D", "+U"), pa.string()).filter(keep)
         rows = batch_of([pc.filter(column, keep) for column in columns], schema).append_column(KIND, kinds)
         rejects = self.rows.rejects(builder.rejects, seen, lsns)
-        return Parsed(rows, rejects, len(rows) + len(rejects))
+        return Parsed(rows, rejects, len(rows) + len(rejects), removals=int((bad & ~bad_key).sum()))
 
 
 @dataclass(frozen=True)

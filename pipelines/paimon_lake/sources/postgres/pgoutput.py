@@ -90,7 +90,7 @@ class Decoder:
         found = NetChanges()
         try:
             return found, self._read(found, messages, after, rows, size_bytes)
-        except (IndexError, struct.error, UnicodeDecodeError):
+        except (IndexError, ValueError, struct.error):
             raise PipelineError("the log has a message that is cut off") from None
 
     def _read(self, found: NetChanges, messages: Iterable[bytes], after: int, rows: int, size_bytes: int) -> bool:
@@ -225,4 +225,6 @@ class Decoder:
                 at += 1
             else:
                 raise PipelineError(f"the log has a value of the unknown kind {bytes([kind])!r}")
+        if at > len(data):
+            raise IndexError
         return self._project(values), at
