@@ -140,7 +140,7 @@ class PostgresChangesLoads:
     def _check_empty(self, step: LoadStep) -> None:
         latest = step.table.latest_snapshot()
         if latest is not None and latest.total_record_count:
-            raise PipelineError(f"the table has rows that do not come from this source: {RELOAD} and replaces all rows")
+            raise PipelineError(f"the table has rows of another source: {RELOAD} and replaces these rows")
 
     # -- the copy
 

@@ -32,7 +32,7 @@ class Followed:
 
     def connect(self) -> psycopg.Connection[Any]:
         """Open another session, whose statements are one transaction until it commits."""
-        return psycopg.connect(self.url, options="-c lock_timeout=200")
+        return psycopg.connect(self.url, options="-c lock_timeout=30")
 
     def declare(self, columns: str = "{id: BIGINT, t: STRING}", more: str = "", rest: str = "") -> None:
         url = self.url.replace(PASSWORD, "${DATABASE_PASSWORD}")

@@ -17,9 +17,10 @@ def die(*_, **__):
 
 
 def dying(followed, monkeypatch, where, name):
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patched:
         patched.setattr(where, name, die)
-        followed.load()
+        with pytest.raises(KeyboardInterrupt):
+            followed.load()
 
 
 @pytest.mark.parametrize(
@@ -73,9 +74,10 @@ def test_transactions_before_the_position_are_skipped_where_the_slot_lags(follow
 def test_a_reload_that_died_changes_nothing(followed, monkeypatch):
     followed.run("INSERT INTO s.o VALUES (1, 'a')")
     followed.load()
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patched:
         patched.setattr(commits, "commit_load", die)
-        followed.load(reload=True)
+        with pytest.raises(KeyboardInterrupt):
+            followed.load(reload=True)
     followed.run("INSERT INTO s.o VALUES (2, 'b')")
     assert followed.load().details["changes"] == 1
     followed.check()
