@@ -87,13 +87,14 @@ def test_declarations_are_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     texts = blocks(page("declarations.md"), "yaml")
     (environment,) = blocks(page("catalogs.md"), "yaml")
     monkeypatch.setenv("LAKE_PASSWORD", "x")
+    monkeypatch.setenv("SHOP_PASSWORD", "x")
     (tmp_path / "tables").mkdir()
     (tmp_path / "base.yaml").write_text(environment)
     (tmp_path / "local.yaml").write_text("")
     for number, text in enumerate(texts):
         name = "shop.orders" if number == 0 else f"shop.t{number}"
         (tmp_path / "tables" / f"{name}.yaml").write_text(text)
-    assert len(load_settings("local", configs=tmp_path).tables) == len(texts) == 3
+    assert len(load_settings("local", configs=tmp_path).tables) == len(texts) == 4
 
 
 def test_the_function_that_brings_files_brings_them(tmp_path: Path) -> None:

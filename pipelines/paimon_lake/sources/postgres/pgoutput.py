@@ -151,43 +151,23 @@ class Decoder:
         self._project = itemgetter(*chosen) if len(chosen) > 1 else lambda values: (values[chosen[0]],)
 
     def _change(self, found: NetChanges, kind: int, data: bytes, lsn: int) -> None:
-        rows, old = found.rows, None
-        if kind == _INSERT:
-            new, _ = self._values(data, 6)
-        elif kind == _DELETE:
-            old, _ = self._values(data, 6)
-            key = self._key(old)
-            rows.pop(key, None)
-            rows[key] = self._deleted(key, lsn)
+        rows, old, at = found.rows, None, 6
+        if kind == _DELETE:
+            self._delete(rows, self._key(self._values(data, at)[0]), lsn)
             return
-        elif data[5] in _OLD:
-            old, at = self._values(data, 6)
-            new, _ = self._values(data, at + 1)
-        else:
-            new, _ = self._values(data, 6)
-        root = None
-        if old is not None:
-            if UNCHANGED in new:
-                new = tuple(
-                    was if is_ is UNCHANGED and was is not None else is_ for is_, was in zip(new, old, strict=True)
-                )
-            old_key = self._key(old)
-        else:
-            old_key = self._key(new)
+        if kind == _UPDATE and data[5] in _OLD:
+            old, at = self._values(data, at)
+            at += 1
+        new, _ = self._values(data, at)
+        if old is not None and UNCHANGED in new:
+            new = tuple(was if is_ is UNCHANGED and was is not None else is_ for is_, was in zip(new, old, strict=True))
+        key, root = self._key(new), None
+        old_key = key if old is None else self._key(old)
         if UNCHANGED in new:
-            before = rows.get(old_key)
-            if before is None and not found.is_truncated:
-                root = old_key
-            elif before is None or before.is_delete:
-                raise PipelineError("the log changes a row that it has deleted before")
-            else:
-                new = tuple(was if is_ is UNCHANGED else is_ for is_, was in zip(new, before.values, strict=True))
-                root = before.root if UNCHANGED in new else None
-        key = self._key(new)
+            new, root = _filled(found, new, old_key)
         if old_key != key:
-            rows.pop(old_key, None)
-            rows[old_key] = self._deleted(old_key, lsn)
-        rows.pop(key, None)
+            self._delete(rows, old_key, lsn)
+        rows.pop(key, None)  # the rows are in the order of their last changes
         rows[key] = LastChange(new, lsn, root)
 
     def _key(self, values: Key) -> Key:
@@ -199,11 +179,12 @@ class Decoder:
             )
         return key
 
-    def _deleted(self, key: Key, lsn: int) -> LastChange:
+    def _delete(self, rows: dict[Key, LastChange], key: Key, lsn: int) -> None:
         values: list[Any] = [None] * len(self.columns)
         for place, value in zip(self._key_places, key, strict=True):
             values[place] = value
-        return LastChange(tuple(values), lsn, is_delete=True)
+        rows.pop(key, None)
+        rows[key] = LastChange(tuple(values), lsn, is_delete=True)
 
     def _values(self, data: bytes, at: int) -> tuple[Key, int]:
         """Return the values of the declared columns in the row that begins at ``at``, and where the row ends."""
@@ -228,3 +209,14 @@ class Decoder:
         if at > len(data):
             raise IndexError
         return self._project(values), at
+
+
+def _filled(found: NetChanges, new: Key, old_key: Key) -> tuple[Key, Key | None]:
+    """Return an update with the unchanged values of the row's last change, and the root of values still unchanged."""
+    before = found.rows.get(old_key)
+    if before is None and not found.is_truncated:
+        return new, old_key
+    if before is None or before.is_delete:
+        raise PipelineError("the log changes a row that it has deleted before")
+    new = tuple(was if is_ is UNCHANGED else is_ for is_, was in zip(new, before.values, strict=True))
+    return new, before.root if UNCHANGED in new else None

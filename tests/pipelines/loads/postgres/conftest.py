@@ -56,9 +56,19 @@ class Followed:
 @pytest.fixture
 def followed(quick: SmallLake, server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Followed]:
     monkeypatch.setenv("DATABASE_PASSWORD", PASSWORD)
+    yield from following(quick, server)
+
+
+@pytest.fixture
+def followed_by_spark(lake: SmallLake, server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Followed]:
+    monkeypatch.setenv("DATABASE_PASSWORD", PASSWORD)
+    yield from following(lake, server)
+
+
+def following(lake: SmallLake, server: PostgresServer) -> Iterator[Followed]:
     url = server.uri().replace("+psycopg", "")
     with psycopg.connect(url, autocommit=True) as connection:
-        found = Followed(quick, url, connection)
+        found = Followed(lake, url, connection)
         found.run("CREATE SCHEMA s", "CREATE TABLE s.o (id int PRIMARY KEY, t text)")
         found.declare()
         yield found

@@ -127,6 +127,21 @@ def test_large_values_that_are_not_repeated_are_kept(followed):
     followed.check()
 
 
+def test_tasks_of_spark_copy_and_convert_and_read_large_values(followed_by_spark):
+    followed = followed_by_spark
+    followed.declare("{id: BIGINT, n: INT, t: STRING}", more=", split: id, parts: 3")
+    followed.run(
+        "ALTER TABLE s.o ADD n int",
+        "ALTER TABLE s.o ALTER t SET STORAGE EXTERNAL",
+        f"INSERT INTO s.o SELECT k, {LARGE.format('g.k')}, 0 FROM generate_series(1, 9) AS g (k)",
+    )
+    followed.load()
+    followed.check("SELECT id, n, t FROM s.o")
+    followed.run("UPDATE s.o SET n = id WHERE id < 5", "DELETE FROM s.o WHERE id = 3")
+    followed.load()
+    followed.check("SELECT id, n, t FROM s.o")
+
+
 def test_large_values_of_a_key_of_several_columns(followed):
     followed.declare(
         "{day: DATE, k: STRING, n: INT, t: STRING}", rest="primary_key: [k, day]\n            partition_by: day"
