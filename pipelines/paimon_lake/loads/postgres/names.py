@@ -28,15 +28,16 @@ class Names:
 def names_of(settings: Settings, table: str, source: PostgresChangesSource, entry: object) -> Names:
     """Return the names for a table; ``entry``: the position of its ledger, None without.
 
-    Names that loads made are kept when the lake is moved. Otherwise they contain a digest of the lake and the table, so
-    no other lake has them.
+    Names that loads made contain a digest of the lake and the table, so no other lake has them. They are kept when the
+    lake is moved; a recorded name without their form is not used, because ``release`` drops what has it.
     """
     recorded: Mapping[str, Any] = entry if isinstance(entry, dict) else {}
     digest = hashlib.sha256(json.dumps([settings.warehouse, table]).encode()).hexdigest()[:12]
-    derived = f"paimon_{re.sub('[^a-z0-9]', '_', table.lower())[:_READABLE]}_{digest}"
+    stem = f"paimon_{re.sub('[^a-z0-9]', '_', table.lower())[:_READABLE]}_"
+    kept = re.compile(rf"{stem}[0-9a-f]{{12}}")
     declared = {SLOT: source.slot, PUBLICATION: source.publication}
-    names = {
-        what: name or (str(recorded[what]) if what in recorded.get("made", ()) else derived)
-        for what, name in declared.items()
-    }
+    names = {}
+    for what, name in declared.items():
+        before = str(recorded.get(what, ""))
+        names[what] = name or (before if kept.fullmatch(before) else f"{stem}{digest}")
     return Names(names[SLOT], names[PUBLICATION], tuple(what for what, name in declared.items() if not name))

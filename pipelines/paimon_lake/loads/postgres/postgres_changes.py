@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -73,8 +73,8 @@ class _Source:
     def text(self) -> str:
         return self.read.database.name
 
-    def position(self, lsn: int, version: str) -> Position:
-        """Return the position ``lsn`` in this source; ``version``: of its publication."""
+    def position(self, lsn: int, version: str, known: Collection[str]) -> Position:
+        """Return the position ``lsn`` in this source; ``version``: of its publication, ``known``: see ``Position``."""
         columns = {}
         for declared, name in zip(self.read.rows.schema.names, self.read.rows.columns, strict=True):
             column = self.table.columns[name]
@@ -87,11 +87,10 @@ class _Source:
             ".".join(self.name),
             self.table.oid,
             columns,
-            list(self.table.columns),
+            list(known),
             self.names.slot,
             self.names.publication,
             version,
-            list(self.names.made),
         )
 
 
@@ -189,7 +188,9 @@ class PostgresChangesLoads:
                 with database.connected(snapshot) as connection:
                     parts = parts_of(connection, source.read, self._source.parts)
             written = write_read(step, source.read, parts, snapshot, overwrites=True)
-            return replace(written, entries={POSITION: json.dumps(source.position(lsn, version).to_json())})
+            return replace(
+                written, entries={POSITION: json.dumps(source.position(lsn, version, source.table.columns).to_json())}
+            )
 
     # -- the changes
 
@@ -208,7 +209,7 @@ class PostgresChangesLoads:
         lsn = max(position.lsn, found.end, self._until if is_complete else 0)
         if not found.changes and is_complete and lsn - position.lsn < IDLE_BYTES:
             return NothingToLoad([f"no changes of {source.text} up to {lsn_text(lsn)}"], told)
-        entry = {POSITION: json.dumps(source.position(lsn, version).to_json())}
+        entry = {POSITION: json.dumps(source.position(lsn, version, position.known).to_json())}
         counts = {"changes": found.changes, "transactions": found.transactions}
         return PlannedLoad(
             lambda: self._write(step, source, found, added),

@@ -33,8 +33,6 @@ class Position:
     slot: str
     publication: str
     publication_version: str
-    made: list[str]
-    """Which of ``slot`` and ``publication`` a load created."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the position for the ledger."""

@@ -130,9 +130,8 @@ class Server:
         from psycopg import sql
 
         statement = sql.SQL("LOCK TABLE ONLY {} IN ACCESS SHARE MODE").format(sql.Identifier(*table))
-        with self._connection.transaction():
-            with guarded(self.database):
-                self._connection.execute(statement)
+        with guarded(self.database), self._connection.transaction():
+            self._connection.execute(statement)
             yield
 
     def drop_slot(self, name: str) -> bool:

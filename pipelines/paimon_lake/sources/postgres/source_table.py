@@ -125,10 +125,10 @@ def read_publication(server: Server, publication: str, name: Sequence[str], oid:
     if not found:
         return None
     number, version, has_all_tables, entry, entry_version, has_all_kinds, seen = found[0]
-    seen = seen or {}
+    is_listed, seen = seen is not None, seen or {}  # a publication of all tables does not have unlogged ones
     return Publication(
         f"{number}:{version}:{entry}:{entry_version}",
-        has_all_tables or entry is not None,
+        is_listed and (has_all_tables or entry is not None),
         has_all_kinds,
         seen.get("attnames"),
         seen.get("rowfilter") is not None,

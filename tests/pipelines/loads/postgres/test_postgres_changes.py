@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from paimon_core import col
+from paimon_lake.cli.main import main
 from paimon_lake.loads.ledger.ledger import carry_on, read_ledger
 from paimon_lake.loads.ledger.load_snapshot import loads_of
 from paimon_lake.loads.postgres import postgres_changes as loading
@@ -331,6 +332,16 @@ def test_columns_that_are_not_null_do_not_prevent_deletions(followed):
     followed.check()
 
 
+def test_keys_that_are_equal_and_written_differently(followed):
+    followed.declare("{id: 'DECIMAL(5, 2)', t: STRING}")
+    followed.run("ALTER TABLE s.o ALTER id TYPE numeric", "INSERT INTO s.o VALUES (1.0, 'a')")
+    followed.load()
+    followed.run("UPDATE s.o SET id = 1.00", "UPDATE s.o SET id = 1.0, t = 'b'")
+    followed.load()
+    assert [str(row[0]) for row in followed.lake.rows("shop.o")] == ["1.00"]
+    followed.check()
+
+
 def test_dynamic_buckets_and_keys_that_change_their_partition(followed):
     followed.declare(rest="primary_key: id\n            partition_by: t\n            options: {bucket: -1}")
     followed.run("INSERT INTO s.o SELECT k, 'p' || k % 2 FROM generate_series(1, 10) AS k")
@@ -369,13 +380,15 @@ def test_a_declared_publication_and_slot(followed):
     assert release(followed.lake.settings, "shop.o") == []
 
 
-def test_release_drops_what_loads_made_and_a_reload_makes_it_again(followed):
+def test_release_drops_what_loads_made_and_a_reload_makes_it_again(followed, capsys):
     followed.run("INSERT INTO s.o VALUES (1, 'a')")
     followed.load()
     name, _ = slot(followed)
-    done = release(followed.lake.settings, "shop.o")
-    assert done == [f"dropped the slot {name}", f"dropped the publication {name}"]
-    assert release(followed.lake.settings, "shop.o") == []
+    command = ["release", "--table", "shop.o", "--configs", str(followed.lake.folder), "--env", "local"]
+    assert main(command) == 0
+    assert capsys.readouterr().out == f"dropped the slot {name}\ndropped the publication {name}\n"
+    assert main(command) == 0
+    assert capsys.readouterr().out == "nothing to do: loads made no slot and no publication\n"
     assert followed.rows("SELECT FROM pg_publication") == []
     followed.load(reload=True)
     assert slot(followed)[0] == name
@@ -388,6 +401,8 @@ def test_new_columns_that_are_ignored_are_told(followed):
     followed.run("ALTER TABLE s.o ADD extra int", "INSERT INTO s.o VALUES (1, 'a', 2)")
     result = followed.load()
     assert result.details["ignored_columns"] == "extra"
+    followed.run("INSERT INTO s.o VALUES (2, 'a', 2)")
+    assert followed.load().details["ignored_columns"] == "extra"
     followed.check("SELECT id, t FROM s.o")
 
 

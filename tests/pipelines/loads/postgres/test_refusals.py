@@ -94,6 +94,7 @@ def test_servers_that_cannot_be_followed(followed, monkeypatch, change, said):
         (None, r"there is no publication 'pub', .*: create it, or remove source\.publication"),
         ("CREATE PUBLICATION pub", r"'pub' does not name this table: ALTER PUBLICATION \"pub\" ADD TABLE"),
         ("CREATE PUBLICATION pub FOR TABLES IN SCHEMA s", "'pub' does not name this table"),
+        ("CREATE PUBLICATION pub FOR ALL TABLES; ALTER TABLE s.o SET UNLOGGED", "'pub' does not name this table"),
         (
             "CREATE PUBLICATION pub FOR TABLE s.o WITH (publish = 'insert, update, delete')",
             r"'pub' does not send all kinds of changes: ALTER PUBLICATION \"pub\" SET \(publish = 'insert, update, del",
@@ -294,6 +295,16 @@ def test_a_damaged_position(followed):
     for number, text in enumerate(('{"lsn": "0/1"}', '"x"', "[", "7")):
         table.commit([], user="load shop.o", identifier=10 + number, properties={"pipeline.position": text})
         refused(followed, "position.*(which a load of changes did not write: load with reload|is damaged)")
+
+
+def test_a_damaged_position_does_not_name_what_is_dropped(followed):
+    followed.load()
+    followed.run("SELECT pg_create_logical_replication_slot('of_another', 'pgoutput')")
+    text = '{"slot": "of_another", "publication": "of_another", "made": ["slot"]}'
+    properties = {"pipeline.position": text}
+    followed.lake.table("shop.o").commit([], user="load shop.o", identifier=9, properties=properties)
+    assert len(release(followed.lake.settings, "shop.o")) == 2
+    assert followed.rows("SELECT slot_name FROM pg_replication_slots") == [("of_another",)]
 
 
 def test_missing_privileges(followed):
