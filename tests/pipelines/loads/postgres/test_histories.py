@@ -58,6 +58,10 @@ class History:
         for _ in range(self.random.randrange(count)):
             self.change()
 
+    def close(self):
+        for session in self.sessions:
+            session.close()
+
     def commit(self):
         for session in self.sessions:
             session.commit()
@@ -89,7 +93,11 @@ def test_after_each_load_the_table_is_equal_to_its_source(followed, monkeypatch,
         "ALTER TABLE s.o ALTER t SET STORAGE EXTERNAL",
         f"ALTER TABLE s.o REPLICA IDENTITY {identity}",
     )
-    history = History(followed, seed)
+    with contextlib.closing(History(followed, seed)) as history:
+        follow(followed, history, monkeypatch)
+
+
+def follow(followed, history, monkeypatch):
     real = loading.write_read
 
     def copying(*given, **more):
@@ -111,5 +119,3 @@ def test_after_each_load_the_table_is_equal_to_its_source(followed, monkeypatch,
         else:
             history.load(monkeypatch)
         followed.check()
-    for session in history.sessions:
-        session.close()
