@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _LAKE = ("pyspark", "pandas", "pydantic", "yaml", "adbc_driver_manager", "adbc_driver_postgresql", "adbc_driver_sqlite")
-_EXTRAS = {**dict.fromkeys(_LAKE, "lake"), "dagster": "dagster", "dagster_webserver": "dagster"}
+_EXTRAS = {**dict.fromkeys(_LAKE, "lake"), "psycopg": "postgres", "dagster": "dagster", "dagster_webserver": "dagster"}
 
 
 def missing_extra(error: ModuleNotFoundError, extra: str = "") -> str | None:

@@ -87,6 +87,7 @@ def test_declarations_are_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     texts = blocks(page("declarations.md"), "yaml")
     (environment,) = blocks(page("catalogs.md"), "yaml")
     monkeypatch.setenv("LAKE_PASSWORD", "x")
+    monkeypatch.setenv("SHOP_PASSWORD", "x")
     (tmp_path / "tables").mkdir()
     (tmp_path / "base.yaml").write_text(environment)
     (tmp_path / "local.yaml").write_text("")

@@ -87,6 +87,18 @@ def test_sources_are_shown_without_credentials(settings: Settings) -> None:
     assert "secret" not in repr(specs)
 
 
+def test_a_table_that_follows_postgresql_is_an_asset_with_a_schedule(settings: Settings, tmp_path: Path) -> None:
+    url = "postgresql://me:${SHOP_PASSWORD}@host/shop"
+    text = f"source: {{type: postgres_changes, url: '{url}', table: s.o}}\nschedule: '*/5 * * * *'\n"
+    definitions = build_definitions(declared_lake(tmp_path / "other", {"ods.orders": text}))
+    dg.Definitions.validate_loadable(definitions)
+    specs = {spec.key.to_user_string(): spec for spec in definitions.resolve_all_asset_specs()}
+    metadata = specs["source/ods/orders"].metadata
+    assert (metadata["paimon/database"], metadata["paimon/table"]) == ("postgresql://host/shop", "s.o")
+    assert "secret" not in repr(specs)
+    assert [schedule.cron_schedule for schedule in definitions.schedules or ()].count("*/5 * * * *") == 1
+
+
 @pytest.mark.parametrize(
     ("secret", "shown"),
     [

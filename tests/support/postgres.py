@@ -51,7 +51,7 @@ class PostgresServer:
             [str(binaries / "initdb"), "-D", self.data, "-U", "lake", "-A", "scram-sha-256", f"--pwfile={secret}", "-N"]
         )
         self.port = _free_port()
-        options = f"-p {self.port} -k {self.folder} -c listen_addresses=127.0.0.1 -c fsync=off"
+        options = f"-p {self.port} -k {self.folder} -c listen_addresses=127.0.0.1 -c fsync=off -c wal_level=logical"
         log = str(self.folder / "log")
         self._run([self.control, "-D", self.data, "-l", log, "-w", "-t", str(START_SECONDS), "-o", options, "start"])
 

@@ -15,7 +15,7 @@ from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.check_result import CheckResult
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.agreement import inputs_of
-from paimon_lake.declarations.sources import DatabaseSource, FilesSource
+from paimon_lake.declarations.sources import DatabaseSource, FilesSource, PostgresChangesSource
 from paimon_lake.protocol import AuditFailed, PipelineError, StepResult
 from paimon_lake.session import Spark
 
@@ -124,7 +124,10 @@ def source_spec(settings: Settings, spec: TableSpec, translator: PaimonTranslato
         case DatabaseSource() as database:
             scheme = database.url.partition("://")[0]
             kind = {"postgresql": "postgres"}.get(scheme, scheme)
-            metadata = {"paimon/database": _place(settings, database), "paimon/table": database.table or "a query"}
+            metadata = {"paimon/database": _place(settings, database.url), "paimon/table": database.table or "a query"}
+        case PostgresChangesSource() as changes:
+            kind = "postgres"
+            metadata = {"paimon/database": _place(settings, changes.url), "paimon/table": changes.table}
         case _:
             return None
     return dg.AssetSpec(
@@ -136,11 +139,11 @@ def source_spec(settings: Settings, spec: TableSpec, translator: PaimonTranslato
     )
 
 
-def _place(settings: Settings, source: DatabaseSource) -> str:
-    """Return the URL of a database without user and password; for an invalid URL, only its scheme."""
+def _place(settings: Settings, url: str) -> str:
+    """Return the URL of a database without user and password; only its kind where the URL has another form."""
     from paimon_lake.sources.database import open_database
 
     try:
-        return open_database(source.url, table=source.table, query=source.query, folder=settings.folder).place
-    except PipelineError:  # a load reports the error; a part of the URL could be a part of a password
-        return source.url.partition("://")[0]
+        return open_database(url, table="t", query="", folder=settings.folder).place
+    except PipelineError:  # a load says what is wrong; parts of the URL could be parts of a password
+        return url.partition("://")[0]

@@ -1,4 +1,4 @@
-"""The commands of a declared lake: new, check, apply, infer and load."""
+"""The commands of a declared lake: new, check, apply, infer, load and release."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from paimon_lake.loads.files.source_files import file_kind, source_files
 from paimon_lake.loads.inputs.stale import stale_now
 from paimon_lake.loads.inputs.stale_text import stale_text
 from paimon_lake.loads.load import load_table
+from paimon_lake.loads.postgres.release import release
 from paimon_lake.overview import nothing_declared
 from paimon_lake.protocol import PipelineError, StepResult
 from paimon_lake.query_analysis import query_problems
@@ -26,8 +27,8 @@ from paimon_lake.steps.apply import PartlyApplied, apply
 from paimon_lake.steps.infer import infer
 
 Add = Callable[..., argparse.ArgumentParser]
-SETTINGS_ONLY = ("check", "apply", "infer")
-"""Commands that print lines of text instead of the results of steps."""
+SETTINGS_ONLY = ("check", "apply", "infer", "release")
+"""Commands that print lines and run no step."""
 
 
 def add_lake_commands(add: Add) -> None:
@@ -51,6 +52,8 @@ def add_lake_commands(add: Add) -> None:
     loading.add_argument(
         "--partition", action="append", metavar="KEY", help="load only this partition; may be repeated"
     )
+    releasing = add("release", "drop the replication slot and the publication that loads of a table made")
+    releasing.add_argument("--table", required=True, metavar="DATABASE.TABLE", help="the table")
     loading.add_argument("--reload", action="store_true", help="load again what was loaded before")
 
 
@@ -61,7 +64,7 @@ def write_new(folder: Path) -> str:
 
 
 def lines_of(spark: Spark, settings: Settings, asked: argparse.Namespace) -> tuple[list[str], bool]:
-    """Run ``check``, ``apply`` or ``infer``; return the lines to print, and False when there were problems.
+    """Run ``check``, ``apply``, ``infer`` or ``release``; return the lines to print, and whether all is well.
 
     Only ``check`` uses Spark, and only for a lake with queries.
     """
@@ -69,6 +72,8 @@ def lines_of(spark: Spark, settings: Settings, asked: argparse.Namespace) -> tup
         columns = infer(settings, asked.table)
         width = max(map(len, columns))
         return [f"{name:{width}}  {kind}" for name, kind in columns.items()], True
+    if asked.command == "release":
+        return release(settings, asked.table) or ["nothing to do: loads made no slot and no publication"], True
     if not settings.tables:
         return [nothing_declared(settings)], True
     if asked.command == "apply":

@@ -22,7 +22,13 @@ from paimon_core.storage.open import open_storage
 from paimon_core.storage.storage import Storage
 from paimon_core.types import STRING_ROOTS, DataType, TypeRoot, parse_type
 from paimon_lake.declarations.errors import Key, SettingsError, nearest
-from paimon_lake.declarations.sources import EVENT_FORMATS, DatabaseSource, FilesSource, Source
+from paimon_lake.declarations.sources import (
+    EVENT_FORMATS,
+    DatabaseSource,
+    FilesSource,
+    PostgresChangesSource,
+    Source,
+)
 from paimon_lake.declarations.table import TableSpec
 from paimon_lake.declarations.yaml_file import YamlFile
 
@@ -118,7 +124,7 @@ def _check_bytes(spec: TableSpec, column: str, kind: DataType) -> None:
 
 def _without_values(source: Source | None) -> str | None:
     """Return the name of a source whose values are texts and numbers only; None for other sources."""
-    if isinstance(source, DatabaseSource):
+    if isinstance(source, DatabaseSource | PostgresChangesSource):
         return "a database"
     if not isinstance(source, FilesSource):
         return None

@@ -155,7 +155,62 @@ class DatabaseSource(Model):
         return self
 
 
-Source = Annotated[FilesSource | SqlSource | PythonSource | DatabaseSource, Field(discriminator="type")]
+def _postgresql_url(value: str) -> str:
+    if not value.startswith("postgresql://"):  # the value may contain a password
+        raise ValueError("must be postgresql://...: changes are read from the log of PostgreSQL")
+    return value
+
+
+def _slot(value: str) -> str:
+    if value and not re.fullmatch(r"[a-z0-9_]{1,63}", value):
+        raise ValueError(f"must be at most 63 of a-z, 0-9 and _, not {value!r:.80}")
+    return value
+
+
+class PostgresChangesSource(Model):
+    """A table of PostgreSQL that is copied once; then loads read its changes from the log, by logical replication."""
+
+    type: Literal["postgres_changes"]
+    """A table of PostgreSQL with its changes."""
+    url: Annotated[str, AfterValidator(_postgresql_url), Field(repr=False)]
+    """``postgresql://user:${PASSWORD}@host/database``; the user needs REPLICATION and SELECT on the table."""
+    table: str
+    """The table as ``schema.name``."""
+    publication: str = ""
+    """The name of a publication that exists and has the table. Default: the first load creates one, for which the user
+    must own the table and have CREATE on the database."""
+    slot: Annotated[str, AfterValidator(_slot)] = ""
+    """The name of a replication slot that exists, of the plugin pgoutput, and that nothing else reads. Default: the
+    first load creates one."""
+    split: str = ""
+    """A column of whole numbers; the first copy reads its range in ``parts`` parallel parts, all at one moment."""
+    parts: Annotated[int, Field(ge=1, le=16)] = 4
+    """The number of parts that are copied in parallel; needs ``split``."""
+    batch_rows: Annotated[int, Field(ge=1, le=10_000_000)] = 200_000
+    """About how many changes one commit has. It ends with a whole transaction, so it may have more."""
+    batch_bytes: Annotated[int, Field(ge=1, le=1 << 30)] = 64 << 20
+    """From how many bytes of changes on a commit ends with the next whole transaction. A load takes several times this
+    memory in the driver."""
+    transaction_bytes: Annotated[int, Field(ge=1, le=1 << 30)] = 256 << 20
+    """The greatest size of one transaction's changes of the table, in bytes; a greater one is refused."""
+    run_seconds: Annotated[int, Field(ge=1)] = 3600
+    """After this time a run begins no further commit; the next run continues."""
+    schema_changes: Literal["refuse", "ignore"] = "refuse"
+    """What is done when the source has columns that it did not have at the first copy: ``ignore`` leaves them out and
+    tells them. A declared column that is dropped, renamed or gets another type is always refused."""
+
+    @model_validator(mode="after")
+    def _names(self) -> PostgresChangesSource:
+        if len(parts := self.table.split(".")) != 2 or not all(parts):
+            raise ValueError(f"table must be schema.name, such as public.orders, not {self.table!r:.80}")
+        if "parts" in self.model_fields_set and not self.split:
+            raise ValueError("parts needs split, the column of whole numbers whose range is divided")
+        return self
+
+
+Source = Annotated[
+    FilesSource | SqlSource | PythonSource | DatabaseSource | PostgresChangesSource, Field(discriminator="type")
+]
 
 
 def password_in(url: str) -> bool:

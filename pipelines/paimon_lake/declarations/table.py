@@ -16,10 +16,26 @@ from paimon_lake.declarations.model import Model, Names, Texts
 from paimon_lake.declarations.partitions import Partitions
 from paimon_lake.declarations.rejects import Rejects
 from paimon_lake.declarations.schedule import Schedule, schedule_of
-from paimon_lake.declarations.sources import DatabaseSource, FilesSource, PythonSource, Source, SqlSource
+from paimon_lake.declarations.sources import (
+    DatabaseSource,
+    FilesSource,
+    PostgresChangesSource,
+    PythonSource,
+    Source,
+    SqlSource,
+)
 from paimon_lake.declarations.upkeep import Compaction, Retention
 
 Mode = Literal["upsert", "append", "overwrite-partitions", "overwrite", "changes"]
+_NOT_FOLLOWED = {
+    "merge-engine": "deduplicate",
+    "changelog-producer": "none, lookup, full-compaction",
+    "deletion-vectors.enabled": "false",
+    "ignore-delete": "false",
+    "deduplicate.ignore-delete": "false",
+    **dict.fromkeys(("sequence.field", "rowkind.field"), ""),
+}
+"""Options with the only values with which a table can be equal to the table of PostgreSQL that it follows."""
 _EMAIL = re.compile(r"\b[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}\b")
 
 
@@ -174,6 +190,25 @@ class TableSpec(Model):
                 "mode append would add all rows again in every run: "
                 "set source.watermark, a primary_key or mode overwrite"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _followed(self) -> TableSpec:
+        """Refuse what would make a table differ from the table of PostgreSQL that it follows."""
+        if not isinstance(self.source, PostgresChangesSource):
+            return self
+        if not self.primary_key:
+            raise Mistake("a table with changes of PostgreSQL needs a primary_key, the key of its source", "source")
+        for key in ("mode", "kinds", "order_by", "partitions", "mark_done"):
+            if key in self.model_fields_set and getattr(self, key):
+                raise Mistake("has no place here: the log of PostgreSQL says what is done, and in which order", key)
+        for option, allowed in _NOT_FOLLOWED.items():
+            given = self.options.get(option)
+            if given is not None and given.strip().lower() not in allowed.split(", "):
+                must = f"must be {allowed}" if allowed else "must not be set"
+                raise Mistake(f"{must}, as the table would differ from its source in PostgreSQL", "options", option)
+        if self.options.get("bucket", "").strip() == "-2":
+            raise Mistake("must not be -2: loads read rows that would wait for a compaction", "options", "bucket")
         return self
 
     @model_validator(mode="after")

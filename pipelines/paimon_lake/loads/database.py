@@ -12,8 +12,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+
+import pyarrow as pa
 
 from paimon_lake.declarations.sources import DatabaseSource
 from paimon_lake.loads.ledger.load_snapshot import KEY, WATERMARK
@@ -45,8 +47,8 @@ _KINDS = {
 
 
 @dataclass(frozen=True)
-class _Read:
-    """What one load reads; ``conditions`` are for WHERE, ``split`` is the column whose range is divided into parts."""
+class DatabaseRead:
+    """What one load reads."""
 
     database: Database
     shape: RowShape
@@ -62,8 +64,8 @@ class DatabaseLoads:
         self._source = source
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
-        """Return the load; NothingToLoad when no row has a greater watermark, or when this run was loaded before."""
-        with _naming(step):
+        """Return the load, unless no row has a greater watermark, or the run was loaded before."""
+        with naming(step):
             return self._plan(step)
 
     def _plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
@@ -86,24 +88,21 @@ class DatabaseLoads:
             above = f" above {low.value}" if low is not None else ""
             left_out = f"; {nulls:,} rows have none and are never loaded" if nulls else ""
             return NothingToLoad([f"no row of {database.name} has a watermark {column!r}{above}{left_out}"])
-        read = _Read(read.database, read.shape, read.rows, tuple(window(column, low, high)), read.split)
+        read = DatabaseRead(read.database, read.shape, read.rows, tuple(window(column, low, high)), read.split)
         told["watermark"] = high.value
         entries[WATERMARK] = json.dumps({**high.to_json(), **self._origin(database)})
         again = [database.name] if step.reload else ()
         return PlannedLoad(lambda: self._write(step, read), entries, told, step.replacement(None), rejects_of=again)
 
-    def _read(self, step: LoadStep, database: Database, connection: Connection) -> _Read:
+    def _read(self, step: LoadStep, database: Database, connection: Connection) -> DatabaseRead:
         shape, found = shape_of(step.spec, self._source, step.table), connection.schema()
         required = required_columns(shape.file_schema, shape.rules)
         is_postgresql = database.is_postgresql
         rows = rows_of_database(database.name, found, shape.file_schema, required, is_postgresql=is_postgresql)
         split = self._source.split
         if split:
-            split = found_column(database.name, found.names, split)
-            kind = postgresql_type(found.field(split)) if is_postgresql else "int8"
-            if _KINDS.get(kind) != "int":
-                raise PipelineError(f"{database.name}: source.split {split!r} has the type {kind}, not whole numbers")
-        return _Read(database, shape, rows, (), split)
+            split = split_column(database.name, found, split, is_postgresql=is_postgresql)
+        return DatabaseRead(database, shape, rows, (), split)
 
     def _origin(self, database: Database) -> dict[str, str]:
         """Return the origin of a watermark: the place of the database, and a digest of the table or query."""
@@ -136,27 +135,33 @@ class DatabaseLoads:
             )
         return mark
 
-    def _write(self, step: LoadStep, read: _Read) -> WriteResult:
-        session = step.spark()
+    def _write(self, step: LoadStep, read: DatabaseRead) -> WriteResult:
         with contextlib.ExitStack() as opened:
             conditions, snapshot = [""], None
             if read.split:
-                with _naming(step):
+                with naming(step):
                     connection = opened.enter_context(read.database.connected())
-                    conditions = _parts(connection, read, self._source.parts)
+                    conditions = parts_of(connection, read, self._source.parts)
                     if read.database.is_postgresql and len(conditions) > 1:
                         snapshot = connection.export_snapshot()
-            sql = [select(read.rows.selected, read.database.relation, [*read.conditions, part]) for part in conditions]
-            return write_parts(
-                session,
-                [text.encode() for text in sql],
-                _reader(read.database, read.rows, read.shape, snapshot),
-                step.table,
-                step.rejects,
-                step.stamp,
-                kinds=read.shape.kinds_column,
-                overwrites=step.replaces,
-            )
+            return write_read(step, read, conditions, snapshot, overwrites=step.replaces)
+
+
+def write_read(
+    step: LoadStep, read: DatabaseRead, parts: Sequence[str], snapshot: str | None, *, overwrites: bool
+) -> WriteResult:
+    """Read each of the conditions ``parts`` in a task, all at a snapshot of PostgreSQL (None: each for itself)."""
+    sql = [select(read.rows.selected, read.database.relation, [*read.conditions, part]) for part in parts]
+    return write_parts(
+        step.spark(),
+        [text.encode() for text in sql],
+        _reader(read.database, read.rows, read.shape, snapshot),
+        step.table,
+        step.rejects,
+        step.stamp,
+        kinds=read.shape.kinds_column,
+        overwrites=overwrites,
+    )
 
 
 def _reader(database: Database, rows: DatabaseRows, shape: RowShape, snapshot: str | None) -> ReadPart:
@@ -220,8 +225,17 @@ def _check_kind(low: Mark | None, kind: str, where: str) -> None:
         )
 
 
-def _parts(connection: Connection, read: _Read, parts: int) -> list[str]:
-    """Return one SQL condition for each part; together they cover all rows of this load."""
+def split_column(name: str, schema: pa.Schema, split: str, *, is_postgresql: bool) -> str:
+    """Return the column of the database by which a load is divided; raises PipelineError unless it has integers."""
+    column = found_column(name, schema.names, split)
+    kind = postgresql_type(schema.field(column)) if is_postgresql else "int8"
+    if _KINDS.get(kind) != "int":
+        raise PipelineError(f"{name}: source.split {column!r} has the type {kind}, not whole numbers")
+    return column
+
+
+def parts_of(connection: Connection, read: DatabaseRead, parts: int) -> list[str]:
+    """Return the condition of each part; the range of the split column covers the rows of this load."""
     database, column = read.database, quoted(read.split)
     if not database.is_postgresql:
         strange = f"typeof({column}) NOT IN ('integer', 'null')"
@@ -234,8 +248,8 @@ def _parts(connection: Connection, read: _Read, parts: int) -> list[str]:
 
 
 @contextlib.contextmanager
-def _naming(step: LoadStep) -> Iterator[None]:
-    """Put the name of the table before the text of a PipelineError, as for errors of tasks."""
+def naming(step: LoadStep) -> Iterator[None]:
+    """Begin the sentence of a PipelineError with the name of the table, as errors of tasks do."""
     try:
         yield
     except PipelineError as error:

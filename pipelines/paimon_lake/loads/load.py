@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from paimon_core.errors import CommitConflict, InvalidRequest
@@ -25,7 +25,13 @@ from paimon_lake.checks.prepared_audit import Audit
 from paimon_lake.checks.run import run_checks
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.checks import SqlCheck
-from paimon_lake.declarations.sources import DatabaseSource, FilesSource, PythonSource, SqlSource
+from paimon_lake.declarations.sources import (
+    DatabaseSource,
+    FilesSource,
+    PostgresChangesSource,
+    PythonSource,
+    SqlSource,
+)
 from paimon_lake.differences import column_differences
 from paimon_lake.loads.commit import LoadCommit, NumberTaken, commit_load
 from paimon_lake.loads.database import DatabaseLoads
@@ -45,6 +51,7 @@ from paimon_lake.loads.ledger.load_properties import (
 from paimon_lake.loads.ledger.load_snapshot import RESTORES, STEP, loads_in
 from paimon_lake.loads.ledger.restore import check_lost, makes_up_for_all
 from paimon_lake.loads.partition_keys import check_key, rows_of
+from paimon_lake.loads.postgres.postgres_changes import PostgresChangesLoads
 from paimon_lake.loads.rejected.rejects import (
     changes_rejects,
     check_share,
@@ -59,9 +66,11 @@ from paimon_lake.loads.write_tasks import WriteResult
 from paimon_lake.protocol import AuditFailed, PipelineError, StepResult, plain, some
 from paimon_lake.session import Spark
 from paimon_lake.sources.table_names import named_tables
-from paimon_lake.tables import open_table, result_of, state_of
+from paimon_lake.tables import TableState, open_table, result_of, state_of
 
 _TRIES = 3
+_ADDED = frozenset({"rows_read", "rows_rejected", "rows_merged", "changes", "transactions"})
+"""The details that are added up over the loads of a run."""
 
 
 def load_table(
@@ -74,7 +83,7 @@ def load_table(
     reload: bool = False,
     properties: Mapping[str, str] | None = None,
 ) -> StepResult:
-    """Load a declared table, or some of its partitions, from its source in one commit.
+    """Load a declared table, or some of its partitions, from its source: in one commit, changes in one for each batch.
 
     What was loaded before is left out, except rows that were lost with missing data files, see
     ``paimon_lake.loads.ledger.restore``. With ``reload`` everything is read again, and a table that appends or
@@ -95,6 +104,40 @@ def load_table(
     table = open_table(settings, name, create=True)
     _check_columns(spec, table)
     before = state_of(table)
+    loads: list[_Loaded] = []
+    while not loads or loads[-1].plan.has_more:
+        loaded = _attempts(spark, settings, spec, table, source, keys, run_key, properties, reload=reload and not loads)
+        if isinstance(loaded, NothingToLoad):
+            if not loads:
+                return replace(_nothing_loaded(table, loaded, started), stale=stale_now(settings, name))
+            return _result(table, before, started, loads, loaded)
+        loads.append(loaded)
+    return _result(table, before, started, loads, NothingToLoad(()))
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """One load that was committed."""
+
+    plan: PlannedLoad
+    snapshot: Snapshot
+    written: WriteResult
+    check_results: tuple[CheckResult, ...]
+
+
+def _attempts(
+    spark: Spark,
+    settings: Settings,
+    spec: TableSpec,
+    table: Table,
+    source: TableSource,
+    keys: tuple[str, ...] | None,
+    run_key: str,
+    properties: Mapping[str, str] | None,
+    *,
+    reload: bool,
+) -> _Loaded | NothingToLoad:
+    """Plan and commit one load, again when other writers prevent it; raises CommitConflict when all tries failed."""
     refused: BaseException | None = None
     began: int | None = None
     for _ in range(_TRIES):
@@ -102,7 +145,7 @@ def load_table(
         plan = source.plan(step)
         if isinstance(plan, NothingToLoad):
             _mark(step, again=False)
-            return replace(_nothing_loaded(table, plan, started), stale=stale_now(settings, name))
+            return plan
         began = step.ledger.number if began is None else began
         try:
             snapshot, written, check_results = _load(step, plan, properties)
@@ -112,12 +155,41 @@ def load_table(
         if changes_rejects(snapshot.properties or {}):
             publish_rejects(table, step.rejects)
         _mark(step, again=True)
-        told, rows = {**plan.details, **_counts(written)}, written.rows_written
-        result = result_of("load", table, before, started, commits=[snapshot.id], details=told, rows_written=rows)
-        result = replace(result, check_results=check_results, column_lineage=written.lineage)
-        return replace(result, skipped=(*plan.left_out, *written.skipped), stale=plan.stale)
+        return _Loaded(plan, snapshot, written, check_results)
     why = "" if refused is None else f": {refused}"
-    raise CommitConflict(f"{name}: {_TRIES} tries lost against other writers of this table: load it again later{why}")
+    raise CommitConflict(
+        f"{spec.name}: {_TRIES} tries lost against other writers of this table: load it again later{why}"
+    )
+
+
+def _result(
+    table: Table, before: TableState, started: float, loads: Sequence[_Loaded], rest: NothingToLoad
+) -> StepResult:
+    """Return the result of the loads of a run; ``rest``: why the source had no further load."""
+    told: dict[str, str | int | float] = {}
+    for load in loads:
+        for name, value in {**load.plan.details, **_counts(load.written)}.items():
+            told[name] = told[name] + value if name in _ADDED and name in told else value  # type: ignore[operator]
+    result = result_of(
+        "load",
+        table,
+        before,
+        started,
+        commits=[load.snapshot.id for load in loads],
+        details={**told, **rest.details},
+        rows_written=sum(load.written.rows_written for load in loads),
+    )
+    last = loads[-1]
+    left_out = dict.fromkeys(
+        [*(text for load in loads for text in (*load.plan.left_out, *load.written.skipped)), *rest.reasons]
+    )
+    return replace(
+        result,
+        check_results=last.check_results,
+        column_lineage=last.written.lineage,
+        skipped=tuple(left_out),
+        stale=last.plan.stale,
+    )
 
 
 def _nothing_loaded(table: Table, plan: NothingToLoad, started: float) -> StepResult:
@@ -188,6 +260,8 @@ def source_of(spec: TableSpec) -> TableSource:
             return PythonLoads(spec.source)
         case DatabaseSource():
             return DatabaseLoads(spec.source)
+        case PostgresChangesSource():
+            return PostgresChangesLoads(spec.source)
         case _:
             raise PipelineError(f"{spec.name}: its declaration has no source, so it cannot be loaded")
 

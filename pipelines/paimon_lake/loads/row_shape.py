@@ -16,7 +16,7 @@ from paimon_core.table.table import Table
 from paimon_core.types import parse_type
 from paimon_lake.declarations import TableSpec
 from paimon_lake.declarations.kinds import Kinds
-from paimon_lake.declarations.sources import DatabaseSource, FilesSource
+from paimon_lake.declarations.sources import DatabaseSource, FilesSource, PostgresChangesSource
 from paimon_lake.protocol import KIND, PipelineError
 from paimon_lake.sources.files.columns import RowRules, accepting, arrow_field
 from paimon_lake.sources.files.listing import SourceFile
@@ -54,8 +54,8 @@ class RowShape:
         return rows.append_column(KIND, kinds)
 
 
-def shape_of(spec: TableSpec, source: FilesSource | DatabaseSource, table: Table) -> RowShape:
-    """Return the shape of the files of a source, or of the rows of a database, whose columns are named as in the table.
+def shape_of(spec: TableSpec, source: FilesSource | DatabaseSource | PostgresChangesSource, table: Table) -> RowShape:
+    """Return the shape of the files of a table, or of the rows of a database, which have the names of the table.
 
     Raises PipelineError for columns that the table does not have.
     """

@@ -97,6 +97,8 @@ class PlannedLoad:
     """What the load does not read although the source has it, and why, one sentence each."""
     stale: Mapping[str, str] = field(default_factory=dict)
     """The partitions that the load leaves stale, with the reason of each."""
+    has_more: bool = False
+    """Whether the source is asked for another load after this one, in the same run."""
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,8 @@ class WriteResult:
     rejects: tuple[CommitMessage, ...] = ()
     rows_read: int = 0
     rows_written: int = 0
+    removals: int = 0
+    """The written rows that only remove the older row of a reject."""
     examples: tuple[str, ...] = ()
     """The first rejected rows, one sentence each."""
     ignored_columns: tuple[str, ...] = ()
@@ -91,6 +93,7 @@ class _TaskResult:
     rejects: list[bytes] = field(default_factory=list)
     rows_read: int = 0
     rows_written: int = 0
+    removals: int = 0
     examples: list[str] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
     reports: list[bytes] = field(default_factory=list)
@@ -195,13 +198,14 @@ class _Writing:
             self._writer(lane) as writer,
             TableWriter(self.reject_target.open()) as reject_writer,
         ):
-            rows_read = 0
+            rows_read = removals = 0
             ignored: dict[str, None] = {}
             examples: list[str] = []
             reports: list[bytes] = []
             for parsed in found:
                 rows, rejected = parsed.rows, parsed.rejects
                 rows_read += parsed.read
+                removals += parsed.removals
                 ignored |= dict.fromkeys(parsed.extra)
                 reports += [parsed.report] if parsed.report else []
                 if len(rows):
@@ -212,7 +216,9 @@ class _Writing:
             written = writer.finish() if isinstance(writer, StagingWriter) else Staged(tuple(writer.flush()))
             rejects = [m.to_bytes() for m in reject_writer.flush()]
             rows_written = writer.rows_received if self.is_keyed else row_count(written.messages)
-            return _TaskResult(written.to_bytes(), rejects, rows_read, rows_written, examples, list(ignored), reports)
+            return _TaskResult(
+                written.to_bytes(), rejects, rows_read, rows_written, removals, examples, list(ignored), reports
+            )
 
     def _writer(self, lane: int) -> TableWriter:
         context = self.target.open()
@@ -248,6 +254,7 @@ def _collected(encoded: Sequence[bytes], table: Table, rejects: Table) -> tuple[
         tuple(CommitMessage.from_bytes(m) for answer in answers for m in answer.rejects),
         sum(answer.rows_read for answer in answers),
         sum(answer.rows_written for answer in answers),
+        sum(answer.removals for answer in answers),
         tuple(example for answer in answers for example in answer.examples)[:EXAMPLES],
         tuple(dict.fromkeys(column for answer in answers for column in answer.ignored)),
         reports=tuple(report for answer in answers for report in answer.reports),
@@ -272,6 +279,7 @@ _ANSWER = pa.schema(
         ("rejects", pa.list_(pa.binary())),
         ("rows_read", pa.int64()),
         ("rows_written", pa.int64()),
+        ("removals", pa.int64()),
         ("examples", pa.list_(pa.string())),
         ("ignored", pa.list_(pa.string())),
         ("reports", pa.list_(pa.binary())),

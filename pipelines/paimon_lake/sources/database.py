@@ -115,6 +115,7 @@ class Connection:
         """Begin the transaction of PostgreSQL in which all queries of this connection run."""
         self._execute("SET client_encoding = 'UTF8'")
         self._execute("SET standard_conforming_strings = on")
+        self._execute("SET extra_float_digits = 1")  # arrays are read as texts
         self._execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         if snapshot is not None:
             if not _SNAPSHOT.fullmatch(snapshot):

@@ -1,7 +1,7 @@
 """Database rows: convert rows of a database to rows of a table, and to rejects.
 
-PostgreSQL has a type for each column, which ``typed_values`` casts exactly; json, uuid, xml and addresses are read as
-texts. SQLite has a type for each value: every value is read with its type and as a text, and converted as
+PostgreSQL has a type for each column, which ``typed_values`` casts exactly; json, uuid, xml, addresses and arrays are
+read as texts. SQLite has a type for each value: every value is read with its type and as a text, and converted as
 ``text_values`` says. A blob fits BINARY and BYTES only.
 
 A reject has no ``line``, because rows of a database have no order. Its ``file`` is ``Database.name``, and its ``raw``
@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from paimon_core.types import BINARY_ROOTS, DataType, TypeRoot
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.database_sql import quoted, sqlite_text
+from paimon_lake.sources.database_texts import TYPES, arrow_type, unhex, values_of
 from paimon_lake.sources.files.columnar import row_text
 from paimon_lake.sources.files.columns import exact_type
 from paimon_lake.sources.files.rejects import REJECTS, Parsed, Reject, cut, no_rejects, shown
@@ -27,11 +28,6 @@ from paimon_lake.sources.files.row_builder import RowBuilder
 from paimon_lake.sources.files.text.text_values import TextRules, cast_or_null, convert_text, is_text_type, with_length
 from paimon_lake.sources.files.typed_values import check_castable, convert_typed
 
-_AS_IS = frozenset(
-    {"int2", "int4", "int8", "float4", "float8", "numeric", "bool", "text", "varchar", "bpchar", "bytea"}
-    | {"date", "time", "timestamp", "timestamptz"}
-)
-_AS_TEXT = frozenset({"json", "jsonb", "uuid", "xml", "inet", "cidr", "macaddr", "name"})
 _INTEGERS = frozenset({TypeRoot.TINYINT, TypeRoot.SMALLINT, TypeRoot.INT, TypeRoot.BIGINT})
 _DAYS = (-719_162, 2_932_896)
 """0001-01-01 and 9999-12-31, as days since 1970."""
@@ -53,6 +49,8 @@ class DatabaseRows:
     """The SQL expressions to select: one for each column of PostgreSQL; for each column of SQLite its type and its
     text."""
     is_postgresql: bool
+    types: tuple[str, ...] = ()
+    """PostgreSQL's names of the types of the columns."""
 
     def parsed(self, batch: pa.RecordBatch) -> Parsed:
         """Return a batch of the result as rows of the table and rejects."""
@@ -61,16 +59,27 @@ class DatabaseRows:
         for at, field in enumerate(self.schema):
             kind = exact_type(field)
             if self.is_postgresql:
-                column, bad = _in_range(_storage(batch.column(at)))
-                values, unfit = convert_typed(column, kind, field.name)
-                column = _with_text(column, bad)
+                column, values, bad, unfit = self._of_postgresql(at, batch.column(at), kind)
             else:
                 column, values, bad, unfit = _of_sqlite(batch.column(2 * at), batch.column(2 * at + 1), kind)
             seen.append(column)
-            builder.add(values, _or(bad, unfit), _Reason(column, kind))
-        return Parsed(builder.rows(), self._rejects(builder.rejects, seen), len(batch))
+            builder.add(values, either(bad, unfit), Reason(column, kind))
+        return Parsed(builder.rows(), self.rejects(builder.rejects, seen), len(batch))
 
-    def _rejects(self, found: Sequence[Reject], columns: Sequence[pa.Array]) -> pa.RecordBatch:
+    def _of_postgresql(
+        self, at: int, column: pa.Array, kind: DataType
+    ) -> tuple[pa.Array, pa.Array, np.ndarray | None, np.ndarray | None]:
+        """Return a column to show, its values, the rows of the wrong kind, and the rows that do not fit."""
+        if self.types[at].startswith("_"):
+            values, bad = values_of(column.cast(pa.binary()), self.types[at])
+            return column, *_last(convert_typed(values, kind, self.schema.field(at).name), bad)
+        column, bad = _in_range(_storage(column))
+        return with_text(column, bad), *_last(convert_typed(column, kind, self.schema.field(at).name), bad)
+
+    def rejects(
+        self, found: Sequence[Reject], columns: Sequence[pa.Array], lines: Sequence[int] | None = None
+    ) -> pa.RecordBatch:
+        """Return rejects; ``lines``: a number for each row, None without."""
         if not found:
             return no_rejects()
         found = sorted(found, key=lambda reject: reject.row)
@@ -78,7 +87,7 @@ class DatabaseRows:
         return pa.RecordBatch.from_pydict(
             {
                 "file": [self.name] * len(found),
-                "line": [None] * len(found),
+                "line": [None if lines is None else lines[reject.row] for reject in found],
                 "column": [reject.column for reject in found],
                 "reason": [reject.reason for reject in found],
                 "raw": [cut(row_text(batch, reject.row)) for reject in found],
@@ -88,35 +97,45 @@ class DatabaseRows:
 
 
 @dataclass(frozen=True)
-class _Reason:
+class Reason:
+    """Says why a row of a column does not fit."""
+
     column: pa.Array
     kind: DataType
 
     def __call__(self, row: int) -> str:
+        """Return the reason for a row."""
         value = self.column[row]
         binary = pa.types.is_binary(value.type)
         return f"{shown(value.as_py().hex() if binary else value.as_py())} is not valid for {self.kind}"
 
 
 def rows_of_database(
-    name: str, source_schema: pa.Schema, schema: pa.Schema, required: frozenset[str], *, is_postgresql: bool
+    name: str,
+    source_schema: pa.Schema,
+    schema: pa.Schema,
+    required: frozenset[str],
+    *,
+    is_postgresql: bool,
+    advice: str = "cast it in source.query, for example to text",
 ) -> DatabaseRows:
     """Return the converter from a result with the columns ``source_schema`` to a table with the columns ``schema``.
 
-    Columns of the database that the table does not have are not read. Raises PipelineError for a missing column, and
-    for a column whose type has no exact cast.
+    Columns of the database that the table does not have are not read. Raises PipelineError for a missing column, and,
+    with ``advice``, for one whose type has no exact cast.
     """
     columns = tuple(found_column(name, source_schema.names, wanted) for wanted in schema.names)
     selected: list[str] = []
     for column, field in zip(columns, schema, strict=True):
         kind = exact_type(field)
         if is_postgresql:
-            selected.append(_selected(name, source_schema.field(column), kind))
+            selected.append(_selected(name, source_schema.field(column), kind, advice))
         elif is_text_type(kind):
             selected += [f"typeof({quoted(column)})", sqlite_text(quoted(column))]
         else:
             raise PipelineError(f"{name}: no value of SQLite fits the column {field.name!r}, whose type is {kind}")
-    return DatabaseRows(name, schema, required, columns, tuple(selected), is_postgresql)
+    types = tuple(postgresql_type(source_schema.field(column)) for column in columns) if is_postgresql else ()
+    return DatabaseRows(name, schema, required, columns, tuple(selected), is_postgresql, types)
 
 
 def found_column(name: str, names: Sequence[str], wanted: str) -> str:
@@ -134,31 +153,29 @@ def postgresql_type(field: pa.Field) -> str:
     return str((field.metadata or {}).get(b"POSTGRESQL:type", b""), "utf-8")
 
 
-def _selected(name: str, field: pa.Field, kind: DataType) -> str:
+def _selected(name: str, field: pa.Field, kind: DataType, advice: str) -> str:
     type_name, column = postgresql_type(field), quoted(field.name)
-    arrow = field.type.storage_type if isinstance(field.type, pa.BaseExtensionType) else field.type
-    if type_name in _AS_TEXT:
-        arrow, column = pa.string(), f"CAST({column} AS text)"
-    elif type_name not in _AS_IS:
+    arrow = arrow_type(type_name)
+    if arrow is None:
         raise PipelineError(
-            f"{name}: the column {field.name!r} has the type {type_name}, which cannot be read: "
-            "cast it in source.query, for example to text"
+            f"{name}: the column {field.name!r} has the type {type_name}, which cannot be read: {advice}"
         )
     try:
         check_castable(arrow, kind, field.name, name)
     except PipelineError:
         raise PipelineError(
             f"{name}: the column {field.name!r} has the type {type_name}, which has no exact cast to {kind}: "
-            "cast it in source.query, or declare another type"
+            f"{advice}, or declare another type"
         ) from None
-    return column
+    return column if type_name in TYPES else f"CAST({column} AS text)"
 
 
 def _storage(column: pa.Array) -> pa.Array:
     return column.storage if isinstance(column, pa.ExtensionArray) else column
 
 
-def _or(one: np.ndarray | None, two: np.ndarray | None) -> np.ndarray | None:
+def either(one: np.ndarray | None, two: np.ndarray | None) -> np.ndarray | None:
+    """Return which rows have one of two flags; None: no row."""
     return two if one is None else one if two is None else one | two
 
 
@@ -186,8 +203,8 @@ def _in_range(column: pa.Array) -> tuple[pa.Array, np.ndarray | None]:
     return column if bad is None else pc.if_else(pa.array(bad), pa.scalar(None, kind), column), bad
 
 
-def _with_text(column: pa.Array, bad: np.ndarray | None) -> pa.Array:
-    """Return a column for the texts of rejects, with an explanation instead of the values that are out of range."""
+def with_text(column: pa.Array, bad: np.ndarray | None) -> pa.Array:
+    """Return a column to show, with a text instead of the values that are out of range."""
     return column if bad is None else pc.if_else(pa.array(bad), _OUTSIDE, column.cast(pa.string()))
 
 
@@ -204,7 +221,7 @@ def _of_sqlite(
     given = pc.if_else(usable, texts, pa.scalar(None, pa.string()))
     seen = texts.fill_null("not valid UTF-8") if utf8.null_count else texts
     if wants_blob:
-        return seen, *_last(with_length(_unhex(given), kind), wrong)
+        return seen, *_last(with_length(unhex(given), kind), wrong)
     if kind.root in _INTEGERS:
         whole = pc.replace_substring_regex(given, r"\.0$", "")
         given = pc.if_else(pc.equal(types, "real"), whole, given)
@@ -215,13 +232,3 @@ def _last(
     converted: tuple[pa.Array, np.ndarray | None], wrong: np.ndarray | None
 ) -> tuple[pa.Array, np.ndarray | None, np.ndarray | None]:
     return converted[0], wrong, converted[1]
-
-
-def _unhex(texts: pa.Array) -> pa.Array:
-    """Return the bytes of texts of hexadecimal digits."""
-    filled = pa.concat_arrays([texts.fill_null("")])
-    offsets = np.frombuffer(filled.buffers()[1], np.int32, len(filled) + 1)
-    digits = filled.buffers()[2].to_pybytes()[: offsets[-1]] if offsets[-1] else b""
-    halved = pa.py_buffer((offsets // 2).astype(np.int32).tobytes())
-    made = pa.Array.from_buffers(pa.binary(), len(filled), [None, halved, pa.py_buffer(bytes.fromhex(digits.decode()))])
-    return pc.if_else(texts.is_valid(), made, pa.scalar(None, pa.binary()))

@@ -104,21 +104,24 @@ def test_types_of_postgresql(postgres):
 def test_types_that_only_postgresql_has(postgres):
     uuid = "123e4567-e89b-12d3-a456-426614174000"
     postgres(
-        "CREATE TABLE s.o (j json, jb jsonb, u uuid, tz timestamptz, ti time, r real, nu numeric)",
-        f"""INSERT INTO s.o SELECT '{{"a":1}}', '{{"a":1}}', '{uuid}', '2024-01-01 00:00+02', '01:02:03', 1.5, 'NaN'""",
+        "CREATE TABLE s.o (j json, jb jsonb, u uuid, tz timestamptz, ti time, r real, nu numeric, a text[])",
+        f"""INSERT INTO s.o SELECT '{{"a":1}}', '{{"a":1}}', '{uuid}', '2024-01-01 00:00+02', '01:02:03', 1.5, 'NaN',
+            '{{"x,y",NULL}}'""",
     )
     types = dict.fromkeys(("j", "jb", "u"), "STRING")
     types |= {"tz": "TIMESTAMP(6) WITH LOCAL TIME ZONE", "ti": "TIME(3)", "r": "FLOAT", "nu": "DOUBLE"}
+    types["a"] = "ARRAY<STRING>"
     ((row,), rejects) = read(postgres.url, types, table="s.o")
     assert rejects == []
     told = [str(value) for value in row.values()]
-    assert told == ['{"a":1}', '{"a": 1}', uuid, "2023-12-31 22:00:00+00:00", "01:02:03", "1.5", "nan"]
+    assert told == ['{"a":1}', '{"a": 1}', uuid, "2023-12-31 22:00:00+00:00", "01:02:03", "1.5", "nan", "['x,y', None]"]
 
 
 @pytest.mark.parametrize(
     ("kind", "value", "said"),
     [
-        ("int[]", "'{1}'", "the column 'c' has the type _int4, which cannot be read: cast it in source.query"),
+        ("int[]", "'{1}'", "the column 'c' has the type _int4, which has no exact cast to DECIMAL"),
+        ("point[]", "'{}'", "the column 'c' has the type _point, which cannot be read: cast it in source.query"),
         ("interval", "'1 day'", "the column 'c' has the type interval, which cannot be read"),
         ("double precision", "1", r"has the type float8, which has no exact cast to INT|no exact cast to DECIMAL"),
     ],

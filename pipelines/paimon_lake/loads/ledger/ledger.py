@@ -1,10 +1,10 @@
 """The ledger: what the loads of a table have loaded, read from the properties of its snapshots.
 
 Every load commits as the user ``load <table>`` with ascending identifiers, and its snapshot says what it loaded: files
-(a digest of path and version each), the version of its inputs, or a watermark. There is no other record, so a rollback
-removes entries together with their rows. An expiry would remove entries whose rows stay: ``carry_on`` repeats them in
-an empty snapshot before. A tag may exist longer than the snapshots before it, so ``carry_to`` commits a snapshot with
-all entries for the tag.
+(a digest of path and version each), the version of its inputs, a watermark, or a position in the log of a server. There
+is no other record, so a rollback removes entries together with their rows. An expiry would remove entries whose rows
+stay: ``carry_on`` repeats them in an empty snapshot before. A tag may outlive the snapshots before it, so ``carry_to``
+commits one that has all entries, which can be tagged.
 
 The ledger has a gap when ``files-total``, which counts all entries, is greater than their number, or when the table has
 rows, its snapshots do not begin with 1, and none of them is a load or carried on. Then it is unknown what was loaded,
@@ -36,6 +36,7 @@ from paimon_lake.loads.ledger.load_snapshot import (
     INPUTS,
     KEYS,
     LOST,
+    POSITION,
     STEP,
     TOTAL,
     WATERMARK,
@@ -71,6 +72,8 @@ class Ledger:
     stale."""
     watermark: object = None
     """The greatest value of the watermark column that was loaded."""
+    position: object = None
+    """The position in the log of a database server up to which changes were loaded."""
     total: int = 0
     """The number of loaded files, as the snapshot of the newest load states it."""
     gap: str = ""
@@ -154,6 +157,7 @@ def commit_entries(table: Table, ledger: Ledger) -> Snapshot | None:
         KEYS: json.dumps(_newest_keys(ledger)),
         INPUTS: json.dumps(ledger.inputs),
         WATERMARK: json.dumps(ledger.watermark),
+        **({POSITION: json.dumps(ledger.position)} if ledger.position is not None else {}),
         **({LOST: ledger.lost.to_text()} if ledger.lost.seen else {}),
     }
     if ledger.input_loads:
@@ -198,6 +202,7 @@ def _ledger(table: str, events: Sequence[Event], oldest: int) -> Ledger:
     keys: dict[str, int] = {}
     inputs: Mapping[str, Position] = {}
     watermark: object = None
+    position: object = None
     input_loads: list[InputLoad] = []
     total = 0
     for load in loads:
@@ -210,13 +215,14 @@ def _ledger(table: str, events: Sequence[Event], oldest: int) -> Ledger:
         inputs = load.inputs(table) or inputs
         input_loads += [one] if (one := load.input_load(table)) is not None else []
         watermark = load.json(WATERMARK, table) if WATERMARK in load.properties else watermark
+        position = load.json(POSITION, table) if POSITION in load.properties else position
         recorded = load.total(table)
         total = total if recorded is None else recorded
     # a later load by an older program records a new version of a file without its content: drop the old content
     known = {path: found for path, found in contents.items() if found[:VERSION_BYTES] == versions.get(path)}
     files, lost = LoadedFiles(versions, known), _lost(table, events, oldest)
     number = loads[-1].number if loads else 0
-    return Ledger(number, files, keys, inputs, tuple(input_loads), watermark, total, lost=lost)
+    return Ledger(number, files, keys, inputs, tuple(input_loads), watermark, position, total, lost=lost)
 
 
 def _lost(table: str, events: Sequence[Event], oldest: int) -> Lost:
@@ -238,6 +244,6 @@ def _same_entries(one: Ledger, other: Ledger) -> bool:
     def entries(ledger: Ledger) -> tuple[object, ...]:
         loaded = LoadedPartitions.of(ledger.input_loads).to_json()
         of_files = ledger.files, ledger.total, ledger.lost
-        return *of_files, ledger.inputs, loaded, ledger.watermark, _newest_keys(ledger)
+        return *of_files, ledger.inputs, loaded, ledger.watermark, ledger.position, _newest_keys(ledger)
 
     return entries(one) == entries(other)

@@ -23,6 +23,8 @@ from paimon_lake.protocol import PipelineError
 FILES, TOTAL, ALL = "pipeline.files", "pipeline.files-total", "pipeline.files-all"
 CONTENTS = "pipeline.files-contents"
 KEY, INPUTS, WATERMARK, ATTEMPT = "pipeline.key", "pipeline.inputs", "pipeline.watermark", "pipeline.attempt"
+POSITION = "pipeline.position"
+"""Up to where the changes of a table of PostgreSQL are loaded."""
 KEYS = "pipeline.keys-all"
 LOST, RESTORES = "pipeline.lost", "pipeline.restores"
 """``LOST``: the lost rows, in a snapshot that copies the ledger. ``RESTORES``: the newest removal of missing files

@@ -139,11 +139,12 @@ def newest_number(rejects: Table, table: str) -> int:
 
 def check_share(table: Table, spec: TableSpec, written: WriteResult) -> None:
     """Raise AuditFailed, and delete the files of the load, when more rows were rejected than the declaration allows."""
-    if written.rows_rejected > spec.rejects.max_share * written.rows_read:
+    rows = written.rows_read - written.removals
+    if written.rows_rejected > spec.rejects.max_share * rows:
         abort(written.messages, table.context)
-        share = written.rows_rejected / written.rows_read
+        share = written.rows_rejected / rows
         raise AuditFailed(
-            f"{spec.name} was not changed: {written.rows_rejected:,} of {written.rows_read:,} rows do not fit "
+            f"{spec.name} was not changed: {written.rows_rejected:,} of {rows:,} rows do not fit "
             f"({share:.1%}), and rejects.max_share is {spec.rejects.max_share:.1%}; {'; '.join(written.examples)}"
         )
 

@@ -55,6 +55,8 @@ class Parsed:
     """The number of events that change no row of the table, by what they are."""
     sources: frozenset[str] = frozenset()
     """The tables whose changes were seen so far in files of change events."""
+    removals: int = 0
+    """The rows that only remove the older row of a reject: they count as read, and not in the share of rejects."""
     report: bytes = b""
     """An encoded report about the split, after its last block; b"" otherwise."""
 

@@ -1,0 +1,43 @@
+"""Names: the slot and the publication of a table, as declared, as a load recorded them, or derived from its lake."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from paimon_lake.declarations import Settings
+from paimon_lake.declarations.sources import PostgresChangesSource
+
+SLOT, PUBLICATION = "slot", "publication"
+_READABLE = 30
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names of a slot and a publication, and which of the two belong to the lake: loads create and drop them."""
+
+    slot: str
+    publication: str
+    made: tuple[str, ...]
+
+
+def names_of(settings: Settings, table: str, source: PostgresChangesSource, entry: object) -> Names:
+    """Return the names for a table; ``entry``: the position of its ledger, None without.
+
+    Names that loads made contain a digest of the lake and the table, so no other lake has them. They are kept when the
+    lake is moved; a recorded name without their form is not used, because ``release`` drops what has it.
+    """
+    recorded: Mapping[str, Any] = entry if isinstance(entry, dict) else {}
+    digest = hashlib.sha256(json.dumps([settings.warehouse, table]).encode()).hexdigest()[:12]
+    stem = f"paimon_{re.sub('[^a-z0-9]', '_', table.lower())[:_READABLE]}_"
+    kept = re.compile(rf"{stem}[0-9a-f]{{12}}")
+    declared = {SLOT: source.slot, PUBLICATION: source.publication}
+    names = {}
+    for what, name in declared.items():
+        before = str(recorded.get(what, ""))
+        names[what] = name or (before if kept.fullmatch(before) else f"{stem}{digest}")
+    return Names(names[SLOT], names[PUBLICATION], tuple(what for what, name in declared.items() if not name))

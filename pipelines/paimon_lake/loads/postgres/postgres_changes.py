@@ -1,0 +1,314 @@
+"""PostgreSQL changes: loads that copy a table of PostgreSQL once, and then read the changes of its log.
+
+The snapshot of each load has the position in the log up to which it has all transactions (decision 0053). A slot keeps
+the log from the position on: it is advanced only to positions that are committed, before the next changes are read. So
+what is committed is not read again, and what is not committed is.
+
+The first copy sees the snapshot that the creation of a temporary slot exports, which has exactly the transactions
+before its LSN. The lasting slot is created earlier, so it has all transactions after that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from paimon_core.spark.reference import TableReference
+from paimon_lake.declarations.sources import PostgresChangesSource
+from paimon_lake.loads.database import DatabaseRead, naming, parts_of, split_column, write_read
+from paimon_lake.loads.ledger.load_snapshot import POSITION
+from paimon_lake.loads.postgres.names import PUBLICATION, SLOT, Names, names_of
+from paimon_lake.loads.postgres.rules import (
+    RELOAD,
+    added_columns,
+    check_confirmed,
+    check_generated,
+    check_key,
+    check_position,
+    check_publication,
+    check_server,
+    check_slot,
+)
+from paimon_lake.loads.postgres.stored_rows import StoredRows
+from paimon_lake.loads.replacement import Replace
+from paimon_lake.loads.row_shape import shape_of
+from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad
+from paimon_lake.loads.write_tasks import WriteResult, write_parts
+from paimon_lake.protocol import KIND, PipelineError
+from paimon_lake.sources.database import open_database
+from paimon_lake.sources.database_rows import rows_of_database
+from paimon_lake.sources.files.columns import required_columns
+from paimon_lake.sources.files.rejects import Parsed
+from paimon_lake.sources.postgres.change_rows import ChangeRows, batch_of_changes
+from paimon_lake.sources.postgres.lsn import lsn_text
+from paimon_lake.sources.postgres.pgoutput import Decoder, NetChanges, Relation
+from paimon_lake.sources.postgres.position import Position
+from paimon_lake.sources.postgres.server import Server, ServerFacts, connected, exported_snapshot
+from paimon_lake.sources.postgres.source_table import SourceTable, read_publication, read_table
+
+IDLE_BYTES = 16 << 20
+"""A load without changes commits its position only when the log has grown by more than this since the last one."""
+_SLICE_ROWS = 16_384
+"""How many changes a task converts at once."""
+
+
+@dataclass(frozen=True)
+class _Source:
+    """The source of a load as it is now, with the slot and publication to use."""
+
+    name: tuple[str, ...]
+    facts: ServerFacts
+    table: SourceTable
+    read: DatabaseRead
+    key: tuple[str, ...]
+    """The columns of the source that are the primary key of the table."""
+    names: Names
+
+    @property
+    def text(self) -> str:
+        return self.read.database.name
+
+    def position(self, lsn: int, version: str, known: Collection[str]) -> Position:
+        """Return the position ``lsn`` in this source; ``version``: of its publication, ``known``: see ``Position``."""
+        columns = {}
+        for declared, name in zip(self.read.rows.schema.names, self.read.rows.columns, strict=True):
+            column = self.table.columns[name]
+            columns[declared] = [name, column.number, column.type_oid, column.type_modifier]
+        return Position(
+            lsn,
+            self.facts.system,
+            self.facts.timeline,
+            self.facts.database,
+            ".".join(self.name),
+            self.table.oid,
+            columns,
+            list(known),
+            self.names.slot,
+            self.names.publication,
+            version,
+        )
+
+
+class PostgresChangesLoads:
+    """The loads of a table from a table of PostgreSQL, batch by batch until what the log had when the first began."""
+
+    def __init__(self, source: PostgresChangesSource) -> None:
+        self._source = source
+        self._until: int | None = None
+        """The end of the log when the first load of this run was planned."""
+        self._ends_at = time.monotonic() + source.run_seconds
+
+    def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
+        """Return the copy of the source or the next batch of changes, or why there is none."""
+        database = open_database(self._source.url, table=self._source.table, query="", folder=step.settings.folder)
+        with naming(step), connected(database) as server:
+            source = self._opened(step, server)
+            self._until = source.facts.lsn if self._until is None else self._until
+            if step.ledger.position is None and not step.reload:
+                self._check_empty(step)
+            if step.ledger.position is None or step.reload:
+                return self._copy(step, server, source)
+            return self._changes(step, server, source, Position.from_json(step.ledger.position))
+
+    def _opened(self, step: LoadStep, server: Server) -> _Source:
+        database, name = server.database, tuple(self._source.table.split("."))
+        facts = server.facts()
+        check_server(database.name, facts)
+        table, shape = read_table(server, name), shape_of(step.spec, self._source, step.table)
+        required = required_columns(shape.file_schema, shape.rules) | set(step.spec.primary_key)
+        advice = "remove it from the declaration"
+        rows = rows_of_database(
+            database.name, table.schema(), shape.file_schema, required, is_postgresql=True, advice=advice
+        )
+        by_name = dict(zip(shape.file_schema.names, rows.columns, strict=True))
+        key = tuple(by_name[column] for column in step.spec.primary_key)
+        check_key(database.name, table, key)
+        check_generated(database.name, table, rows.columns)
+        split = self._source.split
+        split = split and split_column(database.name, table.schema(), split, is_postgresql=True)
+        read = DatabaseRead(database, shape, rows, (), split)
+        return _Source(
+            name, facts, table, read, key, names_of(step.settings, step.spec.name, self._source, step.ledger.position)
+        )
+
+    def _check_empty(self, step: LoadStep) -> None:
+        latest = step.table.latest_snapshot()
+        if latest is not None and latest.total_record_count:
+            raise PipelineError(f"the table has rows of another source: {RELOAD} and replaces these rows")
+
+    # -- the copy
+
+    def _copy(self, step: LoadStep, server: Server, source: _Source) -> PlannedLoad:
+        version = self._prepared(server, source)
+        again = [source.text]
+        return PlannedLoad(
+            lambda: self._write_copy(step, source, version),
+            replace=Replace(everything=True),
+            rejects_of=again,
+            has_more=True,
+        )
+
+    def _prepared(self, server: Server, source: _Source) -> str:
+        """Create the publication and the slot where they are missing; return the version of the publication."""
+        names, text = source.names, source.text
+        if PUBLICATION in names.made:
+            server.create_publication(names.publication, source.name)
+        found = read_publication(server, names.publication, source.name, source.table.oid)
+        declared = PUBLICATION not in names.made
+        columns = source.read.rows.columns
+        version = check_publication(text, names.publication, found, columns, declared=declared).version
+        if SLOT in names.made:
+            state = server.slot(names.slot)
+            if state is not None and state.wal_status == "lost":
+                server.drop_slot(names.slot)
+                state = None
+            if state is None:
+                server.create_slot(names.slot)
+        declared = SLOT not in names.made
+        check_slot(text, names.slot, server.slot(names.slot), source.facts.database, declared=declared)
+        return version
+
+    def _write_copy(self, step: LoadStep, source: _Source, version: str) -> WriteResult:
+        database = source.read.database
+        with (
+            naming(step),
+            exported_snapshot(database, source.names.slot) as (snapshot, lsn),
+            connected(database) as server,
+            server.locked(source.name),
+        ):
+            if read_table(server, source.name) != source.table:
+                raise PipelineError(f"{source.text} was altered or truncated at the same time: repeat the load")
+            parts = [""]
+            if source.read.split:
+                with database.connected(snapshot) as connection:
+                    parts = parts_of(connection, source.read, self._source.parts)
+            written = write_read(step, source.read, parts, snapshot, overwrites=True)
+            return replace(
+                written, entries={POSITION: json.dumps(source.position(lsn, version, source.table.columns).to_json())}
+            )
+
+    # -- the changes
+
+    def _changes(
+        self, step: LoadStep, server: Server, source: _Source, position: Position
+    ) -> PlannedLoad | NothingToLoad:
+        assert self._until is not None
+        added, version = self._checked(server, source, position)
+        told: dict[str, str | int | float] = {"position": lsn_text(position.lsn), **_lag(server, position)}
+        if position.lsn >= self._until:
+            return NothingToLoad([f"all changes of {source.text} up to {lsn_text(position.lsn)} are loaded"], told)
+        if time.monotonic() >= self._ends_at:
+            rest = f"{self._until - position.lsn:,} bytes of the log are left to the next load"
+            return NothingToLoad([f"source.run_seconds is over: {rest}"], told)
+        found, is_complete = self._read(server, source, position)
+        lsn = max(position.lsn, found.end, self._until if is_complete else 0)
+        if not found.changes and is_complete and lsn - position.lsn < IDLE_BYTES:
+            return NothingToLoad([f"no changes of {source.text} up to {lsn_text(lsn)}"], told)
+        entry = {POSITION: json.dumps(source.position(lsn, version, position.known).to_json())}
+        counts = {"changes": found.changes, "transactions": found.transactions}
+        return PlannedLoad(
+            lambda: self._write(step, source, found, added),
+            entry,
+            {"position": lsn_text(lsn), **counts},
+            Replace(everything=True) if found.is_truncated else None,
+            has_more=True,
+        )
+
+    def _checked(self, server: Server, source: _Source, position: Position) -> tuple[list[str], str]:
+        """Check that the source continues at the position, and advance its slot to it.
+
+        Returns the columns that are ignored, and the version of the publication.
+        """
+        text, names, table = source.text, source.names, source.table
+        for what, name in ((SLOT, names.slot), (PUBLICATION, names.publication)):
+            if getattr(position, what) != name:
+                raise PipelineError(
+                    f"source.{what} is {name!r}, and changes came from {getattr(position, what)!r}: {RELOAD}"
+                )
+        found = read_publication(server, names.publication, source.name, table.oid)
+        columns, declared = source.read.rows.columns, PUBLICATION not in names.made
+        version = check_publication(text, names.publication, found, columns, declared=declared).version
+        check_position(text, position, source.facts, table, version)
+        state = server.slot(names.slot)
+        slot = check_slot(text, names.slot, state, source.facts.database, declared=SLOT not in names.made)
+        check_confirmed(text, position, slot)
+        if missing := [name for name in source.read.rows.schema.names if name not in position.columns]:
+            raise PipelineError(f"{text}: the column {missing[0]!r} is declared and was not copied: {RELOAD}")
+        now = [(c.name, c.type_oid, c.type_modifier, c.name in table.identity_key) for c in table.columns.values()]
+        added = self._added(source, position, Relation(table.identity, now))
+        for name, number, *_ in position.columns.values():
+            if table.columns[name].number != number:
+                raise PipelineError(f"{text}: the column {name!r} was dropped and added again: {RELOAD}")
+        if slot.confirmed is not None and slot.confirmed < position.lsn:
+            server.advance(names.slot, position.lsn)
+        return added, version
+
+    def _added(self, source: _Source, position: Position, relation: Relation) -> list[str]:
+        ignore = self._source.schema_changes == "ignore"
+        return added_columns(source.text, position, relation, source.key, ignore=ignore)
+
+    def _read(self, server: Server, source: _Source, position: Position) -> tuple[NetChanges, bool]:
+        assert self._until is not None
+        options, names = self._source, source.names
+        decoder = Decoder(
+            source.table.oid,
+            source.read.rows.columns,
+            source.key,
+            lambda relation: self._added(source, position, relation),
+            options.transaction_bytes,
+        )
+        messages = server.messages(names.slot, names.publication, self._until, options.batch_rows)
+        with contextlib.closing(messages):
+            found, is_read = decoder.read(
+                messages, position.lsn, rows=options.batch_rows, size_bytes=options.batch_bytes
+            )
+        return found, is_read and found.messages < options.batch_rows
+
+    def _write(self, step: LoadStep, source: _Source, found: NetChanges, added: list[str]) -> WriteResult:
+        ignored = tuple(added)
+        if not found.rows:
+            return WriteResult(ignored_columns=ignored)
+        rows = source.read.rows
+        places = [rows.columns.index(column) for column in source.key]
+        batch = batch_of_changes(found.rows, len(rows.columns), places)
+        latest = step.table.latest_snapshot()
+        stored = StoredRows(TableReference.of(step.table.context), None if latest is None else latest.id)
+        payload = pa.BufferOutputStream()
+        with pa.ipc.new_stream(payload, batch.schema) as writer:
+            writer.write_batch(batch)
+        written = write_parts(
+            step.spark(),
+            [payload.getvalue().to_pybytes()],
+            _Reader(ChangeRows(rows, step.spec.primary_key), stored),
+            step.table,
+            step.rejects,
+            step.stamp,
+            kinds=KIND,
+            overwrites=found.is_truncated,
+        )
+        return replace(written, ignored_columns=ignored)
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Converts a batch of changes in a task."""
+
+    rows: ChangeRows
+    stored: StoredRows
+
+    def __call__(self, payload: bytes) -> Iterator[Parsed]:
+        for batch in pa.ipc.open_stream(payload):
+            for start in range(0, len(batch), _SLICE_ROWS):
+                yield self.rows.parsed(batch.slice(start, _SLICE_ROWS), self.stored)
+
+
+def _lag(server: Server, position: Position) -> dict[str, int]:
+    """Return the bytes of the log after the position, and the bytes that the server keeps for the slot."""
+    slot = server.slot(position.slot)
+    held = 0 if slot is None else slot.held_bytes or 0
+    return {"lag_bytes": max(0, server.newest_lsn() - position.lsn), "slot_bytes": held}

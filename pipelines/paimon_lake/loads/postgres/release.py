@@ -1,0 +1,38 @@
+"""Release: drop the slot and the publication that the loads of a table made, when the table is not loaded any more.
+
+A slot that nothing reads makes its server keep the log until the disk is full. So a table that is removed from the
+lake, or from the declarations, is released first.
+"""
+
+from __future__ import annotations
+
+from paimon_lake.declarations import Settings
+from paimon_lake.declarations.sources import PostgresChangesSource
+from paimon_lake.loads.ledger.ledger import read_ledger
+from paimon_lake.loads.postgres.names import PUBLICATION, SLOT, names_of
+from paimon_lake.protocol import PipelineError
+from paimon_lake.sources.database import open_database
+from paimon_lake.sources.postgres.server import connected
+from paimon_lake.tables import open_lake
+
+
+def release(settings: Settings, table: str) -> list[str]:
+    """Drop what loads made for a table, which need not exist; return one sentence for each.
+
+    What the declaration names stays. Loads are refused from then on, until one with ``reload``. Raises PipelineError
+    for a table with another source, and when the server refuses, for example because the slot is in use.
+    """
+    source = settings.table(table).source
+    if not isinstance(source, PostgresChangesSource):
+        raise PipelineError(f"{table}: only a table with a source of type postgres_changes has something to release")
+    lake = open_lake(settings)
+    entry = read_ledger(lake.table(table), accept_gaps=True).position if lake.table_exists(table) else None
+    names = names_of(settings, table, source, entry)
+    database = open_database(source.url, table=source.table, query="", folder=settings.folder)
+    done = []
+    with connected(database) as server:
+        if SLOT in names.made and server.drop_slot(names.slot):
+            done.append(f"dropped the slot {names.slot}")
+        if PUBLICATION in names.made and server.drop_publication(names.publication):
+            done.append(f"dropped the publication {names.publication}")
+    return done

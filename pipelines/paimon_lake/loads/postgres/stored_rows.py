@@ -1,0 +1,57 @@
+"""Stored rows: read rows of a table by key, at the snapshot on which a load builds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_core import col
+from paimon_core.predicate import Predicate
+from paimon_core.spark.reference import TableReference
+from paimon_core.table.table import Table
+
+
+@dataclass(frozen=True)
+class StoredRows:
+    """The rows of a table at a snapshot, None: no row; tasks receive it."""
+
+    reference: TableReference
+    snapshot: int | None
+
+    def __call__(self, keys: pa.Table, columns: Sequence[str]) -> tuple[pa.Table, np.ndarray]:
+        """Return some columns of the rows with these keys, in the order of the keys, and which of the rows exist.
+
+        A null in a key has no row. Memory: the values of these rows, and the batches of one scan.
+        """
+        context = self.reference.open()
+        table = Table(context)
+        if self.snapshot is None:
+            empty = table.arrow_schema.empty_table().select(columns)
+            return _taken(empty, np.full(len(keys), -1))
+        wanted: Predicate | None = None
+        for name in keys.column_names:
+            one = col(name).is_in([value for value in keys[name].unique().to_pylist() if value is not None])
+            wanted = one if wanted is None else wanted & one
+        names = [*keys.column_names, *columns]
+        found = table.at(snapshot=self.snapshot).scan(names, where=wanted).to_arrow()
+        return _taken(found.select(columns), _places(found.select(keys.column_names), keys))
+
+
+def _taken(found: pa.Table, places: np.ndarray) -> tuple[pa.Table, np.ndarray]:
+    return found.take(pa.array(places, mask=places < 0)), places >= 0
+
+
+def _places(found: pa.Table, keys: pa.Table) -> np.ndarray:
+    """Return for each of ``keys`` its row in ``found``; -1 without one."""
+    codes = np.zeros(len(found) + len(keys), np.int64)
+    for name in keys.column_names:
+        both = pa.chunked_array([*found[name].chunks, *keys[name].cast(found.schema.field(name).type).chunks])
+        column = both.combine_chunks().dictionary_encode().indices
+        numbers = np.asarray(column.fill_null(-1)).astype(np.int64) + 1
+        codes = np.unique(codes * (numbers.max(initial=0) + 1) + numbers, return_inverse=True)[1]
+    rows = np.full(int(codes.max(initial=-1)) + 1, -1)
+    rows[codes[: len(found)]] = np.arange(len(found))
+    return rows[codes[len(found) :]]

@@ -1,0 +1,235 @@
+"""Server: connections to a PostgreSQL server, with its facts, publications and replication slots.
+
+A connection commits each statement. Its errors become PipelineErrors without the URL and the password, which say what
+the user can do. Names are passed as parameters or quoted by psycopg.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from paimon_core.storage.secret import scrubbed
+from paimon_lake.extras import missing_extra
+from paimon_lake.protocol import PipelineError
+from paimon_lake.sources.database import Database
+from paimon_lake.sources.postgres.lsn import lsn_of, lsn_text
+
+if TYPE_CHECKING:
+    import psycopg
+
+_OPTIONS = "-c idle_in_transaction_session_timeout=0 -c statement_timeout=0 -c client_encoding=UTF8"
+_TEXTS = "-c DateStyle=ISO -c TimeZone=UTC -c bytea_output=hex -c extra_float_digits=1"
+"""How values are written in messages of pgoutput: ``database_texts`` reads these forms."""
+_ADVICE = {
+    "42501": "grant the user what is needed: REPLICATION (ALTER ROLE ... REPLICATION), SELECT on the table and, unless "
+    "source.publication names one that exists, ownership of the table and CREATE on the database",
+    "53400": "raise max_replication_slots, or drop slots that are not used; the first copy needs two for a while",
+    "55006": "another load or program reads this slot: repeat the load when it has ended",
+}
+"""What to do about errors of PostgreSQL, by SQLSTATE."""
+_EXISTS = "42710"
+_FACTS = """
+SELECT current_setting('server_version_num')::int, pg_is_in_recovery(), current_setting('wal_level'),
+  system_identifier::text, current_database()::text FROM pg_control_system()
+"""
+_TIMELINE = "SELECT ('x' || substr(pg_walfile_name(pg_current_wal_flush_lsn()), 1, 8))::bit(32)::int"
+_SLOTS = "FROM pg_replication_slots WHERE slot_name = %s"
+_SLOT = f"""
+SELECT plugin::text, database::text, temporary, active_pid, wal_status, (confirmed_flush_lsn - '0/0')::bigint,
+  (pg_current_wal_flush_lsn() - restart_lsn)::bigint {_SLOTS}
+"""
+
+
+@dataclass(frozen=True)
+class ServerFacts:
+    """What identifies a server and its history, and its newest position."""
+
+    version: int
+    in_recovery: bool
+    wal_level: str
+    system: str
+    database: str
+    timeline: int = 0
+    lsn: int = 0
+    """The end of the log on disk, in bytes."""
+
+
+@dataclass(frozen=True)
+class SlotState:
+    """A replication slot of the server."""
+
+    plugin: str | None
+    database: str | None
+    is_temporary: bool
+    active_pid: int | None
+    wal_status: str | None
+    confirmed: int | None
+    """The LSN up to which changes are not delivered again."""
+    held_bytes: int | None
+    """The bytes of the log that the server keeps for the slot."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """An open connection to the database of a declared table."""
+
+    database: Database
+    _connection: psycopg.Connection[Any]
+
+    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a query; raises PipelineError."""
+        with guarded(self.database):
+            return self._connection.execute(sql, parameters).fetchall()
+
+    def facts(self) -> ServerFacts:
+        """Return the facts of the server; timeline and position are 0 for a server in recovery."""
+        found = ServerFacts(*self.rows(_FACTS)[0])
+        if found.in_recovery:
+            return found
+        return ServerFacts(found.version, False, found.wal_level, found.system, found.database, *self._newest())
+
+    def _newest(self) -> tuple[int, int]:
+        return self.rows(_TIMELINE)[0][0], self.newest_lsn()
+
+    def newest_lsn(self) -> int:
+        """Return the end of the log on disk, in bytes."""
+        return int(self.rows("SELECT (pg_current_wal_flush_lsn() - '0/0')::bigint")[0][0])
+
+    def slot(self, name: str) -> SlotState | None:
+        """Return a replication slot; None when the server has none of this name."""
+        found = self.rows(_SLOT, [name])
+        return SlotState(*found[0]) if found else None
+
+    def create_slot(self, name: str) -> None:
+        """Create a slot that delivers the changes of this database; nothing happens when it exists.
+
+        The call ends when the transactions that run now have ended.
+        """
+        self._create("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [name])
+
+    def create_publication(self, name: str, table: Sequence[str]) -> None:
+        """Create a publication of one table, given by schema and name; nothing happens when it exists."""
+        from psycopg import sql
+
+        statement = sql.SQL("CREATE PUBLICATION {} FOR TABLE ONLY {}")
+        self._create(statement.format(sql.Identifier(name), sql.Identifier(*table)), [])
+
+    def _create(self, statement: Any, parameters: Sequence[Any]) -> None:
+        import psycopg
+
+        with guarded(self.database), contextlib.suppress(psycopg.errors.lookup(_EXISTS)):
+            self._connection.execute(statement, parameters or None)
+
+    @contextlib.contextmanager
+    def locked(self, table: Sequence[str]) -> Iterator[None]:
+        """Keep a table, given by schema and name, from being altered or truncated; reads and writes go on."""
+        from psycopg import sql
+
+        statement = sql.SQL("LOCK TABLE ONLY {} IN ACCESS SHARE MODE").format(sql.Identifier(*table))
+        with guarded(self.database), self._connection.transaction():
+            self._connection.execute(statement)
+            yield
+
+    def drop_slot(self, name: str) -> bool:
+        """Drop a slot; return whether it existed."""
+        return bool(self.rows(f"SELECT pg_drop_replication_slot(slot_name) {_SLOTS}", [name]))
+
+    def drop_publication(self, name: str) -> bool:
+        """Drop a publication; return whether it existed."""
+        from psycopg import sql
+
+        exists = bool(self.rows("SELECT FROM pg_publication WHERE pubname = %s", [name]))
+        with guarded(self.database):
+            self._connection.execute(sql.SQL("DROP PUBLICATION IF EXISTS {}").format(sql.Identifier(name)))
+        return exists
+
+    def advance(self, slot: str, lsn: int) -> None:
+        """Confirm all changes of a slot up to an LSN, so that the server need not keep them."""
+        self.rows("SELECT pg_replication_slot_advance(%s, %s::pg_lsn)", [slot, lsn_text(lsn)])
+
+    def messages(self, slot: str, publication: str, until: int, count: int) -> Generator[bytes, None, None]:
+        """Yield the messages of pgoutput that a slot has not confirmed, whole transactions in the order of commits.
+
+        The messages end with the transaction that is committed at the LSN ``until`` or with which at least ``count``
+        messages are yielded. They are not confirmed: the next call yields them again.
+        """
+        from psycopg import sql
+
+        names = sql.Identifier(publication).as_string(self._connection)
+        given = {"slot": slot, "until": lsn_text(until), "count": count, "names": names}
+        query = sql.SQL(
+            "COPY (SELECT data FROM pg_logical_slot_peek_binary_changes({slot}, {until}, {count}, "
+            "'proto_version', '1', 'publication_names', {names})) TO STDOUT (FORMAT binary)"
+        ).format(**{name: sql.Literal(value) for name, value in given.items()})
+        with guarded(self.database), self._connection.cursor() as cursor, cursor.copy(query) as copy:
+            copy.set_types(["bytea"])
+            for (data,) in copy.rows():
+                yield data
+
+
+@contextlib.contextmanager
+def connected(database: Database) -> Iterator[Server]:
+    """Connect to the server of a table; raises PipelineError, which names the database and the reason."""
+    with _connection(database, options=f"{_OPTIONS} {_TEXTS}") as connection:
+        yield Server(database, connection)
+
+
+@contextlib.contextmanager
+def exported_snapshot(database: Database, name: str) -> Iterator[tuple[str, int]]:
+    """Yield a snapshot of the database and its LSN: it has exactly the transactions that were committed before.
+
+    The snapshot is valid as long as the context is open. It comes from a temporary slot, whose name begins with
+    ``name``: only the creation of a slot relates a snapshot to an LSN. The call ends when the transactions that run now
+    have ended.
+    """
+    with _connection(database, options=_OPTIONS, replication="database") as connection:
+        slot = f"{name[:54]}_{secrets.token_hex(4)}"
+        command = f'CREATE_REPLICATION_SLOT "{slot}" TEMPORARY LOGICAL pgoutput EXPORT_SNAPSHOT'
+        with guarded(database):
+            found = connection.pgconn.exec_(command.encode())
+            if found.ntuples != 1:
+                raise _error(connection, found)
+        point, snapshot = found.get_value(0, 1), found.get_value(0, 2)
+        assert point is not None
+        assert snapshot is not None
+        yield snapshot.decode(), lsn_of(point.decode())
+
+
+def _error(connection: Any, result: Any) -> Exception:
+    import psycopg
+
+    return psycopg.errors.error_from_result(result, encoding=connection.info.encoding)
+
+
+@contextlib.contextmanager
+def _connection(database: Database, **more: Any) -> Iterator[psycopg.Connection[Any]]:
+    try:
+        import psycopg
+    except ModuleNotFoundError as error:
+        raise PipelineError(missing_extra(error) or str(error)) from None
+    with guarded(database):
+        connection = psycopg.connect(database.url.reveal(), autocommit=True, **more)
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+@contextlib.contextmanager
+def guarded(database: Database) -> Iterator[None]:
+    """Replace errors of psycopg by a PipelineError without the URL and the password, with what to do."""
+    import psycopg
+
+    try:
+        yield
+        return
+    except psycopg.Error as error:
+        reason = error.diag.message_primary or str(error)
+        hint, advice = error.diag.message_hint, _ADVICE.get(error.sqlstate or "", "")
+    # raised here, and not in the except block, so that the error of the driver is not attached to this one
+    text = "; ".join(one for one in (reason, advice or hint) if one)
+    raise PipelineError(f"{database.name}: {scrubbed(' '.join(text.split()), database.secrets)[:500]}")

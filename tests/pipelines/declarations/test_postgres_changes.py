@@ -1,0 +1,71 @@
+"""Declarations of tables that follow PostgreSQL: what would make them differ from their source is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from paimon_lake.declarations import SettingsError
+
+GOOD = """
+columns: {id: BIGINT, t: STRING}
+primary_key: id
+source: {type: postgres_changes, url: "postgresql://lake@db.example/shop", table: s.o}
+"""
+
+
+def declared(lake, text):
+    lake.declare("shop.o", text)
+    return lake.settings.table("shop.o")
+
+
+def test_a_table_that_follows_postgresql_is_upserted(dry_lake):
+    spec = declared(dry_lake, GOOD)
+    assert spec.write_mode == "upsert"
+    assert not spec.adds_up
+    assert spec.source.batch_rows == 200_000
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("primary_key: id", "natural_key: id", "needs a primary_key, the key of its source"),
+        ("table: s.o", "table: o", r"table must be schema\.name, such as public\.orders, not 'o'"),
+        ("table: s.o", "table: a.b.c", r"table must be schema\.name"),
+        ("table: s.o", "table: .o", r"table must be schema\.name"),
+        (", table: s.o", "", r"source\.table"),
+        ("postgresql://", "sqlite://", "must be postgresql://...: changes are read from the log"),
+        ("lake@", "lake:canary@", r"source\.url contains a password: write the name of its variable"),
+        ("s.o}", "s.o, slot: My-Slot}", "at most 63 of a-z, 0-9 and _, not 'My-Slot'"),
+        ("s.o}", "s.o, parts: 2}", "parts needs split"),
+        ("s.o}", "s.o, split: id, parts: 17}", "16 or less"),
+        ("s.o}", "s.o, batch_rows: 0}", r"source\.batch_rows must be 1 or greater|source\.batch_rows"),
+        ("s.o}", "s.o, schema_changes: drop}", r"source\.schema_changes must be .*refuse.*ignore"),
+        ("s.o}", "s.o, watermark: id}", r"unknown key source\.watermark"),
+        ("s.o}", "s.o, query: SELECT 1}", r"unknown key source\.query"),
+        ("source", "mode: append\nsource", "mode.* has no place here: the log of PostgreSQL says what is done"),
+        ("source", "kinds: {column: t}\nsource", "kinds.* has no place here"),
+        ("source", "order_by: t\nsource", "order_by.* has no place here"),
+        ("source", "partitions: dynamic\nsource", "partitions.* has no place here"),
+        (
+            "source",
+            "options: {merge-engine: first-row}\nsource",
+            "merge-engine.*must be deduplicate, as the table would",
+        ),
+        ("source", "options: {sequence.field: t}\nsource", r"sequence\.field.*must not be set"),
+        (
+            "source",
+            "options: {changelog-producer: input}\nsource",
+            "changelog-producer.*must be none, lookup, full-comp",
+        ),
+        ("source", "options: {deletion-vectors.enabled: true}\nsource", r"deletion-vectors\.enabled.*must be false"),
+        ("source", "options: {ignore-delete: true}\nsource", "ignore-delete.*must be false"),
+        ("source", "options: {bucket: -2}\nsource", "bucket.*must not be -2: loads read rows that would wait"),
+        ("source", "schedule: {on: files}\nsource", "files needs a source of type files, not postgres_changes"),
+        ("t: STRING", "t: VARIANT", "a database has no values of the type VARIANT"),
+    ],
+)
+def test_mistakes(dry_lake, old, new, said):
+    assert old in GOOD
+    with pytest.raises(SettingsError, match=said) as caught:
+        declared(dry_lake, GOOD.replace(old, new, 1))
+    assert "canary" not in str(caught.value)
