@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 from itertools import pairwise
@@ -18,6 +22,7 @@ from paimon_lake.steps import follow
 from paimon_lake.steps.follow import Failure, Follow
 from paimon_lake.tables import fullest_bucket
 from tests.support.lakes import SmallLake, small_lake
+from tests.support.project import ROOT
 
 ORDERS = """
     columns: {id: BIGINT, price: DOUBLE}
@@ -146,3 +151,43 @@ def test_the_command_line(lake, capsys, monkeypatch):
     assert "--every must be a number of seconds above 0" in capsys.readouterr().err
     assert main(["follow", "shop.trains", "--configs", str(lake.folder)]) == 2
     assert "no table 'shop.trains' is declared" in capsys.readouterr().err
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_program_after_the_load_that_runs(tmp_path, number):
+    lake = small_lake(tmp_path / "lake")
+    lake.declare("shop.orders", ORDERS)
+    lake.file("orders/000.csv", "id,price\n0,1.5\n")
+    command = [sys.executable, "-m", "paimon_lake", "follow", "shop.orders", "--configs", str(lake.folder)]
+    paths = os.pathsep.join(str(ROOT / name) for name in ("", "pipelines"))
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": paths}, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as program:
+        assert program.stdout.readline().startswith(b"load shop.orders: 1 rows written")
+        program.send_signal(number)
+        _, errors = program.communicate(timeout=120)
+    assert (program.returncode, b"Traceback" in errors) == (0, False), errors.decode()
+    assert lake.rows("shop.orders") == [(0, 1.5)]
+
+
+def test_a_compaction_that_failed_is_repeated_on_an_idle_table(lake, monkeypatch):
+    compact, failed = follow.compact, []
+
+    def failing(*args, **more):
+        if len(failed) < 2:
+            failed.append(time.monotonic())
+            raise StorageError("no answer")
+        return compact(*args, **more)
+
+    monkeypatch.setattr(follow, "compact", failing)
+    follows = following(lake, every=0.05)
+    told = []
+    for one in follows.run():
+        told.append(type(one))
+        if one.step == "load":
+            lake.file("orders/001.csv", "id,price\n1,2.5\n")
+        if one.step == "compact" and isinstance(one, StepResult):
+            follows.stop.set()
+    assert told.count(Failure) == 2
+    assert follows.failing == {}

@@ -205,7 +205,11 @@ class SqlCatalog(Catalog):
         return existing
 
     def _is_left_over(self, context: TableContext, existing: TableSchema) -> bool:
-        """Whether the directory has only an equal first schema, and no interrupted rename of a table may need it."""
+        """Whether an interrupted ``create_table`` with the same arguments left the directory.
+
+        Then its only file is ``schema-0`` with the same definition. False while a table of the catalog has no files,
+        because the directory may belong to the interrupted rename of this table.
+        """
         return (
             self._first_files(context) == [context.paths.schema(0)]
             and is_same_definition(existing, context.schema)

@@ -196,7 +196,10 @@ def _walked(starts: Numbers, ends: Numbers, end: int, count: int) -> Numbers:
 
 @dataclass(slots=True)
 class Budget:
-    """The numbers of array items and of steps that may still be decoded; each item takes a byte or more."""
+    """How many array items, and how many steps, may still be decoded before NotInColumns is raised.
+
+    The first number follows from the size of the buffer, because nearly every item takes at least one byte.
+    """
 
     items: int
     steps: int

@@ -1,4 +1,4 @@
-"""Stored types: the Arrow types that a file column of a table type may have, and the conversion to the table's type."""
+"""Stored types: which Arrow types a data file may have for a type of the table, and the conversion to that type."""
 
 from __future__ import annotations
 

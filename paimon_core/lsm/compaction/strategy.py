@@ -36,9 +36,9 @@ class Strategy:
     def pick(self, levels: Levels, moment: Moment, *, overdue: bool = False) -> CompactionUnit | None:
         """Return the next compaction of a bucket, or None.
 
-        The rules are tried in order: an early full compaction, the universal rule, then a compaction of level 0 if
-        ``level_0`` requires it, always or when the bucket is ``overdue``. A single file that is already at the output
-        level is not compacted.
+        The rules are tried in order: an early full compaction, the universal rule, then a compaction of level 0. The
+        last rule applies to every bucket, to buckets that are ``overdue``, or to no bucket, as ``level_0`` says. A
+        single file that is already at the output level is not compacted.
         """
         if self.early.calls_for(levels, moment):
             return full_unit(levels)

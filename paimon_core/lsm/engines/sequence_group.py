@@ -1,8 +1,8 @@
 """Sequence groups: finds the rows of a key that are newer than all rows before, for each sequence group (format 9.4).
 
 A row counts for a group unless all of its ordering columns are null. A row is newer when its ordering columns are at
-least as large as the ordering columns of the key's state, which are the largest so far. Columns are compared one after
-the other, and null is the smallest value. A row that counts and is not newer is late.
+least as large as the largest ones among the earlier rows of the same key. Columns are compared one after the other, and
+null is the smallest value. A row that counts and is not newer is late.
 """
 
 from __future__ import annotations

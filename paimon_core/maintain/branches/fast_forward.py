@@ -93,7 +93,11 @@ def _source_branch(context: TableContext, name: str) -> TableContext:
 
 
 def _missing_on_target(context: TableContext, branch: TableContext) -> FastForward:
-    """Return what has to be added; raises CommitConflict when adding it would lose commits, schemas or tags."""
+    """Return the latest snapshot of the current branch, and what ``branch`` has in addition: schemas, snapshots, tags.
+
+    Raises CommitConflict when the branches have diverged, so that a fast-forward would lose commits, schemas or tags of
+    the current branch, and when snapshots of ``branch`` that expired would leave a gap.
+    """
     last = context.snapshots.latest()
     ids = branch.snapshots.ids()
     if last is not None:

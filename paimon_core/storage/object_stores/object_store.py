@@ -38,7 +38,7 @@ class Failure:
 
 
 def meaning_of(status: int) -> Meaning:
-    """Return the meaning of an HTTP status of 300 or more.
+    """Classify a failed request by its HTTP status, 300 or more: missing, exists, refused, or not known if executed.
 
     409 is a race with another request for the same key; 429 and most of 5xx ask the client to retry later. After such a
     failure it is not known whether the request was executed, and the same request may be sent again.

@@ -34,10 +34,11 @@ def follow(settings: Settings, asked: argparse.Namespace) -> int:
     for name, value in (("--every", asked.every), ("--seconds", asked.seconds)):
         if value is not None and not 0 < value < 31_536_000:
             raise PipelineError(f"{name} must be a number of seconds above 0 and at most a year, not {value:g}")
+    for name in asked.tables:
+        settings.table(name)
+    session = start_session(settings)  # before the handlers are set: Spark sets one that cancels its jobs
     with _stop_by_signal() as stop:
-        following = Follow(
-            lambda: start_session(settings), settings, asked.tables, every=asked.every, seconds=asked.seconds, stop=stop
-        )
+        following = Follow(lambda: session, settings, asked.tables, every=asked.every, seconds=asked.seconds, stop=stop)
         for one in following.run():
             if isinstance(one, Failure):
                 print(f"paimon-lake follow: {one.sentence()}", file=sys.stderr, flush=True)

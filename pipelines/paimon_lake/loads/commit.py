@@ -37,6 +37,8 @@ class LoadCommit:
     replace: Replace | None = None
     audit: Audit | None = None
     """Checks the table with the prepared commit; the load is published only if this returns no problem."""
+    after: int | None = None
+    """The load that must be the newest, because this load continues where it ended; None: it does not matter."""
 
 
 def commit_load(table: Table, messages: Sequence[CommitMessage], load: LoadCommit) -> Snapshot:
@@ -45,6 +47,9 @@ def commit_load(table: Table, messages: Sequence[CommitMessage], load: LoadCommi
     Raises NumberTaken, AuditFailed, and CommitConflict when concurrent commits prevent every attempt; then the files of
     the messages are deleted. After CommitStateUnknown the files stay.
     """
+    if load.after is not None and newest_load(table) != load.after:  # rolled back, or another load was first
+        abort(messages, table.context)
+        raise NumberTaken
     attempt = str(uuid.uuid4())
     request = CommitRequest.of(table.context, load_user(table.name), load.number, {**load.properties, ATTEMPT: attempt})
     try:
@@ -101,5 +106,9 @@ def _overwrite(table: Table, replace: Replace | None) -> Overwrite | None:
 
 
 def _is_taken(table: Table, number: int) -> bool:
-    newest = max((load.number for load in loads_of(table)), default=0)
-    return newest >= number
+    return newest_load(table) >= number
+
+
+def newest_load(table: Table) -> int:
+    """Return the number of the newest load; 0 before the first one."""
+    return max((load.number for load in loads_of(table)), default=0)

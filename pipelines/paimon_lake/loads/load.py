@@ -33,7 +33,7 @@ from paimon_lake.declarations.sources import (
     SqlSource,
 )
 from paimon_lake.differences import column_differences
-from paimon_lake.loads.commit import LoadCommit, NumberTaken, commit_load
+from paimon_lake.loads.commit import LoadCommit, NumberTaken, commit_load, newest_load
 from paimon_lake.loads.database import DatabaseLoads
 from paimon_lake.loads.done import mark_loaded
 from paimon_lake.loads.files.file_load import FileLoads
@@ -48,7 +48,7 @@ from paimon_lake.loads.ledger.load_properties import (
     ROWS_REJECTED,
     ROWS_WRITTEN,
 )
-from paimon_lake.loads.ledger.load_snapshot import RESTORES, STEP, loads_in
+from paimon_lake.loads.ledger.load_snapshot import POSITION, RESTORES, STEP, WATERMARK, loads_in
 from paimon_lake.loads.ledger.restore import check_lost, makes_up_for_all
 from paimon_lake.loads.partition_keys import check_key, rows_of
 from paimon_lake.loads.postgres.postgres_changes import PostgresChangesLoads
@@ -142,7 +142,13 @@ def _attempts(
     began: int | None = None
     for _ in range(_TRIES):
         step = _step(spark, settings, spec, table, keys, run_key, reload=reload, began=began)
-        plan = source.plan(step)
+        try:
+            plan = source.plan(step)
+        except PipelineError as error:
+            if newest_load(table) == step.ledger.number:
+                raise
+            refused = error  # another load has committed since the ledger was read
+            continue
         if isinstance(plan, NothingToLoad):
             _mark(step, again=False)
             return plan
@@ -289,9 +295,9 @@ def _load(
     audit = _audit(step, plan.inputs, check_results)
     try:
         check_share(step.table, spec, written)
-        snapshot = commit_load(
-            step.table, written.messages, LoadCommit(step.number, commit_properties, plan.replace, audit)
-        )
+        after = step.ledger.number if commit_properties.keys() & {POSITION, WATERMARK} else None
+        commit = LoadCommit(step.number, commit_properties, plan.replace, audit, after)
+        snapshot = commit_load(step.table, written.messages, commit)
     except (AuditFailed, CommitConflict, NumberTaken, InvalidRequest) as error:
         abort(written.rejects, step.rejects.context)
         if isinstance(error, CommitConflict) and "committed" not in error.facts:

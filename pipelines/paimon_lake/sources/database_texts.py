@@ -2,7 +2,7 @@
 
 So rows that are copied and rows that are read from the log go through the same casts. Texts are as the settings
 DateStyle = ISO, TimeZone = UTC, bytea_output = hex and extra_float_digits = 1 write them. Infinite dates and years
-outside 1 to 9999 do not fit, as everywhere. An array has one dimension, whatever its lower bound is.
+outside 1 to 9999 do not fit: they are rejected. An array has one dimension, whatever its lower bound is.
 """
 
 from __future__ import annotations

@@ -55,6 +55,10 @@ class _Followed:
     """The loads that failed since the last one that succeeded."""
     compaction: Future[StepResult] | None = None
     """The compaction that runs, or whose result was not told yet."""
+    compaction_failures: int = 0
+    """The compactions that failed since the last one that succeeded."""
+    compaction_due: float | None = None
+    """The monotonic time at which a failed compaction is repeated; None: the last one did not fail."""
 
 
 @dataclass
@@ -86,32 +90,36 @@ class Follow:
             while not self.stop.is_set() and (ends is None or time.monotonic() < ends):
                 table = min(tables, key=lambda one: one.due)
                 if (wait := table.due - time.monotonic()) > 0:
-                    yield from self._compacted(tables)
+                    yield from self._compacted(tables, pool)
                     self.stop.wait(wait if ends is None else min(wait, ends - time.monotonic()))
                     continue
                 yield from self._load(table, pool, is_first=table.name not in loaded)
                 loaded.add(table.name)
-                yield from self._compacted(tables)
-        yield from self._compacted(tables)
+                yield from self._compacted(tables, pool)
+        for table in tables:
+            if table.compaction is not None:
+                yield from self._told(table)
 
     def _load(self, table: _Followed, pool: ThreadPoolExecutor, *, is_first: bool) -> Iterator[StepResult | Failure]:
         try:
             if not is_first:
                 yield from self._wait_for_compaction(table, pool)
+                if self.stop.is_set():
+                    return
             result = load_table(self.spark, self.settings, table.name)
         except FAILURES as error:
             if is_first:
                 raise
             table.failures += 1
             self.failing[table.name] = "load"
-            table.due = time.monotonic() + min(MOST_WAIT_SECONDS, self.every * 2**table.failures)
+            table.due = time.monotonic() + self._pause(table.failures)
             yield Failure("load", table.name, error)
             return
         table.failures = 0
         self._succeeded("load", table)
         if result.commits:
             yield result
-            if table.compaction is None:
+            if table.compaction is None and table.compaction_due is None:
                 table.compaction = self._compact(table, pool)
         table.due = time.monotonic() + (0 if result.rows_written else self.every)
 
@@ -126,9 +134,12 @@ class Follow:
     def _compact(self, table: _Followed, pool: ThreadPoolExecutor) -> Future[StepResult]:
         return pool.submit(compact, self.spark, self.settings, table.name)
 
-    def _compacted(self, tables: Sequence[_Followed]) -> Iterator[StepResult | Failure]:
-        """Yield the results of compactions that have ended."""
+    def _compacted(self, tables: Sequence[_Followed], pool: ThreadPoolExecutor) -> Iterator[StepResult | Failure]:
+        """Yield the results of compactions that have ended, and repeat those that failed when it is time."""
         for table in tables:
+            due = table.compaction_due
+            if table.compaction is None and due is not None and time.monotonic() >= due:
+                table.compaction = self._compact(table, pool)
             if table.compaction is not None and table.compaction.done():
                 yield from self._told(table)
 
@@ -140,11 +151,18 @@ class Follow:
             result = compaction.result()
         except FAILURES as error:
             self.failing[table.name] = "compact"
+            table.compaction_failures += 1
+            table.compaction_due = time.monotonic() + self._pause(table.compaction_failures)
             yield Failure("compact", table.name, error)
             return
         self._succeeded("compact", table)
+        table.compaction_failures, table.compaction_due = 0, None
         if result.commits:
             yield result
+
+    def _pause(self, failures: int) -> float:
+        """Return the seconds to wait after so many failures in a row."""
+        return min(MOST_WAIT_SECONDS, self.every * 2.0 ** min(failures, 30))
 
     def _succeeded(self, step: str, table: _Followed) -> None:
         if self.failing.get(table.name) == step:

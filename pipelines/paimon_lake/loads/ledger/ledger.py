@@ -215,7 +215,7 @@ def _ledger(table: str, events: Sequence[Event], oldest: int) -> Ledger:
         inputs = load.inputs(table) or inputs
         input_loads += [one] if (one := load.input_load(table)) is not None else []
         watermark = load.json(WATERMARK, table) if WATERMARK in load.properties else watermark
-        position = load.json(POSITION, table) if POSITION in load.properties else position
+        position = load.json(POSITION, table)  # a load of another source ends it
         recorded = load.total(table)
         total = total if recorded is None else recorded
     # a later load by an older program records a new version of a file without its content: drop the old content

@@ -19,7 +19,7 @@ from paimon_lake.tables import open_lake
 def release(settings: Settings, table: str) -> list[str]:
     """Drop what loads made for a table, which need not exist; return one sentence for each.
 
-    What the declaration names stays. Loads are refused from then on, until one with ``reload``. Raises PipelineError
+    A slot and a publication of the user stay, whatever their names. Loads are refused from then on, until one with ``reload``. Raises PipelineError
     for a table with another source, and when the server refuses, for example because the slot is in use.
     """
     source = settings.table(table).source
@@ -27,12 +27,13 @@ def release(settings: Settings, table: str) -> list[str]:
         raise PipelineError(f"{table}: only a table with a source of type postgres_changes has something to release")
     lake = open_lake(settings)
     entry = read_ledger(lake.table(table), accept_gaps=True).position if lake.table_exists(table) else None
-    names = names_of(settings, table, source, entry)
+    made_by_loads = source.model_copy(update={SLOT: "", PUBLICATION: ""})  # also after a name was declared
+    names = names_of(settings, table, made_by_loads, entry)
     database = open_database(source.url, table=source.table, query="", folder=settings.folder)
     done = []
     with connected(database) as server:
-        if SLOT in names.made and server.drop_slot(names.slot):
+        if server.drop_slot(names.slot):
             done.append(f"dropped the slot {names.slot}")
-        if PUBLICATION in names.made and server.drop_publication(names.publication):
+        if server.drop_publication(names.publication):
             done.append(f"dropped the publication {names.publication}")
     return done

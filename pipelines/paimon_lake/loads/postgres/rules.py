@@ -123,7 +123,10 @@ def check_slot(name: str, slot: str, found: SlotState | None, database: str, *, 
 
 
 def check_position(name: str, position: Position, facts: ServerFacts, table: SourceTable, version: str) -> None:
-    """Refuse a position of another server, history, table or publication than the ones that are there."""
+    """Refuse a position of another server, history, table or publication than the ones that are there.
+
+    Also refuse a position after the end of the log, which a server has that was restored to an earlier state.
+    """
     at = lsn_text(position.lsn)
     for what, recorded, now in (
         ("server", position.system, facts.system),
@@ -137,6 +140,11 @@ def check_position(name: str, position: Position, facts: ServerFacts, table: Sou
                 f"{name}: the changes up to {at} were loaded from another {what} than the one that is there "
                 f"({recorded}, now {now}), so changes may be missing: {RELOAD}, or name the old source"
             )
+    if position.lsn > facts.lsn:
+        raise PipelineError(
+            f"{name}: the changes up to {at} were loaded, and the log of the server ends at {lsn_text(facts.lsn)}: the "
+            f"server was restored to an earlier state, so the table has changes that the source lost: {RELOAD}"
+        )
 
 
 def check_confirmed(name: str, position: Position, slot: SlotState) -> None:

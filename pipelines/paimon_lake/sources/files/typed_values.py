@@ -130,7 +130,10 @@ def _and(converted: tuple[pa.Array, Flags], bad: Flags) -> tuple[pa.Array, Flags
 
 
 def _times(values: pa.Array, kind: DataType) -> tuple[pa.Array, Flags]:
-    """Cast dates and timestamps to dates and timestamps; values without a time zone are in UTC."""
+    """Cast dates or timestamps to the DATE or TIMESTAMP type of the table; flag the values that would lose digits.
+
+    A value without a time zone is taken as UTC, and a value with one is converted to UTC.
+    """
     if pa.types.is_date(values.type):
         values = values.cast(pa.timestamp("s"))
     naive = values.cast(pa.int64()).cast(pa.timestamp(values.type.unit))

@@ -76,7 +76,7 @@ class Decoder:
     key: Sequence[str]
     check: Callable[[Relation], object]
     most_bytes: int
-    """The largest size of one transaction."""
+    """The largest size of the changes of the table in one transaction."""
     _project: Callable[[Sequence[Any]], Key] | None = None
     _width: int = 0
     _key_places: tuple[int, ...] = ()
@@ -94,7 +94,7 @@ class Decoder:
             raise PipelineError("the log has a message that is cut off") from None
 
     def _read(self, found: NetChanges, messages: Iterable[bytes], after: int, rows: int, size_bytes: int) -> bool:
-        lsn, skips, began = 0, False, 0
+        lsn, skips, size = 0, False, 0
         self._key_places = tuple(self.columns.index(name) for name in self.key)
         for data in messages:
             kind = data[0]
@@ -104,10 +104,11 @@ class Decoder:
                 if not skips and _UINT(data, 1)[0] == self.relation:
                     found.changes += 1
                     self._change(found, kind, data, lsn)
-                    if found.size_bytes - began > self.most_bytes:
+                    size += len(data)
+                    if size > self.most_bytes:
                         raise self._too_large(lsn)
             elif kind == _BEGIN:
-                (lsn,), began = _LSN(data, 1), found.size_bytes
+                (lsn,), size = _LSN(data, 1), 0
                 skips = lsn < after
             elif kind == _COMMIT:
                 if not skips:

@@ -174,3 +174,44 @@ def test_the_copy_is_locked_against_truncates_until_it_has_ended(followed, monke
         assert followed.load().details["rows_read"] == 1
     followed.load()
     followed.check()
+
+
+def test_a_rollback_of_the_table_while_a_load_runs(followed, monkeypatch):
+    """The load would leave out the changes of the load that was rolled back: it is planned again, and refused."""
+    followed.load()
+    followed.run("INSERT INTO s.o VALUES (1, 'a')")
+    followed.load()
+    followed.run("INSERT INTO s.o VALUES (2, 'b')")
+    write = loading.write_parts
+
+    def rolled_back(*args, **more):
+        written = write(*args, **more)
+        followed.lake.table("shop.o").rollback(snapshot=1)
+        return written
+
+    with monkeypatch.context() as patched:
+        patched.setattr(loading, "write_parts", rolled_back)
+        with pytest.raises(PipelineError, match="the table was rolled back"):
+            followed.load()
+    assert followed.lake.table("shop.o").latest_snapshot().id == 1
+    followed.load(reload=True)
+    followed.check()
+
+
+def test_a_load_that_another_load_overtook_while_it_was_planned_is_planned_again(followed, monkeypatch):
+    """The other load commits and advances the slot after this one has read the ledger."""
+    followed.load()
+    followed.run("INSERT INTO s.o VALUES (1, 'a')")
+    facts, others = Server.facts, []
+
+    def overtaken(server):
+        if not others:
+            others.append(None)
+            followed.load()
+            followed.run("INSERT INTO s.o VALUES (2, 'b')")
+            followed.load()
+        return facts(server)
+
+    monkeypatch.setattr(Server, "facts", overtaken)
+    followed.load()
+    followed.check()

@@ -280,7 +280,10 @@ def test_a_declaration_that_changed(followed):
     refused(followed, f"the column 'n' is declared and was not copied: {RELOAD}")
     followed.declare(more=", slot: mine")
     followed.lake.table("shop.o").alter("DROP COLUMN n")
-    refused(followed, f"source.slot is 'mine', and changes came from 'paimon_shop_o_.*': {RELOAD}")
+    refused(
+        followed,
+        f"source.slot is 'mine', and changes came from 'paimon_shop_o_.*': run `paimon-lake release`.*{RELOAD}",
+    )
 
 
 def test_rows_that_are_there_before_the_first_copy(followed):
@@ -349,3 +352,41 @@ def test_release_of_another_source(followed):
         release(followed.lake.settings, "shop.f")
     with pytest.raises(SettingsError):
         release(followed.lake.settings, "shop.none")
+
+
+def test_a_server_that_was_restored_to_an_earlier_state(followed, monkeypatch):
+    followed.load()
+    followed.run("INSERT INTO s.o VALUES (1, 'a')")
+    followed.load()
+    facts = Server.facts
+    monkeypatch.setattr(Server, "facts", lambda server: dataclasses.replace(facts(server), lsn=16))
+    monkeypatch.setattr(Server, "advance", lambda *_: pytest.fail("the slot was advanced"))
+    refused(followed, f"the log of the server ends at 0/10: the server was restored to an earlier state.*: {RELOAD}")
+
+
+def test_rows_of_another_source_end_the_position(followed):
+    followed.run("INSERT INTO s.o VALUES (1, 'a')")
+    followed.load()
+    declared = (followed.lake.folder / "tables" / "shop.o.yaml").read_text()
+    followed.lake.file("o.csv", "id,t\n7,files\n")
+    source = "columns: {id: BIGINT, t: STRING}\nprimary_key: id\nsource: {type: files, path: o.csv}\n"
+    followed.lake.declare("shop.o", source)
+    followed.load()
+    followed.lake.declare("shop.o", declared)
+    refused(followed, f"the table has rows of another source: {RELOAD}")
+    followed.load(reload=True)
+    followed.check()
+
+
+def test_a_slot_that_loads_made_is_released_after_another_one_was_declared(followed):
+    followed.load()
+    ((made,),) = followed.rows("SELECT slot_name FROM pg_replication_slots")
+    followed.run("SELECT pg_create_logical_replication_slot('mine', 'pgoutput')")
+    followed.declare(more=", slot: mine")
+    refused(followed, f"source.slot is 'mine', and changes came from '{made}': run `paimon-lake release`")
+    assert f"dropped the slot {made}" in release(followed.lake.settings, "shop.o")
+    assert followed.rows("SELECT slot_name FROM pg_replication_slots") == [("mine",)]
+    followed.load(reload=True)
+    followed.run("INSERT INTO s.o VALUES (1, 'a')")
+    followed.load()
+    followed.check()

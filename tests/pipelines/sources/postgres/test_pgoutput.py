@@ -155,6 +155,8 @@ def test_a_transaction_that_is_too_large_is_refused():
         PipelineError, match=r"committed at 0/64 has more than 180 bytes: raise source\.transaction_byt"
     ):
         decoded(messages, most_bytes=180)
+    others = transaction(*(insert(b"1", None, b"a" * 50, oid=TABLE + 1) for _ in range(9)), insert(b"1", None, b"a"))
+    assert len(decoded(others, most_bytes=180)[0].rows) == 1
 
 
 def test_the_description_of_the_table_is_checked_each_time_it_is_sent():
