@@ -19,8 +19,9 @@ from paimon_lake.tables import open_lake
 def release(settings: Settings, table: str) -> list[str]:
     """Drop what loads made for a table, which need not exist; return one sentence for each.
 
-    A slot and a publication of the user stay, whatever their names. Loads are refused from then on, until one with ``reload``. Raises PipelineError
-    for a table with another source, and when the server refuses, for example because the slot is in use.
+    A slot and a publication of the user stay, whatever their names. Loads are refused from then on, until one with
+    ``reload``. Raises PipelineError for a table with another source, and when the server refuses, for example because
+    the slot is in use.
     """
     source = settings.table(table).source
     if not isinstance(source, PostgresChangesSource):
