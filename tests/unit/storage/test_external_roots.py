@@ -76,13 +76,13 @@ def test_roots_that_cannot_be_used_are_refused(allowed, error, problem):
 
 
 def test_no_symbolic_link_below_a_root_is_followed(tmp_path):
-    (tmp_path / "root").mkdir()
+    (tmp_path / "files").mkdir()
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "f").write_bytes(b"x")
-    os.symlink(tmp_path / "secret", tmp_path / "root" / "link")
-    roots = ExternalRoots.of([tmp_path / "root"], LOCAL)
+    os.symlink(tmp_path / "secret", tmp_path / "files" / "link")
+    roots = ExternalRoots.of([tmp_path / "files"], LOCAL)
     storage = confined(LOCAL, str(tmp_path / "table"), roots.paths)
-    path = roots.resolve(f"file:{tmp_path}/root/link/f", "f")
+    path = roots.resolve(f"file:{tmp_path}/files/link/f", "f")
     for access in (storage.read, storage.open_input, lambda p: storage.delete([p]), lambda p: storage.write(p, b"y")):
         with pytest.raises(CorruptTable, match="is a symbolic link"):
             access(path)
