@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from paimon_core.schema import DataField
-from paimon_core.types import DataType, TypeRoot, from_arrow, parse_type
+from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, DataType, TypeRoot, from_arrow, parse_type
 from paimon_lake.declarations.errors import nearest
 from paimon_lake.protocol import PipelineError
 
@@ -73,6 +73,20 @@ def exact_type(field: pa.Field) -> DataType:
     """Return the Paimon type in the metadata of an Arrow field; without it, the Paimon type for the Arrow type."""
     text = (field.metadata or {}).get(TYPE_KEY)
     return from_arrow(field.type) if text is None else parse_type(text.decode())
+
+
+def zero_of(kind: DataType) -> pa.Scalar | None:
+    """Return the zero or empty value of a type, for columns NOT NULL of a row that deletes; a ROW has none."""
+    arrow = kind.to_arrow()
+    if kind.root is TypeRoot.ROW:
+        return None
+    if kind.children:
+        return pa.scalar([], arrow)
+    if kind.root in STRING_ROOTS:
+        return pa.scalar("", arrow)
+    if kind.root in BINARY_ROOTS:
+        return pa.scalar(bytes(kind.length if kind.root is TypeRoot.BINARY else 0), arrow)
+    return pa.scalar(False if kind.root is TypeRoot.BOOLEAN else 0, arrow)
 
 
 def required_columns(schema: pa.Schema, rules: RowRules) -> frozenset[str]:

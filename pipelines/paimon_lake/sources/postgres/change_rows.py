@@ -11,17 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.types import DataType, TypeRoot
+from paimon_core.types import DataType
 from paimon_lake.protocol import KIND
 from paimon_lake.sources.database_rows import DatabaseRows, Reason, either, with_text
 from paimon_lake.sources.database_texts import values_of
-from paimon_lake.sources.files.columns import exact_type
+from paimon_lake.sources.files.columns import exact_type, zero_of
 from paimon_lake.sources.files.rejects import Parsed
 from paimon_lake.sources.files.row_builder import RowBuilder, batch_of
 from paimon_lake.sources.files.typed_values import convert_typed
@@ -142,15 +141,5 @@ def _true(flags: np.ndarray) -> np.ndarray | None:
 
 def _absent(field: pa.Field, kind: DataType, required: frozenset[str]) -> pa.Scalar:
     """Return the value of a column in a row that deletes: null, or the zero of its type where null is not allowed."""
-    arrow = field.type
-    if field.name not in required:
-        return pa.scalar(None, arrow)
-    if pa.types.is_list(arrow):
-        return pa.scalar([], arrow)
-    if pa.types.is_string(arrow) or pa.types.is_binary(arrow):
-        zeros = kind.length if kind.root is TypeRoot.BINARY else 0
-        return pa.scalar(bytes(zeros), pa.binary()).cast(arrow)
-    if pa.types.is_decimal(arrow):
-        return pa.scalar(Decimal(0), arrow)
-    number = pa.int32() if arrow.bit_width == 32 and pa.types.is_temporal(arrow) else pa.int64()
-    return pa.scalar(0, pa.int64()).cast(number).cast(arrow)
+    zero = zero_of(kind) if field.name in required else None
+    return pa.scalar(None, field.type) if zero is None else zero.cast(field.type)

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_core.types import BINARY_ROOTS, STRING_ROOTS, DataType, TypeRoot
+from paimon_core.types import DataType
 from paimon_lake.protocol import KIND
-from paimon_lake.sources.files.columns import exact_type
+from paimon_lake.sources.files.columns import exact_type, zero_of
 from paimon_lake.sources.files.events.dialects import DELETE, INSERT, UPDATE
 from paimon_lake.sources.files.events.event_columns import EventColumn
 from paimon_lake.sources.files.events.images import Bad, Images
@@ -119,20 +118,7 @@ class ChangeBuilder:
 
 def _filled(values: pa.Array, deletes: pa.Array, kind: DataType) -> pa.Array:
     """Return the values with the zero of the type in place of the nulls of deletes; a ROW has no zero."""
-    zero = _zero(kind)
+    zero = zero_of(kind)
     if zero is None:
         return values
     return pc.if_else(pc.and_(deletes, values.is_null()), zero, values)
-
-
-def _zero(kind: DataType) -> Any:
-    arrow = kind.to_arrow()
-    if kind.root is TypeRoot.ROW:
-        return None
-    if kind.children:
-        return pa.scalar([], arrow)
-    if kind.root in STRING_ROOTS:
-        return pa.scalar("", arrow)
-    if kind.root in BINARY_ROOTS:
-        return pa.scalar(bytes(kind.length if kind.root is TypeRoot.BINARY else 0), arrow)
-    return pa.scalar(False if kind.root is TypeRoot.BOOLEAN else 0, arrow)
