@@ -191,3 +191,34 @@ def test_a_compaction_that_failed_is_repeated_on_an_idle_table(lake, monkeypatch
             follows.stop.set()
     assert told.count(Failure) == 2
     assert follows.failing == {}
+
+
+def test_a_failed_compaction_is_not_forgotten_when_loads_fail_and_succeed(lake, monkeypatch):
+    """A load that succeeds says nothing about the compaction: the exit code stays 1."""
+    load, loads = follow.load_table, []
+
+    def once_failing(*args):
+        loads.append(args)
+        if len(loads) == 2:
+            raise StorageError("no answer")
+        return load(*args)
+
+    def failing(*_, **__):
+        raise StorageError("no space")
+
+    monkeypatch.setattr(follow, "load_table", once_failing)
+    monkeypatch.setattr(follow, "compact", failing)
+    follows = following(lake, every=0.01)
+    for one in follows.run():
+        if one.step == "compact" and len(loads) > 3:
+            follows.stop.set()
+    assert follows.failing == {"shop.orders": "compact"}
+
+
+def test_stale_partitions_are_in_the_exit_code(lake, capsys, monkeypatch):
+    result = StepResult("load", "shop.orders", None, None, 0, (), {}, {}, 0.0, stale={"2024-01-01": "shop.x changed"})
+    monkeypatch.setattr(follow_command, "start_session", lambda settings: lake.session)
+    monkeypatch.setattr(follow, "load_table", lambda *_: result)
+    lake.create("shop.orders")
+    assert main(["follow", "shop.orders", "--configs", str(lake.folder), "--seconds", "0.2"]) == 3
+    assert "shop.orders is stale: partition 2024-01-01 (shop.x changed)" in capsys.readouterr().err

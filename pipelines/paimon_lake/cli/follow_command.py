@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 
 from paimon_lake.declarations import Settings
+from paimon_lake.loads.inputs.stale_text import stale_text
 from paimon_lake.protocol import PipelineError
 from paimon_lake.session import start_session
 from paimon_lake.steps.follow import Failure, Follow
@@ -25,11 +26,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--json", action="store_true", help="print results as JSON, one object for each line")
 
 
-def follow(settings: Settings, asked: argparse.Namespace) -> int:
+def follow(settings: Settings, asked: argparse.Namespace) -> Follow:
     """Follow the tables; print a line for each commit, and one on the error output for each failure.
 
-    SIGINT and SIGTERM end it after the load and the compaction that run. Returns 1 when the last load of a table, or
-    its last compaction, failed, otherwise 0. Raises PipelineError for a wrong request.
+    At the end, the error output has a line for each table with stale partitions. SIGINT and SIGTERM end it after the
+    load and the compaction that run. Returns what was followed. Raises PipelineError for a wrong request.
     """
     for name, value in (("--every", asked.every), ("--seconds", asked.seconds)):
         if value is not None and not 0 < value < 31_536_000:
@@ -44,7 +45,9 @@ def follow(settings: Settings, asked: argparse.Namespace) -> int:
                 print(f"paimon-lake follow: {one.sentence()}", file=sys.stderr, flush=True)
             else:
                 print(one.to_json(indent=None) if asked.json else one.sentence(), flush=True)
-    return 1 if following.failing else 0
+    for name, stale in following.stale.items():
+        print(f"paimon-lake follow: {name} is stale: {stale_text(stale)}; load them again", file=sys.stderr)
+    return following
 
 
 @contextlib.contextmanager

@@ -48,7 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if asked.command == "show":
             return _show(settings)
         if asked.command == "follow":
-            return follow(settings, asked)
+            followed = follow(settings, asked)
+            return 1 if followed.failing else STALE if followed.stale else 0
         if asked.command == "audit":
             return _audit(settings, asked)
         is_stale = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -59,6 +59,8 @@ class _Followed:
     """The compactions that failed since the last one that succeeded."""
     compaction_due: float | None = None
     """The monotonic time at which a failed compaction is repeated; None: the last one did not fail."""
+    stale: Mapping[str, str] = field(default_factory=dict)
+    """The partitions that were stale after the last load that succeeded, with the reason of each."""
 
 
 @dataclass
@@ -73,8 +75,21 @@ class Follow:
     seconds: float | None = None
     """How long to follow; None: until ``stop`` is set."""
     stop: threading.Event = field(default_factory=threading.Event)
-    failing: dict[str, str] = field(default_factory=dict)
-    """The tables whose last load, or last compaction, failed, with the step that failed."""
+    _tables: list[_Followed] = field(default_factory=list, init=False)
+
+    @property
+    def failing(self) -> dict[str, str]:
+        """The tables whose last load, or last compaction, failed, with the step that failed."""
+        return {
+            table.name: "load" if table.failures else "compact"
+            for table in self._tables
+            if table.failures or table.compaction_failures
+        }
+
+    @property
+    def stale(self) -> dict[str, Mapping[str, str]]:
+        """The tables with stale partitions after their last load, with the reason of each partition."""
+        return {table.name: table.stale for table in self._tables if table.stale}
 
     def run(self) -> Iterator[StepResult | Failure]:
         """Yield what was committed, and what failed and will be repeated.
@@ -83,7 +98,7 @@ class Follow:
         table, because a wrong request would only be repeated.
         """
         ends = None if self.seconds is None else time.monotonic() + self.seconds
-        tables = [_Followed(self.settings.table(name).name) for name in dict.fromkeys(self.names)]
+        tables = self._tables = [_Followed(self.settings.table(name).name) for name in dict.fromkeys(self.names)]
         self.spark()  # once, before two threads ask for it
         with ThreadPoolExecutor(1, "compaction") as pool:
             loaded: set[str] = set()
@@ -111,12 +126,10 @@ class Follow:
             if is_first:
                 raise
             table.failures += 1
-            self.failing[table.name] = "load"
             table.due = time.monotonic() + self._pause(table.failures)
             yield Failure("load", table.name, error)
             return
-        table.failures = 0
-        self._succeeded("load", table)
+        table.failures, table.stale = 0, result.stale
         if result.commits:
             yield result
             if table.compaction is None and table.compaction_due is None:
@@ -150,12 +163,10 @@ class Follow:
         try:
             result = compaction.result()
         except FAILURES as error:
-            self.failing[table.name] = "compact"
             table.compaction_failures += 1
             table.compaction_due = time.monotonic() + self._pause(table.compaction_failures)
             yield Failure("compact", table.name, error)
             return
-        self._succeeded("compact", table)
         table.compaction_failures, table.compaction_due = 0, None
         if result.commits:
             yield result
@@ -163,7 +174,3 @@ class Follow:
     def _pause(self, failures: int) -> float:
         """Return the seconds to wait after so many failures in a row."""
         return min(MOST_WAIT_SECONDS, self.every * 2.0 ** min(failures, 30))
-
-    def _succeeded(self, step: str, table: _Followed) -> None:
-        if self.failing.get(table.name) == step:
-            del self.failing[table.name]
