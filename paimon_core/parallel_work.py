@@ -58,4 +58,4 @@ def run_parallel(work: Callable[[Item], Result], items: Iterable[Item]) -> list[
 
 def thread_count(items: int) -> int:
     """Return the number of threads for this number of items: at most one per processor."""
-    return min(items, os.cpu_count() or 1)
+    return items if items < 2 else min(items, os.cpu_count() or 1)  # the system is asked for the count each time

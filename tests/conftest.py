@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fsspec.implementations.memory import MemoryFileSystem
 from hypothesis import settings
 
-from tests.support import fake_tables, longest_first
+from tests.support import fake_tables, indexed_memory, longest_first
 from tests.support.oracle import Oracle, OracleUnavailable
 from tests.support.pypaimon_env import Pypaimon, PypaimonRust, PypaimonUnavailable
 
@@ -82,6 +81,7 @@ LONG = (
 settings.register_profile("quick", max_examples=20, deadline=None)
 settings.register_profile("long", max_examples=60, deadline=None)
 settings.load_profile("quick")
+indexed_memory.use()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -136,10 +136,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="module", autouse=True)
 def empty_memory() -> Iterator[None]:
-    """No files of earlier modules in ``memory://``: each listing there goes through all files of the process."""
+    """No files of earlier modules in ``memory://``."""
     yield
-    MemoryFileSystem.store.clear()
-    MemoryFileSystem.pseudo_dirs[:] = [""]
+    indexed_memory.clear()
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import functools
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,6 +28,14 @@ MEMORY = "memory"
 _memory_publish_lock = threading.Lock()
 
 
+@functools.cache
+def _filesystem(protocol: str) -> Any:
+    """Return the file system of a protocol: fsspec itself takes ten times as long to find it."""
+    import fsspec
+
+    return fsspec.filesystem(protocol, use_listings_cache=False)
+
+
 @dataclass(frozen=True, slots=True)
 class FsspecStorage(Storage):
     """Files by absolute path in one fsspec protocol, ``file`` or ``memory``; see ``Storage`` for the methods."""
@@ -41,10 +50,8 @@ class FsspecStorage(Storage):
 
     @property
     def filesystem(self) -> Any:
-        """Return the fsspec file system; fsspec keeps one instance for each process."""
-        import fsspec
-
-        return fsspec.filesystem(self.protocol, use_listings_cache=False)
+        """Return the fsspec file system; all threads of a process share one instance."""
+        return _filesystem(self.protocol)
 
     @property
     def is_local(self) -> bool:
