@@ -38,8 +38,8 @@ demo: setup-run ## run the main job: build, maintain and query a lake under ./la
 ui: setup-run ## open Dagster for the lake that `make demo` built
 	@$(BIN)/python -m paimon_dagster.ui $(if $(CONFIGS),--configs "$(CONFIGS)") --port "$(PORT)"
 
-quick: setup ## run the tests that need no Java, browser, server or other program
-	@$(PYTEST) -m "not long and not java and not spark and not programs" $(QUICK) $(ARGS)
+quick: setup ## run the tests that are fast and need no Java, browser, server or other program
+	@$(PYTEST) -m "not long and not slow and not java and not spark and not programs" $(QUICK) $(ARGS)
 
 test: setup-java ## run the tests, without the long ones
 	@$(PYTEST) --durations 50 -m "not long" $(ARGS)

@@ -124,7 +124,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     again = settings.get_current_profile_name() == "long"
+    slow = longest_first.slow_files()
     for item in items:
+        if longest_first.file_of(item.nodeid) in slow:
+            item.add_marker("slow")
         if item.nodeid.startswith(LONG) or (again and hasattr(getattr(item, "function", None), "hypothesis")):
             item.add_marker("long")
         for fixture in getattr(item, "fixturenames", ()):

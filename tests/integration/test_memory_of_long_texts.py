@@ -11,10 +11,11 @@ from paimon_core import open_catalog
 
 MOST = 600 << 20
 """Bytes above the imports."""
+# Each table has at least 1 GB of texts, so reading it whole is noticed; two of them have more than the 2 GiB of one array.
 TABLES = {
-    "shared": {"rows": 66_000, "width": 45_000, "shared": True, "commits": 1},
-    "wide": {"rows": 30_000, "width": 100_000, "shared": False, "commits": 3},
-    "keyed": {"rows": 100_000, "width": 45_000, "shared": True, "commits": 2},
+    "shared": {"rows": 50_000, "width": 45_000, "shared": True, "commits": 1},
+    "wide": {"rows": 12_000, "width": 100_000, "shared": False, "commits": 3},
+    "keyed": {"rows": 50_000, "width": 45_000, "shared": True, "commits": 2},
 }
 CASE = """
 import json, sys
@@ -49,14 +50,14 @@ found = {
     "top": lambda: len(table.scan().top(10, by="s")),
     "sort": lambda: (table.sort_compact(["n"]), table.scan().count())[1],
     "compact": lambda: (table.compact(full=True), table.scan().count())[1],
-    "wide": lambda: table.write(pa.RecordBatchReader.from_batches(SCHEMA, wide(30_000))) and table.scan().count(),
+    "wide": lambda: table.write(pa.RecordBatchReader.from_batches(SCHEMA, wide(12_000))) and table.scan().count(),
     "update": lambda: table.update(col("id") >= 0, {"s": "y" * 45_000}) and table.scan().count(),
     "renumber": lambda: table.update(col("id") >= 0, {"n": -1}) and table.scan().count(),
     "changes": lambda: rows(table.changes(1, 2)),
     "diff": lambda: table.diff(1, 2).summary().added,
     "prove": lambda: table.changes(1, 2).prove().check() is not None,
-    "merge": lambda: table.merge(shared(100_000), ["id"]) and table.scan().count(),
-    "write": lambda: table.write(shared(100_000)) and table.scan().count(),
+    "merge": lambda: table.merge(shared(50_000), ["id"]) and table.scan().count(),
+    "write": lambda: table.write(shared(50_000)) and table.scan().count(),
 }[sys.argv[3]]()
 print(json.dumps([found, status("VmHWM") - before]))
 """
@@ -120,14 +121,14 @@ def test_peak_memory(tmp_path, name):
 def test_peak_memory_of_a_shared_text_that_is_written(tmp_path):
     run(FILL, tmp_path, "keyed", 1000, 10, 1, 1)
     found, peak = json.loads(run(CASE, tmp_path, "db.keyed", "write"))
-    assert found == 100_000
+    assert found == 50_000
     assert peak < MOST, f"{peak >> 20} MB"
 
 
 @pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc of Linux")
 @pytest.mark.parametrize(
-    ("case", "rows", "expected"), [("wide", 1000, 30_000), ("update", 100_000, 100_000), ("merge", 50_000, 100_000)]
+    ("case", "rows", "expected"), [("wide", 1000, 12_000), ("update", 50_000, 50_000), ("merge", 25_000, 50_000)]
 )
 def test_peak_memory_of_long_rows_in_a_keyed_table(tmp_path, case, rows, expected):
     run(FILL, tmp_path, "keyed", rows, 10, 1, 1)
@@ -138,7 +139,7 @@ def test_peak_memory_of_long_rows_in_a_keyed_table(tmp_path, case, rows, expecte
 
 @pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc of Linux")
-@pytest.mark.parametrize(("count", "width"), [(5_000_000, 10), (20_000, 100_000)])
+@pytest.mark.parametrize(("count", "width"), [(5_000_000, 10), (10_000, 100_000)])
 def test_peak_memory_of_changes_of_an_append_table(tmp_path, count, width):
     """One update changes all rows."""
     run(FILL, tmp_path, "changed", count, width, 0, 1)

@@ -25,6 +25,8 @@ from xdist.scheduler.loadfile import LoadFileScheduling
 DURATIONS = Path(__file__).with_name("durations.json")
 LEAST_SECONDS = 2
 SECONDS_A_TEST = 0.03
+SLOW_SECONDS = 8
+"""`make quick` leaves out the files that take so long in `make test`."""
 SPLIT = (
     "tests/property/test_complete_changes.py",
     "tests/property/test_stream_histories.py",
@@ -67,6 +69,12 @@ def unit_of(nodeid: str, groups: Mapping[str, str]) -> str:
 def file_of(nodeid: str) -> str:
     """Return the file of a test."""
     return nodeid.partition("::")[0]
+
+
+def slow_files() -> frozenset[str]:
+    """Return the files that `make quick` leaves out because of their recorded seconds."""
+    known: dict[str, float] = json.loads(DURATIONS.read_text())["test"]
+    return frozenset(file for file, took in known.items() if took >= SLOW_SECONDS)
 
 
 def tier(marks: str) -> str:
