@@ -11,7 +11,7 @@ from paimon_core import open_catalog
 
 MOST = 600 << 20
 """Bytes above the imports."""
-# Each table has at least 1 GB of texts, so reading it whole is noticed; two of them have more than the 2 GiB of one array.
+# Each table has at least 1 GB of texts, so reading it whole is noticed; two have more than the 2 GiB of one array.
 TABLES = {
     "shared": {"rows": 50_000, "width": 45_000, "shared": True, "commits": 1},
     "wide": {"rows": 12_000, "width": 100_000, "shared": False, "commits": 3},

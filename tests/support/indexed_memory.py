@@ -1,4 +1,4 @@
-"""The file system ``memory://`` of fsspec with an index of directories: fsspec goes through all files for each listing."""
+"""The file system ``memory://`` of fsspec with an index: fsspec goes through all files for each listing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 
 class Index:
-    """The names in each directory; ``add`` and ``discard`` take the paths of files and of directories that were made."""
+    """The names in each directory, of files and of directories that were made."""
 
     def __init__(self) -> None:
         self.children: dict[str, dict[str, None]] = {}
