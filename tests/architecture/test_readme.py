@@ -50,6 +50,7 @@ def test_the_python_of_the_library_page_runs_without_extras(tmp_path):
     run("\n".join([BARE, *plain, check]), tmp_path)
 
 
+@pytest.mark.long
 def test_the_python_of_the_library_page_runs_with_spark(tmp_path, spark, capfd):
     (block,) = (block for block in blocks("python", LIBRARY) if "paimon_core.spark" in block)
     assert LIBRARY.partition(block)[0].endswith("With Spark (extra `spark`):\n\n```python\n")

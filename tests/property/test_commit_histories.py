@@ -18,6 +18,7 @@ from paimon_core.maintain.tags.operations import create_tag, delete_tag
 from tests.support.commits import commit
 from tests.support.fake_tables import append, check_whole, expire_all, fake_file, fake_table, live, message, reopened
 from tests.support.faulty_storage import MUTATIONS, Died, FaultyStorage, Outcome
+from tests.support.long_cases import long_cases
 
 pytestmark = pytest.mark.usefixtures("fake_rows")
 
@@ -133,7 +134,7 @@ class History:
         assert len(once) == len(set(once))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(6), *long_cases(range(6, 12))])
 def test_everything_happens_exactly_once(seed):
     history = History(seed)
     history.append()

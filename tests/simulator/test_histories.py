@@ -31,7 +31,7 @@ def check(kind: str, count: int, run: Callable[[str, int, int], Tally] = many) -
     return tally
 
 
-@pytest.mark.parametrize(("kind", "count"), [("metadata", 40), ("real", 5), ("indexed", 4)])
+@pytest.mark.parametrize(("kind", "count"), [("metadata", 20), ("real", 3), ("indexed", 2)])
 def test_some_histories(kind, count):
     check(kind, count, some)
 

@@ -41,6 +41,7 @@ def test_write_and_read(spark, warehouse, table):
     assert load(spark, warehouse).where("v = 'v2'").collect()[0].k == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "options"),
     [
@@ -75,6 +76,7 @@ def test_every_bucket_mode(spark, warehouse, tmp_path, name, options):
     assert table.maintenance.check(deep=True).findings == ()
 
 
+@pytest.mark.long
 def test_a_write_merges_the_columns_of_its_data(spark, warehouse, table):
     def write(sql, **options):
         frame = spark.sql(sql)
@@ -102,6 +104,7 @@ def test_a_write_merges_the_columns_of_its_data(spark, warehouse, table):
         write("SELECT 3L k", mergeSchema="false", **merge)
 
 
+@pytest.mark.long
 def test_system_tables(spark, warehouse, table):
     for n in range(2):
         table.write([{"k": k, "v": f"v{n}"} for k in range(10)])
@@ -138,6 +141,7 @@ def test_system_tables(spark, warehouse, table):
         writer.mode("append").save("db.t$files")
 
 
+@pytest.mark.long
 def test_changes_between_versions(spark, warehouse, table):
     table.write([{"k": k, "v": "a"} for k in range(3)])
     table.write(pa.table({"k": [1, 2], "v": ["b", None]}, schema=table.arrow_schema), kinds=pa.array(["+I", "-D"]))
@@ -226,6 +230,7 @@ class PushingSource(DataSource):
         return PushingReader()
 
 
+@pytest.mark.long
 def test_pushed_filters_leak_into_other_reads_in_this_spark(spark):
     """When this test fails, Spark has fixed the bug: ``spark/datasource.py`` may then use ``pushFilters``."""
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")

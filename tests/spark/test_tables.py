@@ -137,6 +137,7 @@ def test_overwrites(spark, warehouse):
     assert sorted(table.scan().to_arrow()["k"].to_pylist()) == [2, 3]
 
 
+@pytest.mark.long
 def test_dynamic_buckets_have_one_assigner_a_job(spark, warehouse, tmp_path, monkeypatch):
     table = keyed(warehouse, **{"bucket": "-1", "dynamic-bucket.target-row-num": "20"})
     write_spark(frame(spark, range(100), 0), table)
@@ -199,6 +200,7 @@ def test_rows_are_staged_where_their_places_depend_on_all_of_them(
     assert bool(list(tmp_path.rglob("bucket-postpone/*.*"))) == (name == "waiting")
 
 
+@pytest.mark.long
 def test_key_types_without_sql_are_bucketed_in_python(spark, warehouse):
     table = catalog_in(warehouse).create_table(
         "db.o", SCHEMA, primary_key=["d", "t", "v"], options={"bucket": "3", "write-only": "true"}
@@ -231,6 +233,7 @@ def test_a_failing_task_leaves_no_file(spark, warehouse, tmp_path):
     assert not list(tmp_path.rglob("*.parquet"))
 
 
+@pytest.mark.long
 def test_a_warehouse_with_odd_characters_and_a_filter_on_time(spark, tmp_path):
     """Spark reads paths as glob patterns; a filter on TIME is evaluated in Python."""
     catalog = catalog_in(str(tmp_path / "l[1] {a}*?"))
@@ -247,6 +250,7 @@ def test_a_warehouse_with_odd_characters_and_a_filter_on_time(spark, tmp_path):
     assert [r.k for r in read_spark(spark, table, ["k"], col("at") > "00:00:01").collect()] == [3]
 
 
+@pytest.mark.long
 def test_times(spark, warehouse):
     """TIME of every precision, nested and in a key, through both ways to Spark; more digits are refused."""
     columns = "p TIME(0), k TIME(3) NOT NULL, s TIME(6), n ARRAY<ROW<t TIME(3)>>, m MAP<TIME(3), TIME(0)>"
@@ -281,6 +285,7 @@ def test_nanoseconds_are_cut_on_request_only(spark, warehouse):
         assert [tuple(r) for r in found.collect()] == [(1, first.replace(microsecond=1), [first])]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("keyed", [True, False])
 def test_variants_multisets_and_rows_with_not_null_members(spark, warehouse, keyed):
     """Spark's own Parquet reader and tasks in Python return the same values."""
@@ -359,6 +364,7 @@ def test_spark_reads_files_of_several_schemas(spark, warehouse):
     assert sorted(tuple(row) for row in read_spark(spark, altered).collect()) == expected
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", [[], ["p", "k"]], ids=["append", "keyed"])
 def test_deletion_vectors(spark, warehouse, key):
     catalog = paimon.open_catalog(warehouse)
@@ -375,6 +381,7 @@ def test_deletion_vectors(spark, warehouse, key):
     assert sorted(r.k for r in read_spark(spark, table).select("k").collect()) == list(range(7, 3000))
 
 
+@pytest.mark.long
 def test_append_tables_are_sorted_in_tasks(spark, warehouse):
     table = catalog_in(warehouse).create_table("db.t", SCHEMA, partition_by=["p"], options={"write-only": "true"})
     write_spark(frame(spark, [5, 3, 1, 4, 2, 0], 0).repartition(2), table)
@@ -383,6 +390,7 @@ def test_append_tables_are_sorted_in_tasks(spark, warehouse):
     assert not sort_compact_spark(spark, table, ["k", "v"], "zorder", where=col("p") == "none")
 
 
+@pytest.mark.long
 def test_partitions_with_another_number_of_buckets(spark, warehouse):
     table = keyed(warehouse)
     write_spark(frame(spark, range(40), 0), table)

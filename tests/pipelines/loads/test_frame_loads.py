@@ -76,6 +76,7 @@ def lose(orders, name):
     table.maintenance.apply(table.maintenance.plan_missing_removal())
 
 
+@pytest.mark.long
 def test_a_table_that_is_replaced_is_computed_again_when_its_rows_are_lost(orders):
     orders.declare("shop.total", TOTAL)
     orders.load("shop.total")
@@ -90,6 +91,7 @@ def test_a_table_that_is_replaced_is_computed_again_when_its_rows_are_lost(order
     assert (orders.load("shop.total").skipped, orders.rows("shop.total")) == ((), [(31,)])
 
 
+@pytest.mark.long
 def test_a_query_by_partition_is_refused_when_rows_are_lost_until_a_reload_of_the_table(orders):
     orders.declare("shop.months", BY_MONTH)
     orders.load("shop.months", "2024-01", "2024-02")
@@ -102,6 +104,7 @@ def test_a_query_by_partition_is_refused_when_rows_are_lost_until_a_reload_of_th
     orders.load("shop.months", "2024-02")
 
 
+@pytest.mark.long
 def test_of_two_reloads_of_the_same_inputs_the_second_has_nothing_left(orders, monkeypatch):
     orders.declare("shop.total", TOTAL)
     real, others = loading.commit_load, []
@@ -350,6 +353,7 @@ BAD_DAYS = """
 """
 
 
+@pytest.mark.long
 def test_a_load_of_a_partition_of_a_query_replaces_its_rejects(orders):
     orders.declare("shop.bad", BAD_DAYS)
 
@@ -373,6 +377,7 @@ def test_a_load_of_a_partition_of_a_query_replaces_its_rejects(orders):
     assert rejected() == [(january, 6), (february, 6)]
 
 
+@pytest.mark.long
 def test_a_query_fills_variants_and_multisets(orders):
     orders.declare(
         "shop.docs",

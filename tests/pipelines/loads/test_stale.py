@@ -190,6 +190,7 @@ def recorded(lake: SmallLake, *keys: str) -> None:
     lake.create("shop.days").commit([], user=load_user("shop.days"), identifier=1, properties=said)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", ["rolled back", "expired"])
 def test_partitions_are_stale_when_what_they_read_is_gone(shop: SmallLake, what: str) -> None:
     if what == "rolled back":
@@ -209,6 +210,7 @@ def test_partitions_are_stale_when_what_they_read_is_gone(shop: SmallLake, what:
     assert stale_now(shop.settings, "shop.days") == {}
 
 
+@pytest.mark.long
 def test_an_input_without_partitions_makes_every_partition_stale(shop: SmallLake) -> None:
     shop.declare(
         "shop.rates", "columns: {id: INT, rate: INT}\nprimary_key: id\nsource: {type: files, path: rates.csv}\n"
@@ -225,6 +227,7 @@ def test_an_input_without_partitions_makes_every_partition_stale(shop: SmallLake
     assert shop.load("shop.days", "2024-01-01").stale == {"2024-01-02": why}
 
 
+@pytest.mark.long
 def test_a_chain_is_stale_link_by_link(shop: SmallLake) -> None:
     month = BY_DAY.replace("DATE", "STRING").replace("shop.orders", "shop.days").replace("by: day", "by: month")
     shop.declare(
@@ -240,6 +243,7 @@ def test_a_chain_is_stale_link_by_link(shop: SmallLake) -> None:
     assert stale_now(shop.settings, "shop.months").keys() == {"2024-01"}
 
 
+@pytest.mark.long
 def test_what_expiry_carries_on_keeps_stale_partitions(shop: SmallLake) -> None:
     correct(shop)
     before = shop.load("shop.days", "2024-01-03").stale
@@ -287,6 +291,7 @@ def test_a_change_between_the_plan_and_the_commit_of_a_load_is_told_later(
     assert stale_now(shop.settings, "shop.days")["2024-01-01"] == CHANGED.format(2)
 
 
+@pytest.mark.long
 def test_thousands_of_partitions_and_many_snapshots_are_compared_quickly(dry_lake: SmallLake) -> None:
     dry_lake.declare("shop.orders", PARTED)
     dry_lake.declare("shop.days", BY_DAY)
