@@ -10,7 +10,7 @@ from paimon_lake.declarations import Settings
 from paimon_lake.declarations.order import in_order
 from paimon_lake.loads.inputs.stale import stale_now
 from paimon_lake.loads.inputs.stale_text import OTHERS
-from paimon_lake.protocol import LevelSize, PipelineError, some
+from paimon_lake.protocol import LevelSize, PipelineError, size_text, some
 from paimon_lake.steps.rejects_upkeep import with_rejects
 from paimon_lake.tables import counted_rows, open_lake, open_table, state_of
 
@@ -102,16 +102,6 @@ def _stale(settings: Settings, name: str) -> tuple[str, ...]:
 def levels_text(levels: Mapping[int, LevelSize]) -> str:
     """Return the number of files of each level, such as ``L0: 6, L5: 2``; ``-`` for a table without files."""
     return ", ".join(f"L{level}: {size.files}" for level, size in sorted(levels.items())) or "-"
-
-
-def size_text(size_bytes: int) -> str:
-    """Return a size for people, such as ``12.3 MB``."""
-    size = float(size_bytes)
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"
 
 
 def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:

@@ -5,7 +5,7 @@ under the names of the checks. The same run does not evaluate them again; in oth
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 import dagster as dg
@@ -15,6 +15,7 @@ from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.checks import CheckContext, CheckResult, load_records, run_checks
 from paimon_lake.declarations import Settings, SettingsError, TableSpec
 from paimon_lake.declarations.checks import Check, SqlCheck
+from paimon_lake.loads.lag import lag
 from paimon_lake.overview import existing
 from paimon_lake.session import Spark
 from paimon_lake.steps.audit import audit, audits_of
@@ -86,7 +87,9 @@ def declared_results(settings: Settings, spec: TableSpec, checks: Sequence[Check
     table = open_table(settings, spec.name)
     needs_tables = any(isinstance(check, SqlCheck) for check in checks)
     tables = {name: open_table(settings, name) for name in existing(settings)} if needs_tables else {}
-    context = CheckContext(datetime.now(UTC), history=load_records(table), tables=tables)
+    context = CheckContext(
+        datetime.now(UTC), history=load_records(table), tables=tables, lag=lambda: lag(settings, spec.name)
+    )
     return run_checks(checks, spec, table, context=context, spark=spark)
 
 
@@ -102,14 +105,22 @@ def asset_check_result(result: CheckResult, key: dg.AssetKey) -> dg.AssetCheckRe
     )
 
 
-def check_evaluation(result: CheckResult, key: dg.AssetKey) -> dg.AssetCheckEvaluation:
-    """Convert the result of a check that ran inside a load to an event of Dagster, which a step can yield."""
+def check_evaluation(
+    result: CheckResult, key: dg.AssetKey, details: Mapping[str, int | float] | None = None
+) -> dg.AssetCheckEvaluation:
+    """Convert the result of a check to an event of Dagster, which a step or a sensor can yield.
+
+    ``details`` are further numbers of its metadata.
+    """
     checked = asset_check_result(result, key)
     return dg.AssetCheckEvaluation(
         asset_key=key,
         check_name=check_name(result.audit),
         passed=result.passed,
-        metadata={"paimon/wrong": dg.MetadataValue.int(result.wrong)},
+        metadata={
+            "paimon/wrong": dg.MetadataValue.int(result.wrong),
+            **{f"paimon/{name}": value for name, value in (details or {}).items()},
+        },
         severity=checked.severity,
         description=result.sentence,
     )

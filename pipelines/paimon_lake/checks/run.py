@@ -14,6 +14,7 @@ from paimon_core.query.scan_options import ALL_ROWS
 from paimon_core.table.view import TableView
 from paimon_lake.check_result import CheckResult
 from paimon_lake.checks.context import CheckContext
+from paimon_lake.checks.lag_check import lag
 from paimon_lake.checks.load_checks import freshness, row_count, volume
 from paimon_lake.checks.row_checks import Result, Rows, accepted_values, not_null, range_, unique
 from paimon_lake.checks.sql_check import sql
@@ -22,6 +23,7 @@ from paimon_lake.declarations.checks import (
     AcceptedValuesCheck,
     Check,
     FreshnessCheck,
+    LagCheck,
     NotNullCheck,
     RangeCheck,
     RowCountCheck,
@@ -123,6 +125,8 @@ def _evaluated(check: Check, rows: Rows, context: CheckContext, spark: Spark | N
             return freshness(check, rows, context)
         case RowCountCheck():
             return row_count(check, rows, context)
+        case LagCheck():
+            return lag(check, context)
         case SqlCheck():
             return sql(check, rows, context, spark)
     return volume(check, context)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ _ADVICE = {
 }
 """What to do about errors of PostgreSQL, by SQLSTATE."""
 _EXISTS = "42710"
+_CANCELED = "57014"
 _FACTS = """
 SELECT current_setting('server_version_num')::int, pg_is_in_recovery(), current_setting('wal_level'),
   system_identifier::text, current_database()::text FROM pg_control_system()
@@ -42,6 +43,10 @@ _SLOT = f"""
 SELECT plugin::text, database::text, temporary, active_pid, wal_status, (confirmed_flush_lsn - '0/0')::bigint,
   (pg_current_wal_flush_lsn() - restart_lsn)::bigint {_SLOTS}
 """
+
+
+class TookTooLong(PipelineError):
+    """A statement was canceled, because it took longer than ``statement_timeout``."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,7 @@ class Server:
     database: Database
     _connection: psycopg.Connection[Any]
 
-    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def rows(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a query; raises PipelineError."""
         with guarded(self.database):
             return self._connection.execute(sql, parameters).fetchall()
@@ -230,6 +235,7 @@ def guarded(database: Database) -> Iterator[None]:
     except psycopg.Error as error:
         reason = error.diag.message_primary or str(error)
         hint, advice = error.diag.message_hint, _ADVICE.get(error.sqlstate or "", "")
+        kind = TookTooLong if error.sqlstate == _CANCELED else PipelineError
     # raised here, and not in the except block, so that the error of the driver is not attached to this one
     text = "; ".join(one for one in (reason, advice or hint) if one)
-    raise PipelineError(f"{database.name}: {scrubbed(' '.join(text.split()), database.secrets)[:500]}")
+    raise kind(f"{database.name}: {scrubbed(' '.join(text.split()), database.secrets)[:500]}")
