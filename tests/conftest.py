@@ -59,6 +59,7 @@ LONG = (
     "tests/interop/test_support.py",
     "tests/pipelines/loads/postgres/test_histories.py",
     "tests/pipelines/loads/postgres/test_lag.py",
+    "tests/pipelines/loads/postgres/test_left_slots.py",
     "tests/pipelines/test_s3.py",
     "tests/regressions/test_limits.py",
     "tests/s3/test_conformance.py",

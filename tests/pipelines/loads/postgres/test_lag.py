@@ -13,6 +13,7 @@ from paimon_lake.loads.lag import lag, lags
 from paimon_lake.loads.postgres import lag as of_postgres
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.postgres import log_end
+from paimon_lake.sources.postgres.server import Server
 from tests.support.postgres import PASSWORD
 from tests.support.silent_server import silent_server
 
@@ -71,7 +72,7 @@ def test_other_tables_of_a_declared_publication_do_not_count(followed):
 def test_what_is_committed_does_not_count_where_the_slot_was_not_advanced(followed, monkeypatch):
     followed.load()
     followed.run("INSERT INTO s.o VALUES (1, 'a')")
-    monkeypatch.setattr("paimon_lake.sources.postgres.server.Server.advance", lambda *_: None)
+    monkeypatch.setattr(Server, "advance", lambda *_: None)
     followed.load()
     assert not of(followed).is_behind
 
