@@ -5,8 +5,9 @@ under the names of the checks. The same run does not evaluate them again; in oth
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from inspect import cleandoc
 
 import dagster as dg
 
@@ -76,7 +77,7 @@ def descriptions(spec: TableSpec) -> dict[str, str]:
         if name in {*texts, *_AUDITS}:
             raise SettingsError(f"{spec.name}: the name {name!r} of a check is taken: give the check another name")
         blocks = " A load that fails it is not published." if check.block else ""
-        texts[name] = f"{(type(check).__doc__ or '').strip()} Declared for this table.{blocks}"
+        texts[name] = f"{cleandoc(type(check).__doc__ or '')} Declared for this table.{blocks}"
     return texts
 
 
@@ -101,29 +102,25 @@ def asset_check_result(result: CheckResult, key: dg.AssetKey) -> dg.AssetCheckRe
         passed=result.passed,
         severity=dg.AssetCheckSeverity.WARN if result.severity == "warn" else dg.AssetCheckSeverity.ERROR,
         description=result.sentence,
-        metadata={"paimon/wrong": result.wrong},
+        metadata=_numbers(result),
     )
 
 
-def check_evaluation(
-    result: CheckResult, key: dg.AssetKey, details: Mapping[str, int | float] | None = None
-) -> dg.AssetCheckEvaluation:
-    """Convert the result of a check to an event of Dagster, which a step or a sensor can yield.
-
-    ``details`` are further numbers of its metadata.
-    """
+def check_evaluation(result: CheckResult, key: dg.AssetKey) -> dg.AssetCheckEvaluation:
+    """Convert the result of a check to an event of Dagster, which a step or a sensor can yield."""
     checked = asset_check_result(result, key)
     return dg.AssetCheckEvaluation(
         asset_key=key,
         check_name=check_name(result.audit),
         passed=result.passed,
-        metadata={
-            "paimon/wrong": dg.MetadataValue.int(result.wrong),
-            **{f"paimon/{name}": value for name, value in (details or {}).items()},
-        },
+        metadata=_numbers(result),
         severity=checked.severity,
         description=result.sentence,
     )
+
+
+def _numbers(result: CheckResult) -> dict[str, int | float]:
+    return {"paimon/wrong": result.wrong, **{f"paimon/{name}": value for name, value in result.details.items()}}
 
 
 def check_name(label: str) -> str:

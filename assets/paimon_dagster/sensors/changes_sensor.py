@@ -5,8 +5,8 @@ a table at a time, and none while another program reads the source. After failed
 waits, and after a failed question the next question: the wait doubles from the interval of the sensor up to
 ``MOST_WAIT_SECONDS``. An error concerns its own table only.
 
-A declared check ``lag`` is reported without a run, whenever its result changes and at least once an hour: otherwise
-nobody would learn that a table falls behind because its loads fail.
+A declared check ``lag`` is reported without a run: whenever its result changes, with each request, and once an hour.
+Otherwise nobody would learn that a table falls behind because its loads fail.
 """
 
 import json
@@ -24,8 +24,7 @@ from paimon_dagster.factories.loads import load_job_name, load_requests
 from paimon_dagster.resources import lake_key, lake_of
 from paimon_dagster.sensors.compaction_sensor import in_flight
 from paimon_dagster.translator import PLAIN, PaimonTranslator
-from paimon_lake.check_result import CheckResult
-from paimon_lake.checks.lag_check import compared
+from paimon_lake.checks.lag_check import lag_result
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.checks import LagCheck
 from paimon_lake.loads.lag import lags
@@ -52,8 +51,10 @@ class Seen:
     """When the lag was asked for, in seconds since 1970."""
     why: str = ""
     """Why the last question failed."""
-    reported: tuple[float, tuple[bool, ...]] = (0.0, ())
-    """When the checks of the lag were reported, and whether each passed."""
+    reported: float = 0.0
+    """When the checks of the lag were reported."""
+    passed: tuple[bool, ...] = ()
+    """Whether each of these checks passed."""
 
 
 def changes_sensor(
@@ -91,12 +92,13 @@ def changes_sensor(
                 continue
             found = answers[name]
             kept[name] = _after(before, found, now)
-            reported, results = _reports(spec, found, kept[name].reported, now)
-            kept[name] = replace(kept[name], reported=reported)
-            details = {} if isinstance(found, Exception) else found.details
-            events += [check_evaluation(result, translator.asset_key(spec), details) for result in results]
             requested, message = _requests(context.instance, spec, found, translator, interval)
             requests += requested
+            results = [lag_result(check, name, found) for check in _checks(spec)]
+            passed = tuple(result.passed for result in results)
+            if requested or passed != before.passed or now >= before.reported + REPORT_SECONDS:
+                events += [check_evaluation(result, translator.asset_key(spec)) for result in results]
+                kept[name] = replace(kept[name], reported=now, passed=passed)
             messages.append(f"{name}: {message}")
         for line in messages:
             context.log.info(line)
@@ -123,8 +125,7 @@ def _seen(cursor: str | None) -> dict[str, Seen]:
     kept: dict[str, Seen] = {}
     try:
         for name, one in json.loads(cursor or "{}").items():
-            at, passed = one.pop("reported")
-            kept[name] = Seen(**one, reported=(float(at), tuple(passed)))
+            kept[name] = Seen(**{**one, "passed": tuple(one["passed"])})
     except (AttributeError, KeyError, TypeError, ValueError):
         return {}
     return kept
@@ -171,21 +172,6 @@ def _requests(
     return load_requests(spec, None, lambda _: f"{spec.name}@{found.position}@{after}", translator), (
         f"{text}: a load is requested"
     )
-
-
-def _reports(
-    spec: TableSpec, found: Lag | Exception, reported: tuple[float, tuple[bool, ...]], now: float
-) -> tuple[tuple[float, tuple[bool, ...]], list[CheckResult]]:
-    """Return the checks of the lag to report now, and what the cursor keeps about them."""
-    results = []
-    for check in _checks(spec):
-        error = f"cannot be evaluated: {found}"
-        wrong, text = (1, error) if isinstance(found, Exception) else compared(check, found)
-        results.append(CheckResult(check.label, spec.name, wrong, text, check.severity))
-    passed = tuple(result.passed for result in results)
-    if passed == reported[1] and now < reported[0] + REPORT_SECONDS:
-        return reported, []
-    return (now, passed), results
 
 
 def _at(seconds: float) -> str:

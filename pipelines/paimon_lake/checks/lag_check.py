@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from paimon_lake.checks.context import CheckContext
+from paimon_lake.check_result import CheckResult
 from paimon_lake.checks.row_checks import Result
 from paimon_lake.declarations.checks import LagCheck
-from paimon_lake.protocol import PipelineError, size_text
+from paimon_lake.protocol import size_text
 from paimon_lake.sources.lag import Lag
 
 
-def lag(check: LagCheck, context: CheckContext) -> Result:
-    """Ask the source of the table, and compare; raises PipelineError when the source does not answer."""
-    if context.lag is None:
-        raise PipelineError("the lag is not known here")
-    return compared(check, context.lag())
+def lag_result(check: LagCheck, table: str, found: Lag | Exception) -> CheckResult:
+    """Return the result of a check; it fails for the error of a source that did not tell its lag."""
+    if isinstance(found, Exception):
+        return CheckResult(check.label, table, 1, f"cannot be evaluated: {found}", check.severity)
+    return CheckResult(check.label, table, *compared(check, found), check.severity, found.details)
 
 
 def compared(check: LagCheck, found: Lag) -> Result:

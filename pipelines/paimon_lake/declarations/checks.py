@@ -162,7 +162,7 @@ class SqlCheck(_Check):
     """The query; it must return no row."""
 
 
-Check = Annotated[
+TableCheck = (
     UniqueCheck
     | NotNullCheck
     | AcceptedValuesCheck
@@ -170,7 +170,7 @@ Check = Annotated[
     | FreshnessCheck
     | RowCountCheck
     | VolumeCheck
-    | LagCheck
-    | SqlCheck,
-    Field(discriminator="type"),
-]
+    | SqlCheck
+)
+"""The checks that read the table."""
+Check = Annotated[TableCheck | LagCheck, Field(discriminator="type")]

@@ -22,12 +22,9 @@ Ask = Callable[[Settings, Sequence[str], float], Iterator[Answer]]
 """Yields the lag of tables that have the same server, until a monotonic time."""
 
 
-def lag(settings: Settings, name: str) -> Lag:
-    """Return the lag of one table; raises PipelineError or PaimonError when it is not known."""
-    (found,) = lags(settings, [name]).values()
-    if isinstance(found, Exception):
-        raise found
-    return found
+def lag(settings: Settings, name: str) -> Lag | Exception:
+    """Return the lag of one table, or the error that says why it is not known."""
+    return lags(settings, [name])[name]
 
 
 def lags(settings: Settings, names: Iterable[str], seconds: float = LAG_SECONDS) -> dict[str, Lag | Exception]:
