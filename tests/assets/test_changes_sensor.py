@@ -204,6 +204,23 @@ def test_a_check_of_the_lag_is_reported_when_its_result_changes(
     assert (down.passed, "cannot be evaluated: postgresql://127.0.0.1:1/shop" in down.description) == (False, True)
 
 
+def test_a_table_whose_declaration_was_removed_meanwhile_is_left_out(tmp_path: Path, tick: Tick, world: World) -> None:
+    settings = declared_lake(tmp_path / "lake", {"six.a": SOURCE + CHECK, "six.b": ON_CHANGES})
+    world.answers = {"six.a": UP_TO_DATE, "six.b": UP_TO_DATE}
+    assert tick(settings).skip_message.count("up to date") == 2
+    (settings.folder / "tables" / "six.a.yaml").unlink()
+    assert tick(settings).skip_message == "six.b: up to date; the slot holds 100 B"
+    (settings.folder / "tables" / "six.b.yaml").unlink()
+    assert tick(settings).skip_message == "the tables are not declared any more"
+
+
+def test_a_check_alone_needs_no_job(tmp_path: Path, tick: Tick, world: World) -> None:
+    settings = declared_lake(tmp_path / "lake", {"seven.t": SOURCE + CHECK})
+    world.answers = {"seven.t": BEHIND}
+    found = tick(settings)
+    assert (found.run_requests, [event.passed for event in found.asset_events]) == ([], [False])
+
+
 @pytest.mark.parametrize(
     ("bounds", "found", "broken", "said"),
     [

@@ -78,14 +78,14 @@ def changes_sensor(
     )
     def changes(context: dg.SensorEvaluationContext) -> dg.SensorResult:
         lake, now, seen = lake_of(context, translator).settings, time.time(), _seen(context.cursor)
-        due = [name for name in names if now >= _again(seen.get(name, Seen()), interval)]
-        answers = lags(lake, due)
+        specs = [spec for name in names if (spec := lake.tables.get(name)) and (_loads(spec) or _checks(spec))]
+        answers = lags(lake, [one.name for one in specs if now >= _again(seen.get(one.name, Seen()), interval)])
         kept: dict[str, Seen] = {}
         requests: list[dg.RunRequest] = []
         events: list[dg.AssetCheckEvaluation] = []
         messages = []
-        for name in names:
-            spec, before = lake.table(name), seen.get(name, Seen())
+        for spec in specs:
+            name, before = spec.name, seen.get(spec.name, Seen())
             if name not in answers:
                 kept[name] = before
                 messages.append(f"{name}: {before.why}; asked again {_at(_again(before, interval))}")
@@ -104,7 +104,7 @@ def changes_sensor(
             context.log.info(line)
         return dg.SensorResult(
             run_requests=requests,
-            skip_reason=None if requests else "; ".join(messages),
+            skip_reason=None if requests else "; ".join(messages) or "the tables are not declared any more",
             cursor=json.dumps({name: asdict(one) for name, one in kept.items()}),
             asset_events=events,
         )

@@ -32,9 +32,9 @@ def lags(settings: Settings, names: Iterable[str], seconds: float = LAG_SECONDS)
 
     Raises PipelineError for a table whose source has no lag.
     """
-    deadline = time.monotonic() + seconds
+    deadline, asked_for = time.monotonic() + seconds, list(dict.fromkeys(names))
     servers: dict[tuple[Ask, str], list[str]] = {}
-    for name in dict.fromkeys(names):
+    for name in asked_for:
         servers.setdefault(_server(settings, name), []).append(name)
     found: dict[str, Lag | Exception] = {}
     pool = ThreadPoolExecutor(_SERVERS_AT_ONCE, "lag")
@@ -46,7 +46,7 @@ def lags(settings: Settings, names: Iterable[str], seconds: float = LAG_SECONDS)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
     late = PipelineError(f"no answer after {seconds:g} s")
-    return {name: found.get(name, late) for of_one in servers.values() for name in of_one}
+    return {name: found.get(name, late) for name in asked_for}
 
 
 def _ask(

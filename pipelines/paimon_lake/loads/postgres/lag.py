@@ -15,7 +15,7 @@ from paimon_lake.loads.postgres.rules import check_confirmed, check_position, ch
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.database import Database, open_database
 from paimon_lake.sources.lag import Lag
-from paimon_lake.sources.postgres.log_end import SEARCH_SECONDS, LogEnd, log_after
+from paimon_lake.sources.postgres.log_end import LogEnd, log_after
 from paimon_lake.sources.postgres.lsn import lsn_text
 from paimon_lake.sources.postgres.position import Position
 from paimon_lake.sources.postgres.server import Server, ServerFacts, connected
@@ -61,7 +61,7 @@ def lag_after(position: Position, held_bytes: int | None, log: LogEnd) -> Lag:
         log.size_bytes if log.has_changes else 0,
         log.oldest_seconds,
         held_bytes,
-        f"the oldest change was not found in {SEARCH_SECONDS} s" if log.oldest_seconds is None else "",
+        "how long is not known, because the log is too long to search it" if log.oldest_seconds is None else "",
     )
 
 
@@ -88,8 +88,9 @@ def _lag(settings: Settings, name: str, source: PostgresChangesSource, server: S
         text, position.slot, slot and replace(slot, active_pid=None), facts.database, declared=bool(source.slot)
     )
     check_confirmed(text, position, slot)
-    if reader is not None:
-        size_bytes = max(0, server.newest_lsn() - position.lsn)
-        note = f"the slot is read now, by the process {reader} of the server"
-        return Lag(lsn_text(position.lsn), size_bytes > 0, size_bytes, None, slot.held_bytes, note, is_read=True)
-    return lag_after(position, slot.held_bytes, log_after(server, position))
+    with server.reserved(position.slot, 0) as is_reserved:
+        if is_reserved and reader is None:
+            return lag_after(position, slot.held_bytes, log_after(server, position))
+    size_bytes = max(0, server.newest_lsn() - position.lsn)
+    note = f"the slot is read now, by {f'the process {reader} of the server' if reader is not None else 'a load'}"
+    return Lag(lsn_text(position.lsn), size_bytes > 0, size_bytes, None, slot.held_bytes, note, is_read=True)

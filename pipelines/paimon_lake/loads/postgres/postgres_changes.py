@@ -46,13 +46,15 @@ from paimon_lake.sources.database_rows import rows_of_database
 from paimon_lake.sources.files.columns import required_columns
 from paimon_lake.sources.files.rejects import Parsed
 from paimon_lake.sources.postgres.change_rows import ChangeRows, batch_of_changes
-from paimon_lake.sources.postgres.log_end import log_after
+from paimon_lake.sources.postgres.log_end import LogEnd, log_after
 from paimon_lake.sources.postgres.lsn import lsn_text
 from paimon_lake.sources.postgres.pgoutput import Decoder, NetChanges, Relation
 from paimon_lake.sources.postgres.position import Position
 from paimon_lake.sources.postgres.server import Server, ServerFacts, connected, exported_snapshot
 from paimon_lake.sources.postgres.source_table import SourceTable, read_publication, read_table
 
+RESERVE_SECONDS = 60
+"""How long a load waits for another reading of its slot; a question for the lag reads it for at most 10 s."""
 _SLICE_ROWS = 16_384
 """How many changes a task converts at once."""
 
@@ -111,9 +113,10 @@ class PostgresChangesLoads:
             self._until = source.facts.lsn if self._until is None else self._until
             if step.ledger.position is None and not step.reload:
                 self._check_empty(step)
-            if step.ledger.position is None or step.reload:
-                return self._copy(step, server, source)
-            return self._changes(step, server, source, Position.from_json(step.ledger.position))
+            with server.reserved(source.names.slot, RESERVE_SECONDS):
+                if step.ledger.position is None or step.reload:
+                    return self._copy(step, server, source)
+                return self._changes(step, server, source, Position.from_json(step.ledger.position))
 
     def _opened(self, step: LoadStep, server: Server) -> _Source:
         database, name = server.database, tuple(self._source.table.split("."))
@@ -209,9 +212,8 @@ class PostgresChangesLoads:
         found, is_complete = self._read(server, source, position)
         lsn = max(position.lsn, found.end, self._until if is_complete else 0)
         if not found.changes and is_complete and lsn - position.lsn < IDLE_BYTES:
-            return NothingToLoad(
-                [f"no changes of {source.text} up to {lsn_text(lsn)}"], {**told, **_lag(server, position)}
-            )
+            told |= _lag(server, position, LogEnd(lsn - position.lsn, False, 0.0))
+            return NothingToLoad([f"no changes of {source.text} up to {lsn_text(lsn)}"], told)
         entry = {POSITION: json.dumps(source.position(lsn, version, position.known).to_json())}
         counts = {"changes": found.changes, "transactions": found.transactions}
         return PlannedLoad(
@@ -311,10 +313,14 @@ class _Reader:
                 yield self.rows.parsed(batch.slice(start, _SLICE_ROWS), self.stored)
 
 
-def _lag(server: Server, position: Position) -> dict[str, int | float]:
-    """Return the numbers of the lag; without those that the server refuses, because the load has committed already."""
-    slot = server.slot(position.slot)
+def _lag(server: Server, position: Position, log: LogEnd | None = None) -> dict[str, int | float]:
+    """Return the numbers of the lag; without those that the server refuses, because the load has committed already.
+
+    ``log``: what is known of the log after the position, None when it must be searched.
+    """
     try:
-        return lag_after(position, None if slot is None else slot.held_bytes, log_after(server, position)).details
+        slot = server.slot(position.slot)
+        held_bytes = None if slot is None else slot.held_bytes
+        return lag_after(position, held_bytes, log or log_after(server, position)).details
     except PipelineError:
         return {}

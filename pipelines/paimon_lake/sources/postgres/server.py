@@ -28,6 +28,7 @@ _ADVICE = {
     "42501": "grant the user what is needed: REPLICATION (ALTER ROLE ... REPLICATION), SELECT on the table and, unless "
     "source.publication names one that exists, ownership of the table and CREATE on the database",
     "53400": "raise max_replication_slots, or drop slots that are not used; the first copy needs two for a while",
+    "55P03": "another load reads this slot, and did not end within the wait: repeat the load when it has ended",
     "55006": "another load or program reads this slot: repeat the load when it has ended",
 }
 """What to do about errors of PostgreSQL, by SQLSTATE."""
@@ -155,6 +156,27 @@ class Server:
     def advance(self, slot: str, lsn: int) -> None:
         """Confirm all changes of a slot up to an LSN, so that the server need not keep them."""
         self.rows("SELECT pg_replication_slot_advance(%s, %s::pg_lsn)", [slot, lsn_text(lsn)])
+
+    @contextlib.contextmanager
+    def reserved(self, slot: str, wait_seconds: int) -> Iterator[bool]:
+        """Keep other loads, and questions for the lag, from reading a slot; yield whether it is reserved.
+
+        With 0 as ``wait_seconds``, yield False when it is reserved elsewhere; otherwise wait, and raise PipelineError
+        after this time. PostgreSQL itself refuses a second reader with an error, at once.
+        """
+        key = "hashtextextended('paimon_lake ' || %s, 0)"
+        if wait_seconds:
+            self.rows("SELECT set_config('lock_timeout', %s, false)", [f"{wait_seconds}s"])
+            self.rows(f"SELECT pg_advisory_lock({key})", [slot])
+            self.rows("SELECT set_config('lock_timeout', '0', false)")
+        elif not self.rows(f"SELECT pg_try_advisory_lock({key})", [slot])[0][0]:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            with contextlib.suppress(PipelineError):  # the lock ends with the connection too
+                self.rows(f"SELECT pg_advisory_unlock({key})", [slot])
 
     def messages(self, slot: str, publication: str, until: int, count: int) -> Generator[bytes, None, None]:
         """Yield the messages of pgoutput that a slot has not confirmed, whole transactions in the order of commits.
