@@ -40,14 +40,14 @@ INSERT INTO order_items SELECT k, line, 'product ' || (k + line) % 50, 1 + k % 3
 
 def start() -> str:
     """Make a cluster with the tables and some rows, and start its server; return what to print."""
-    programs, owner = _programs(), _owner()
+    programs, owner, secret = _programs(), _owner(), _password()
     if FOLDER.exists():
         raise SystemExit(
             f"{FOLDER} exists: the database runs, or did not end well; `python database.py stop` removes it"
         )
     FOLDER.mkdir(mode=0o700)
     password = FOLDER / "password"
-    password.write_text(_password())
+    password.write_text(secret)
     if owner is not None:
         for path in (FOLDER, password):
             shutil.chown(path, owner, owner)
