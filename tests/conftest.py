@@ -73,6 +73,8 @@ LONG = (
     "tests/interop/test_support.py",
     "tests/pipelines/loads/postgres/test_histories.py",
     "tests/pipelines/loads/postgres/test_interrupted.py",
+    "tests/pipelines/loads/postgres/test_lag.py",
+    "tests/pipelines/loads/postgres/test_left_slots.py",
     "tests/pipelines/loads/postgres/test_refusals.py",
     "tests/pipelines/test_s3.py",
     "tests/regressions/test_limits.py",

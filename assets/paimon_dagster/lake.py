@@ -19,6 +19,7 @@ from paimon_dagster.factories.loads import load_jobs, load_schedules
 from paimon_dagster.factories.maintenance import audit_job, nightly_job, nightly_schedule, sweep_job, sweep_schedule
 from paimon_dagster.factories.tables import source_spec, table_asset
 from paimon_dagster.resources import LakeResource, SparkResource, lake_key, place_of, spark_key
+from paimon_dagster.sensors.changes_sensor import changes_sensor
 from paimon_dagster.sensors.compaction_sensor import compaction_sensor
 from paimon_dagster.sensors.file_sensor import files_sensor
 from paimon_dagster.sensors.stale_sensor import stale_sensor
@@ -60,6 +61,7 @@ def _definitions(
     nightly, sweeping = nightly_job(chosen, translator), sweep_job(chosen, translator)
     files = files_sensor(chosen, loads, translator)
     automation, stale = automation_sensor(chosen, translator), stale_sensor(chosen, loads, translator)
+    changes = changes_sensor(chosen, loads, translator)
     return dg.Definitions(
         assets=table_assets(settings, translator, chosen.tables),
         asset_checks=table_checks(chosen, translator),
@@ -74,6 +76,7 @@ def _definitions(
             *([files] if files is not None else []),
             *([automation] if automation is not None else []),
             *([stale] if stale is not None else []),
+            *([changes] if changes is not None else []),
         ],
         resources={
             lake_key(translator): LakeResource(**place),

@@ -13,8 +13,7 @@ from paimon_lake.declarations import Settings, SettingsError, TableSpec
 from paimon_lake.declarations.catalog import REST, kind_of
 from paimon_lake.declarations.definition import column_type
 from paimon_lake.loads.inputs.stale_text import stale_text
-from paimon_lake.overview import size_text
-from paimon_lake.protocol import AuditFailed, PipelineError, StepResult, level_changes
+from paimon_lake.protocol import AuditFailed, PipelineError, StepResult, level_changes, size_text
 
 _T = TypeVar("_T")
 

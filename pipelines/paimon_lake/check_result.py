@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 Severity = Literal["error", "warn"]
@@ -17,6 +18,8 @@ class CheckResult:
     wrong: int
     sentence: str
     severity: Severity = "error"
+    details: Mapping[str, int | float] = field(default_factory=dict)
+    """Further numbers, by names that stay the same."""
 
     @property
     def passed(self) -> bool:

@@ -8,9 +8,12 @@ from dataclasses import dataclass, replace
 from paimon_core.errors import PaimonError, advised
 from paimon_lake.declarations import Settings
 from paimon_lake.declarations.order import in_order
+from paimon_lake.declarations.sources import has_changes
 from paimon_lake.loads.inputs.stale import stale_now
 from paimon_lake.loads.inputs.stale_text import OTHERS
-from paimon_lake.protocol import LevelSize, PipelineError, some
+from paimon_lake.loads.lag import lags
+from paimon_lake.protocol import LevelSize, PipelineError, size_text, some
+from paimon_lake.sources.lag import Lag
 from paimon_lake.steps.rejects_upkeep import with_rejects
 from paimon_lake.tables import counted_rows, open_lake, open_table, state_of
 
@@ -29,6 +32,10 @@ class TableOverview:
     """The stale partitions."""
     problem: str = ""
     """Why the table cannot be read; then all numbers are 0 or None."""
+    lag: str = ""
+    """How far the table is behind its source of changes; "" for a table of another source."""
+    lag_problem: str = ""
+    """Why the lag is not known."""
 
     @property
     def files(self) -> int:
@@ -70,6 +77,19 @@ def overviews(settings: Settings) -> list[TableOverview]:
     return found
 
 
+def with_lags(settings: Settings, found: Sequence[TableOverview]) -> list[TableOverview]:
+    """Return overviews with the lag of the tables that have a source of changes; their servers are asked."""
+    names = [one.name for one in found if one.name in settings.tables and has_changes(settings.table(one.name).source)]
+    answers = lags(settings, names)
+    return [_with_lag(one, answers.get(one.name)) for one in found]
+
+
+def _with_lag(one: TableOverview, found: Lag | Exception | None) -> TableOverview:
+    if isinstance(found, Exception):
+        return replace(one, lag="not known", lag_problem=str(found))
+    return one if found is None else replace(one, lag=found.text())
+
+
 def _overview_or_problem(settings: Settings, name: str) -> TableOverview:
     try:
         return overview(settings, name)
@@ -104,16 +124,6 @@ def levels_text(levels: Mapping[int, LevelSize]) -> str:
     return ", ".join(f"L{level}: {size.files}" for level, size in sorted(levels.items())) or "-"
 
 
-def size_text(size_bytes: int) -> str:
-    """Return a size for people, such as ``12.3 MB``."""
-    size = float(size_bytes)
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"
-
-
 def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
     """Return a text table with aligned columns; the columns with an index in ``right`` are right-aligned."""
     widths = [max(len(row[n]) for row in (header, *rows)) for n in range(len(header))]
@@ -127,7 +137,10 @@ def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequenc
 
 
 def lake_text(overviews: Sequence[TableOverview]) -> str:
-    """Return one line per table: visible rows, snapshots, files per level, size, tags, stale partitions."""
+    """Return one line per table: visible rows, snapshots, files per level, size, tags, stale partitions, lag.
+
+    The lag is a column only in a lake that has a table with a source of changes.
+    """
     rows = [
         [
             one.name,
@@ -145,4 +158,7 @@ def lake_text(overviews: Sequence[TableOverview]) -> str:
         for one in overviews
     ]
     header = ["table", "visible rows", "snapshots", "files per level", "size", "tags", "stale"]
+    if any(one.lag for one in overviews):
+        header.append("lag")
+        rows = [[*row, one.lag or "-"] for row, one in zip(rows, overviews, strict=True)]
     return aligned(header, rows, right=(1, 4))

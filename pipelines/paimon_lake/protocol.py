@@ -107,6 +107,16 @@ def some(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + more
 
 
+def size_text(size_bytes: int) -> str:
+    """Return a size for people, such as ``12.3 MB``."""
+    size = float(size_bytes)
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
+
+
 def plain(properties: Mapping[str, Any] | None) -> dict[str, str]:
     """Return snapshot properties with keys and values as texts."""
     return {str(k): str(v) for k, v in (properties or {}).items()}

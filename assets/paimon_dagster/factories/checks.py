@@ -7,6 +7,7 @@ under the names of the checks. The same run does not evaluate them again; in oth
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from inspect import cleandoc
 
 import dagster as dg
 
@@ -15,6 +16,7 @@ from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.checks import CheckContext, CheckResult, load_records, run_checks
 from paimon_lake.declarations import Settings, SettingsError, TableSpec
 from paimon_lake.declarations.checks import Check, SqlCheck
+from paimon_lake.loads.lag import lag
 from paimon_lake.overview import existing
 from paimon_lake.session import Spark
 from paimon_lake.steps.audit import audit, audits_of
@@ -75,7 +77,7 @@ def descriptions(spec: TableSpec) -> dict[str, str]:
         if name in {*texts, *_AUDITS}:
             raise SettingsError(f"{spec.name}: the name {name!r} of a check is taken: give the check another name")
         blocks = " A load that fails it is not published." if check.block else ""
-        texts[name] = f"{(type(check).__doc__ or '').strip()} Declared for this table.{blocks}"
+        texts[name] = f"{cleandoc(type(check).__doc__ or '')} Declared for this table.{blocks}"
     return texts
 
 
@@ -86,7 +88,9 @@ def declared_results(settings: Settings, spec: TableSpec, checks: Sequence[Check
     table = open_table(settings, spec.name)
     needs_tables = any(isinstance(check, SqlCheck) for check in checks)
     tables = {name: open_table(settings, name) for name in existing(settings)} if needs_tables else {}
-    context = CheckContext(datetime.now(UTC), history=load_records(table), tables=tables)
+    context = CheckContext(
+        datetime.now(UTC), history=load_records(table), tables=tables, lag=lambda: lag(settings, spec.name)
+    )
     return run_checks(checks, spec, table, context=context, spark=spark)
 
 
@@ -98,21 +102,25 @@ def asset_check_result(result: CheckResult, key: dg.AssetKey) -> dg.AssetCheckRe
         passed=result.passed,
         severity=dg.AssetCheckSeverity.WARN if result.severity == "warn" else dg.AssetCheckSeverity.ERROR,
         description=result.sentence,
-        metadata={"paimon/wrong": result.wrong},
+        metadata=_numbers(result),
     )
 
 
 def check_evaluation(result: CheckResult, key: dg.AssetKey) -> dg.AssetCheckEvaluation:
-    """Convert the result of a check that ran inside a load to an event of Dagster, which a step can yield."""
+    """Convert the result of a check to an event of Dagster, which a step or a sensor can yield."""
     checked = asset_check_result(result, key)
     return dg.AssetCheckEvaluation(
         asset_key=key,
         check_name=check_name(result.audit),
         passed=result.passed,
-        metadata={"paimon/wrong": dg.MetadataValue.int(result.wrong)},
+        metadata=_numbers(result),
         severity=checked.severity,
         description=result.sentence,
     )
+
+
+def _numbers(result: CheckResult) -> dict[str, int | float]:
+    return {"paimon/wrong": result.wrong, **{f"paimon/{name}": value for name, value in result.details.items()}}
 
 
 def check_name(label: str) -> str:

@@ -1,8 +1,9 @@
-"""Sensors: request runs for compactions, for new files and for stale partitions.
+"""Sensors: request runs for compactions, for new files, for changes of databases and for stale partitions.
 
 Core functions:
 
 - ``files_sensor``: requests loads of tables with new files; ``TickResult`` is its result for one table
+- ``changes_sensor``: requests loads of tables that are behind their sources of changes
 - ``stale_sensor``: requests loads of stale partitions
 - ``compaction_sensor``: requests compactions; ``Decision`` is its decision for one table
 """

@@ -6,7 +6,7 @@ rows a load read, wrote and rejected (decision 0021).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +15,8 @@ from paimon_core.errors import CorruptTable
 from paimon_core.predicate import Predicate
 from paimon_core.table.view import TableView
 from paimon_lake.loads.ledger.load_properties import PARTITION_COUNT, ROWS_READ, ROWS_REJECTED, ROWS_WRITTEN, load_user
+from paimon_lake.protocol import PipelineError
+from paimon_lake.sources.lag import Lag
 
 _WITHOUT_ROWS = ("COMPACT", "ANALYZE")
 """The kinds of snapshots that do not change what a reader sees."""
@@ -47,6 +49,8 @@ class CheckContext:
     """The loads of the table, newest last; the load that is checked is included."""
     tables: Mapping[str, TableView] = field(default_factory=dict)
     """The other tables that SQL checks may name, by ``database.table``."""
+    lag: Callable[[], Lag | Exception] = lambda: PipelineError("the source was not asked")
+    """Asks the source of the table for its lag."""
 
     def __post_init__(self) -> None:
         if self.now.tzinfo is None:

@@ -14,6 +14,7 @@ from paimon_core.query.scan_options import ALL_ROWS
 from paimon_core.table.view import TableView
 from paimon_lake.check_result import CheckResult
 from paimon_lake.checks.context import CheckContext
+from paimon_lake.checks.lag_check import lag_result
 from paimon_lake.checks.load_checks import freshness, row_count, volume
 from paimon_lake.checks.row_checks import Result, Rows, accepted_values, not_null, range_, unique
 from paimon_lake.checks.sql_check import sql
@@ -22,10 +23,12 @@ from paimon_lake.declarations.checks import (
     AcceptedValuesCheck,
     Check,
     FreshnessCheck,
+    LagCheck,
     NotNullCheck,
     RangeCheck,
     RowCountCheck,
     SqlCheck,
+    TableCheck,
     UniqueCheck,
 )
 from paimon_lake.protocol import PipelineError
@@ -79,7 +82,7 @@ def _checked(
 ) -> list[CheckResult]:
     rows: Rows | None = None
 
-    def evaluate(check: Check) -> Result:
+    def evaluate(check: TableCheck) -> Result:
         nonlocal rows
         rows = rows or _rows(spec, table, context)
         return _evaluated(check, rows, context, spark)
@@ -91,6 +94,9 @@ def _checked(
 
     results = []
     for check in checks:
+        if isinstance(check, LagCheck):
+            results.append(lag_result(check, spec.name, context.lag()))
+            continue
         try:
             wrong, sentence = read_again(partial(evaluate, check), may_retry=at_a_newer_snapshot)
         except (PaimonError, PipelineError, SettingsError, pa.ArrowException) as error:
@@ -109,7 +115,7 @@ def _rows(spec: TableSpec, table: TableView, context: CheckContext) -> Rows:
     return Rows(table.with_options(ALL_ROWS), spec.key, context.where)
 
 
-def _evaluated(check: Check, rows: Rows, context: CheckContext, spark: Spark | None) -> Result:
+def _evaluated(check: TableCheck, rows: Rows, context: CheckContext, spark: Spark | None) -> Result:
     match check:
         case UniqueCheck():
             return unique(check, rows)

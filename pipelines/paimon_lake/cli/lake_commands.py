@@ -18,6 +18,7 @@ from paimon_lake.loads.files.source_files import file_kind, source_files
 from paimon_lake.loads.inputs.stale import stale_now
 from paimon_lake.loads.inputs.stale_text import stale_text
 from paimon_lake.loads.load import load_table
+from paimon_lake.loads.postgres.left_slots import left_slots
 from paimon_lake.loads.postgres.release import release
 from paimon_lake.overview import nothing_declared
 from paimon_lake.protocol import PipelineError, StepResult
@@ -86,7 +87,10 @@ def lines_of(spark: Spark, settings: Settings, asked: argparse.Namespace) -> tup
     lines += [f"{name} {text}" for name, texts in differences(settings).items() for text in texts]
     lines += query_problems(spark, settings)
     lines += _stale(settings)
-    notes = [f"note: {name}: {text}" for name, spec in settings.tables.items() for text in order_notes(spec)]
+    left = left_slots(settings)
+    lines += left.problems
+    notes = [f"note: {text}" for text in left.notes]
+    notes += [f"note: {name}: {text}" for name, spec in settings.tables.items() for text in order_notes(spec)]
     return [*(lines or [f"{len(settings.tables)} tables agree with their declarations"]), *notes], not lines
 
 

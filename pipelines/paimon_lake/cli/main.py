@@ -18,7 +18,7 @@ from paimon_core.errors import InvalidRequest, NotFound, PaimonError
 from paimon_lake.cli.follow_command import add_arguments, follow
 from paimon_lake.cli.lake_commands import SETTINGS_ONLY, add_lake_commands, lines_of, write_new
 from paimon_lake.declarations import Settings, SettingsError, load_settings
-from paimon_lake.overview import existing, lake_text, nothing_declared, overviews
+from paimon_lake.overview import existing, lake_text, nothing_declared, overviews, with_lags
 from paimon_lake.protocol import AuditFailed, PipelineError, StepResult
 from paimon_lake.session import Spark, spark_reason, start_session
 from paimon_lake.steps.audit import audit
@@ -108,7 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     _table(add("audit", "check the loads, the keys and the files of a table, or of all"), required=False)
     add_lake_commands(add)
     add_arguments(add("follow", "load tables again and again, and compact them meanwhile, until it is stopped"))
-    add("show", "list the tables: visible rows, snapshots, files per level, tags")
+    add("show", "list the tables: visible rows, snapshots, files per level, tags, lag behind sources of changes")
     return parser
 
 
@@ -164,13 +164,15 @@ def _compact(spark: Spark, settings: Settings, asked: argparse.Namespace) -> lis
 def _show(settings: Settings) -> int:
     if not settings.tables:
         raise PipelineError(nothing_declared(settings))
-    found = overviews(settings)
+    found = with_lags(settings, overviews(settings))
     if not found:
         raise PipelineError(f"there is no table in {settings.warehouse} yet: `apply` creates those that are declared")
     print(lake_text(found))
     for damaged in (v for v in found if v.problem):
         print(f"paimon-lake show: {damaged.name.strip()}: {damaged.problem}", file=sys.stderr)
-    return 1 if any(v.problem for v in found) else 0
+    for late in (v for v in found if v.lag_problem):
+        print(f"paimon-lake show: {late.name}: the lag is not known: {late.lag_problem}", file=sys.stderr)
+    return 1 if any(v.problem or v.lag_problem for v in found) else 0
 
 
 def _audit(settings: Settings, asked: argparse.Namespace) -> int:

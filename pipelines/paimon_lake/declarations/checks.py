@@ -129,6 +129,28 @@ class VolumeCheck(_Check):
         return self
 
 
+class LagCheck(_Check):
+    """The table is not far behind its source of changes, and the source does not keep much of its log for it.
+
+    The check asks the source, without Spark. It fails when the source does not answer.
+    """
+
+    type: Literal["lag"]
+    """The table is not far behind its source of changes."""
+    max_bytes: Annotated[int, Field(ge=0)] | None = None
+    """The greatest length of the log that is not loaded; the log counts only if it has changes of the table."""
+    max_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    """The greatest age of the oldest change that is not loaded."""
+    max_slot_bytes: Annotated[int, Field(ge=0)] | None = None
+    """The greatest disk space of the server that the replication slot of the table keeps."""
+
+    @model_validator(mode="after")
+    def _a_bound(self) -> LagCheck:
+        if self.max_bytes is None and self.max_seconds is None and self.max_slot_bytes is None:
+            raise ValueError("a lag check needs max_bytes, max_seconds or max_slot_bytes")
+        return self
+
+
 class SqlCheck(_Check):
     """A query that must return no row; it names the table as ``database.table``."""
 
@@ -140,7 +162,7 @@ class SqlCheck(_Check):
     """The query; it must return no row."""
 
 
-Check = Annotated[
+TableCheck = (
     UniqueCheck
     | NotNullCheck
     | AcceptedValuesCheck
@@ -148,6 +170,7 @@ Check = Annotated[
     | FreshnessCheck
     | RowCountCheck
     | VolumeCheck
-    | SqlCheck,
-    Field(discriminator="type"),
-]
+    | SqlCheck
+)
+"""The checks that read the table."""
+Check = Annotated[TableCheck | LagCheck, Field(discriminator="type")]

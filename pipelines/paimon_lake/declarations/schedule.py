@@ -12,14 +12,15 @@ from paimon_lake.declarations.model import Cron, Model, TimeZone
 
 
 class Schedule(Model):
-    """When a table is loaded: by a cron expression, when its inputs change, or when files arrive."""
+    """When a table is loaded: by a cron expression, or when its inputs change, files arrive, or a database changes."""
 
     cron: Annotated[Cron, Field(validate_default=False)] = ""
     """A cron expression, such as ``0 5 * * *`` for every day at five."""
     timezone: TimeZone = "UTC"
     """The time zone of ``cron``."""
-    on: Literal["inputs", "files"] | None = None
-    """``inputs``: when an input changed; ``files``: when files arrive."""
+    on: Literal["inputs", "files", "changes"] | None = None
+    """``inputs``: when an input changed; ``files``: when files arrive; ``changes``: when the table is behind its source
+    of changes."""
 
     @model_validator(mode="after")
     def _one_trigger(self) -> Schedule:

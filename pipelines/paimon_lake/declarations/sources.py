@@ -212,6 +212,14 @@ Source = Annotated[
     FilesSource | SqlSource | PythonSource | DatabaseSource | PostgresChangesSource, Field(discriminator="type")
 ]
 
+CHANGES = "postgres_changes"
+"""The types of sources of changes, as errors name them."""
+
+
+def has_changes(source: Source | None) -> bool:
+    """Whether a source has a log of changes, so that it can say how far its table is behind it."""
+    return isinstance(source, PostgresChangesSource)
+
 
 def password_in(url: str) -> bool:
     """Whether a URL, as written in a file, contains a password that is not a variable."""

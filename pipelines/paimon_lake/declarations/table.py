@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from paimon_lake.declarations.change_events import check_events, has_events
-from paimon_lake.declarations.checks import Check
+from paimon_lake.declarations.checks import Check, LagCheck
 from paimon_lake.declarations.errors import Mistake, as_written, nearest
 from paimon_lake.declarations.kinds import Kinds
 from paimon_lake.declarations.model import Model, Names, Texts
@@ -17,12 +17,14 @@ from paimon_lake.declarations.partitions import Partitions
 from paimon_lake.declarations.rejects import Rejects
 from paimon_lake.declarations.schedule import Schedule, schedule_of
 from paimon_lake.declarations.sources import (
+    CHANGES,
     DatabaseSource,
     FilesSource,
     PostgresChangesSource,
     PythonSource,
     Source,
     SqlSource,
+    has_changes,
 )
 from paimon_lake.declarations.upkeep import Compaction, Retention
 
@@ -217,6 +219,7 @@ class TableSpec(Model):
         check_events(self)
         self._check_mode()
         self._check_schedule()
+        self._check_lag()
         self._check_effects()
         self._check_waiting()
         labels = [check.label for check in self.checks]
@@ -334,6 +337,19 @@ class TableSpec(Model):
             raise Mistake("files come when source.fetch is called: set cron", "schedule", "on")
         if self.schedule.on == "inputs" and not getattr(self.source, "inputs", ()):
             raise Mistake("inputs needs a source with inputs", "schedule", "on")
+        if self.schedule.on == "changes" and not has_changes(self.source):
+            raise Mistake(f"changes needs a source of type {CHANGES}, not {self.source.type}", "schedule", "on")
+
+    def _check_lag(self) -> None:
+        """Refuse checks of the lag where there is none, and before a load is published."""
+        for number, check in enumerate(self.checks):
+            if not isinstance(check, LagCheck):
+                continue
+            if not has_changes(self.source):
+                has = "the table has none" if self.source is None else f"this source is of type {self.source.type}"
+                raise Mistake(f"lag needs a source of type {CHANGES}, and {has}", "checks", number, "type")
+            if check.block:
+                raise Mistake("has no place in a lag check: a load makes the lag smaller", "checks", number, "block")
 
     def _named_columns(self) -> Iterator[tuple[tuple[str | int, ...], tuple[str, ...]]]:
         """Yield (key, columns) for each key of the file that names columns of the table."""

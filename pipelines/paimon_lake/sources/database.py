@@ -161,7 +161,9 @@ class Connection:
         self.database.guarded(lambda: self._cursor.execute(sql))
 
 
-def open_database(url: str, *, table: str, query: str, folder: Path) -> Database:
+def open_database(
+    url: str, *, table: str, query: str, folder: Path, connect_seconds: int = CONNECT_SECONDS
+) -> Database:
     """Return the table or query of a database without connecting; a relative path of SQLite starts at ``folder``.
 
     Raises PipelineError, whose text does not contain the URL, when the URL has another form.
@@ -183,7 +185,7 @@ def open_database(url: str, *, table: str, query: str, folder: Path) -> Database
     hidden += [one.partition("=")[2] for one in (found["parameters"] or "").split("&") if "password" in one]
     secrets = tuple(Secret(text) for one in hidden if one for text in dict.fromkeys((one, unquote(one))))
     if "connect_timeout=" not in (found["parameters"] or ""):
-        url += f"{'?' if found['parameters'] is None else '&'}connect_timeout={CONNECT_SECONDS}"
+        url += f"{'?' if found['parameters'] is None else '&'}connect_timeout={connect_seconds}"
     return Database(Secret(url), relation, place, f"{place} {what}", secrets)
 
 

@@ -216,7 +216,7 @@ MISTAKES = [
     (
         "  - type: not_null",
         "  - type: notnull",
-        ":17: checks[0].type must be one of accepted_values, freshness, not_null, range, row_count, sql, unique, volume, not 'notnull'; did you mean not_null?",
+        ":17: checks[0].type must be one of accepted_values, freshness, lag, not_null, range, row_count, sql, unique, volume, not 'notnull'; did you mean not_null?",
     ),
     (
         "    columns: [id, day]",
@@ -407,7 +407,7 @@ MISTAKES = [
     (
         'schedule: "0 5 * * *"',
         "schedule: {on: input}",
-        ":15: schedule.on must be one of inputs, files, not 'input'; did you mean inputs?",
+        ":15: schedule.on must be one of inputs, files, changes, not 'input'; did you mean inputs?",
     ),
     ('schedule: "0 5 * * *"', "schedule: {on: inputs}", ":15: schedule.on: inputs needs a source with inputs"),
     (

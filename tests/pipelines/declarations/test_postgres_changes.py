@@ -61,6 +61,18 @@ def test_a_table_that_follows_postgresql_is_upserted(dry_lake):
         ("source", "options: {ignore-delete: true}\nsource", "ignore-delete.*must be false"),
         ("source", "options: {bucket: -2}\nsource", "bucket.*must not be -2: loads read rows that would wait"),
         ("source", "schedule: {on: files}\nsource", "files needs a source of type files, not postgres_changes"),
+        ("source", "schedule: {on: change}\nsource", r"schedule\.on must be .*changes"),
+        ("source", "schedule: {on: changes, cron: '@daily'}\nsource", "a schedule needs either cron or on"),
+        ("source", "schedule: {on: changes, timezone: UTC}\nsource", r"timezone.*belongs to cron"),
+        ("source", "checks: [{type: lag}]\nsource", "a lag check needs max_bytes, max_seconds or max_slot_bytes"),
+        ("source", "checks: [{type: lag, max_bytes: -1}]\nsource", r"checks\[0\]\.max_bytes must be 0 or more, not -1"),
+        ("source", "checks: [{type: lag, max_seconds: .inf}]\nsource", r"checks\[0\]\.max_seconds must be a finite"),
+        ("source", "checks: [{type: lag, max_minutes: 1}]\nsource", r"unknown key checks\[0\]\.max_minutes"),
+        (
+            "source",
+            "checks: [{type: lag, max_seconds: 9, block: true}]\nsource",
+            r"checks\[0\]\.block.*has no place in a lag check",
+        ),
         ("t: STRING", "t: VARIANT", "a database has no values of the type VARIANT"),
     ],
 )
@@ -69,3 +81,18 @@ def test_mistakes(dry_lake, old, new, said):
     with pytest.raises(SettingsError, match=said) as caught:
         declared(dry_lake, GOOD.replace(old, new, 1))
     assert "canary" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("schedule: {on: changes}", "changes needs a source of type postgres_changes, not files"),
+        (
+            "checks: [{type: lag, max_bytes: 1}]",
+            r"checks\[0\]\.type.*, and this source is of type files",
+        ),
+    ],
+)
+def test_only_a_source_of_changes_has_a_lag(dry_lake, more, said):
+    with pytest.raises(SettingsError, match=said):
+        declared(dry_lake, f"columns: {{id: INT}}\nprimary_key: id\nsource: {{type: files, path: '*.csv'}}\n{more}\n")

@@ -14,6 +14,7 @@ from paimon_lake.declarations.sources import PostgresChangesSource
 
 SLOT, PUBLICATION = "slot", "publication"
 _READABLE = 30
+_MADE = re.compile(r"paimon_([a-z0-9_]+)_([0-9a-f]{12})")
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ def names_of(settings: Settings, table: str, source: PostgresChangesSource, entr
     lake is moved; a recorded name without their form is not used, because ``release`` drops what has it.
     """
     recorded: Mapping[str, Any] = entry if isinstance(entry, dict) else {}
-    digest = hashlib.sha256(json.dumps([settings.warehouse, table]).encode()).hexdigest()[:12]
+    digest = _digest(settings, table)
     stem = f"paimon_{re.sub('[^a-z0-9]', '_', table.lower())[:_READABLE]}_"
     kept = re.compile(rf"{stem}[0-9a-f]{{12}}")
     declared = {SLOT: source.slot, PUBLICATION: source.publication}
@@ -41,3 +42,21 @@ def names_of(settings: Settings, table: str, source: PostgresChangesSource, entr
         before = str(recorded.get(what, ""))
         names[what] = name or (before if kept.fullmatch(before) else f"{stem}{digest}")
     return Names(names[SLOT], names[PUBLICATION], tuple(what for what, name in declared.items() if not name))
+
+
+def table_of_slot(settings: Settings, slot: str) -> str | None:
+    """Return the table of this lake for which loads made a slot, also of a table that exists nowhere any more.
+
+    Returns None for the slots of other lakes and programs, and for tables whose names are longer than 30 characters or
+    have others than a to z, 0 to 9 and _.
+    """
+    found = _MADE.fullmatch(slot)
+    if found is None:
+        return None
+    stem, digest = found.groups()
+    names = (f"{stem[:at]}.{stem[at + 1 :]}" for at, character in enumerate(stem) if character == "_")
+    return next((name for name in names if _digest(settings, name) == digest), None)
+
+
+def _digest(settings: Settings, table: str) -> str:
+    return hashlib.sha256(json.dumps([settings.warehouse, table]).encode()).hexdigest()[:12]

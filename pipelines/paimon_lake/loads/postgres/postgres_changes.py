@@ -22,6 +22,7 @@ from paimon_core.spark.reference import TableReference
 from paimon_lake.declarations.sources import PostgresChangesSource
 from paimon_lake.loads.database import DatabaseRead, naming, parts_of, split_column, write_read
 from paimon_lake.loads.ledger.load_snapshot import POSITION
+from paimon_lake.loads.postgres.lag import IDLE_BYTES, lag_after
 from paimon_lake.loads.postgres.names import PUBLICATION, SLOT, Names, names_of
 from paimon_lake.loads.postgres.rules import (
     RELOAD,
@@ -45,14 +46,15 @@ from paimon_lake.sources.database_rows import rows_of_database
 from paimon_lake.sources.files.columns import required_columns
 from paimon_lake.sources.files.rejects import Parsed
 from paimon_lake.sources.postgres.change_rows import ChangeRows, batch_of_changes
+from paimon_lake.sources.postgres.log_end import LogEnd, log_after
 from paimon_lake.sources.postgres.lsn import lsn_text
 from paimon_lake.sources.postgres.pgoutput import Decoder, NetChanges, Relation
 from paimon_lake.sources.postgres.position import Position
 from paimon_lake.sources.postgres.server import Server, ServerFacts, connected, exported_snapshot
 from paimon_lake.sources.postgres.source_table import SourceTable, read_publication, read_table
 
-IDLE_BYTES = 16 << 20
-"""A load without changes commits its position only when the log has grown by more than this since the last one."""
+RESERVE_SECONDS = 60
+"""How long a load waits for another reading of its slot; a question for the lag reads it for at most 10 s."""
 _SLICE_ROWS = 16_384
 """How many changes a task converts at once."""
 
@@ -111,9 +113,10 @@ class PostgresChangesLoads:
             self._until = source.facts.lsn if self._until is None else self._until
             if step.ledger.position is None and not step.reload:
                 self._check_empty(step)
-            if step.ledger.position is None or step.reload:
-                return self._copy(step, server, source)
-            return self._changes(step, server, source, Position.from_json(step.ledger.position))
+            with server.reserved(source.names.slot, RESERVE_SECONDS):
+                if step.ledger.position is None or step.reload:
+                    return self._copy(step, server, source)
+                return self._changes(step, server, source, Position.from_json(step.ledger.position))
 
     def _opened(self, step: LoadStep, server: Server) -> _Source:
         database, name = server.database, tuple(self._source.table.split("."))
@@ -199,15 +202,17 @@ class PostgresChangesLoads:
     ) -> PlannedLoad | NothingToLoad:
         assert self._until is not None
         added, version = self._checked(server, source, position)
-        told: dict[str, str | int | float] = {"position": lsn_text(position.lsn), **_lag(server, position)}
+        told: dict[str, str | int | float] = {"position": lsn_text(position.lsn)}
         if position.lsn >= self._until:
+            told |= _lag(server, position)
             return NothingToLoad([f"all changes of {source.text} up to {lsn_text(position.lsn)} are loaded"], told)
         if time.monotonic() >= self._ends_at:
             rest = f"{self._until - position.lsn:,} bytes of the log are left to the next load"
-            return NothingToLoad([f"source.run_seconds is over: {rest}"], told)
+            return NothingToLoad([f"source.run_seconds is over: {rest}"], {**told, **_lag(server, position)})
         found, is_complete = self._read(server, source, position)
         lsn = max(position.lsn, found.end, self._until if is_complete else 0)
         if not found.changes and is_complete and lsn - position.lsn < IDLE_BYTES:
+            told |= _lag(server, position, LogEnd(lsn - position.lsn, False, 0.0))
             return NothingToLoad([f"no changes of {source.text} up to {lsn_text(lsn)}"], told)
         entry = {POSITION: json.dumps(source.position(lsn, version, position.known).to_json())}
         counts = {"changes": found.changes, "transactions": found.transactions}
@@ -308,8 +313,14 @@ class _Reader:
                 yield self.rows.parsed(batch.slice(start, _SLICE_ROWS), self.stored)
 
 
-def _lag(server: Server, position: Position) -> dict[str, int]:
-    """Return the bytes of the log after the position, and the bytes that the server keeps for the slot."""
-    slot = server.slot(position.slot)
-    held = 0 if slot is None else slot.held_bytes or 0
-    return {"lag_bytes": max(0, server.newest_lsn() - position.lsn), "slot_bytes": held}
+def _lag(server: Server, position: Position, log: LogEnd | None = None) -> dict[str, int | float]:
+    """Return the numbers of the lag; without those that the server refuses, because the load has committed already.
+
+    ``log``: what is known of the log after the position, None when it must be searched.
+    """
+    try:
+        slot = server.slot(position.slot)
+        held_bytes = None if slot is None else slot.held_bytes
+        return lag_after(position, held_bytes, log or log_after(server, position)).details
+    except PipelineError:
+        return {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +28,12 @@ _ADVICE = {
     "42501": "grant the user what is needed: REPLICATION (ALTER ROLE ... REPLICATION), SELECT on the table and, unless "
     "source.publication names one that exists, ownership of the table and CREATE on the database",
     "53400": "raise max_replication_slots, or drop slots that are not used; the first copy needs two for a while",
+    "55P03": "another load reads this slot, and did not end within the wait: repeat the load when it has ended",
     "55006": "another load or program reads this slot: repeat the load when it has ended",
 }
 """What to do about errors of PostgreSQL, by SQLSTATE."""
 _EXISTS = "42710"
+_CANCELED = "57014"
 _FACTS = """
 SELECT current_setting('server_version_num')::int, pg_is_in_recovery(), current_setting('wal_level'),
   system_identifier::text, current_database()::text FROM pg_control_system()
@@ -42,6 +44,10 @@ _SLOT = f"""
 SELECT plugin::text, database::text, temporary, active_pid, wal_status, (confirmed_flush_lsn - '0/0')::bigint,
   (pg_current_wal_flush_lsn() - restart_lsn)::bigint {_SLOTS}
 """
+
+
+class TookTooLong(PipelineError):
+    """A statement was canceled, because it took longer than ``statement_timeout``."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +86,7 @@ class Server:
     database: Database
     _connection: psycopg.Connection[Any]
 
-    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def rows(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a query; raises PipelineError."""
         with guarded(self.database):
             return self._connection.execute(sql, parameters).fetchall()
@@ -150,6 +156,27 @@ class Server:
     def advance(self, slot: str, lsn: int) -> None:
         """Confirm all changes of a slot up to an LSN, so that the server need not keep them."""
         self.rows("SELECT pg_replication_slot_advance(%s, %s::pg_lsn)", [slot, lsn_text(lsn)])
+
+    @contextlib.contextmanager
+    def reserved(self, slot: str, wait_seconds: int) -> Iterator[bool]:
+        """Keep other loads, and questions for the lag, from reading a slot; yield whether it is reserved.
+
+        With 0 as ``wait_seconds``, yield False when it is reserved elsewhere; otherwise wait, and raise PipelineError
+        after this time. PostgreSQL itself refuses a second reader with an error, at once.
+        """
+        key = "hashtextextended('paimon_lake ' || %s, 0)"
+        if wait_seconds:
+            self.rows("SELECT set_config('lock_timeout', %s, false)", [f"{wait_seconds}s"])
+            self.rows(f"SELECT pg_advisory_lock({key})", [slot])
+            self.rows("SELECT set_config('lock_timeout', '0', false)")
+        elif not self.rows(f"SELECT pg_try_advisory_lock({key})", [slot])[0][0]:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            with contextlib.suppress(PipelineError):  # the lock ends with the connection too
+                self.rows(f"SELECT pg_advisory_unlock({key})", [slot])
 
     def messages(self, slot: str, publication: str, until: int, count: int) -> Generator[bytes, None, None]:
         """Yield the messages of pgoutput that a slot has not confirmed, whole transactions in the order of commits.
@@ -230,6 +257,7 @@ def guarded(database: Database) -> Iterator[None]:
     except psycopg.Error as error:
         reason = error.diag.message_primary or str(error)
         hint, advice = error.diag.message_hint, _ADVICE.get(error.sqlstate or "", "")
+        kind = TookTooLong if error.sqlstate == _CANCELED else PipelineError
     # raised here, and not in the except block, so that the error of the driver is not attached to this one
     text = "; ".join(one for one in (reason, advice or hint) if one)
-    raise PipelineError(f"{database.name}: {scrubbed(' '.join(text.split()), database.secrets)[:500]}")
+    raise kind(f"{database.name}: {scrubbed(' '.join(text.split()), database.secrets)[:500]}")

@@ -1,0 +1,34 @@
+"""Lag check: compares how far a table is behind its source of changes with the bounds of its declaration."""
+
+from __future__ import annotations
+
+from paimon_lake.check_result import CheckResult
+from paimon_lake.checks.row_checks import Result
+from paimon_lake.declarations.checks import LagCheck
+from paimon_lake.protocol import size_text
+from paimon_lake.sources.lag import Lag
+
+
+def lag_result(check: LagCheck, table: str, found: Lag | Exception) -> CheckResult:
+    """Return the result of a check; it fails for the error of a source that did not tell its lag."""
+    if isinstance(found, Exception):
+        return CheckResult(check.label, table, 1, f"cannot be evaluated: {found}", check.severity)
+    return CheckResult(check.label, table, *compared(check, found), check.severity, found.details)
+
+
+def compared(check: LagCheck, found: Lag) -> Result:
+    """Return the number of broken bounds, and a sentence; a number that is not known breaks its bound.
+
+    The age is not known while another load or program reads the slot: a load runs then, so it breaks no bound.
+    """
+    broken = []
+    if not found.position:
+        return 1, found.text()
+    if check.max_bytes is not None and (found.lag_bytes is None or found.lag_bytes > check.max_bytes):
+        broken.append(f"at most {size_text(check.max_bytes)} behind are allowed")
+    is_old = found.lag_seconds is None and not found.is_read
+    if check.max_seconds is not None and (is_old or (found.lag_seconds or 0) > check.max_seconds):
+        broken.append(f"a change may wait for at most {check.max_seconds:g} s")
+    if check.max_slot_bytes is not None and (found.slot_bytes is None or found.slot_bytes > check.max_slot_bytes):
+        broken.append(f"the slot may hold at most {size_text(check.max_slot_bytes)}")
+    return len(broken), ": ".join([found.text(), *([", and ".join(broken)] if broken else [])])

@@ -1,0 +1,96 @@
+"""Lag: how far tables that follow PostgreSQL are behind their server, found without Spark and without reading rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import cast
+
+from paimon_core.errors import PaimonError
+from paimon_lake.declarations import Settings
+from paimon_lake.declarations.sources import PostgresChangesSource
+from paimon_lake.loads.ledger.ledger import read_ledger
+from paimon_lake.loads.postgres.rules import check_confirmed, check_position, check_server, check_slot
+from paimon_lake.protocol import PipelineError
+from paimon_lake.sources.database import Database, open_database
+from paimon_lake.sources.lag import Lag
+from paimon_lake.sources.postgres.log_end import LogEnd, log_after
+from paimon_lake.sources.postgres.lsn import lsn_text
+from paimon_lake.sources.postgres.position import Position
+from paimon_lake.sources.postgres.server import Server, ServerFacts, connected
+from paimon_lake.sources.postgres.source_table import read_table
+from paimon_lake.tables import open_lake
+
+IDLE_BYTES = 16 << 20
+"""A load without changes commits its position only when the log has grown by more than this since the last one."""
+CONNECT_SECONDS = 5
+"""The time-out of connecting, unless the URL sets ``connect_timeout``."""
+Answer = tuple[str, Lag | Exception]
+"""The name of a table, with its lag, or why the lag is not known."""
+
+
+def postgres_lags(settings: Settings, names: Sequence[str], deadline: float) -> Iterator[Answer]:
+    """Yield the lag of each table; all tables have the same ``source.url``, and one connection asks for them.
+
+    ``deadline`` is a monotonic time, after which no further table is asked.
+    """
+    sources = {name: cast(PostgresChangesSource, settings.table(name).source) for name in names}
+    try:
+        databases = {name: _database(settings, source) for name, source in sources.items()}
+        first = next(iter(databases.values()))
+        with connected(replace(first, name=first.place)) as server:
+            facts = server.facts()
+            for name, source in sources.items():
+                if time.monotonic() >= deadline:
+                    yield name, PipelineError(f"{databases[name].name}: not asked, because other tables took too long")
+                    continue
+                try:
+                    yield name, _lag(settings, name, source, replace(server, database=databases[name]), facts)
+                except (PipelineError, PaimonError) as error:  # the other tables are still asked
+                    yield name, error
+    except PipelineError as error:
+        yield from ((name, error) for name in names)
+
+
+def lag_after(position: Position, held_bytes: int | None, log: LogEnd) -> Lag:
+    """Return the lag of a table at a position, from the log after it and what the server keeps for the slot."""
+    return Lag(
+        lsn_text(position.lsn),
+        log.has_changes or log.size_bytes >= IDLE_BYTES,
+        log.size_bytes if log.has_changes else 0,
+        log.oldest_seconds,
+        held_bytes,
+        "how long is not known, because the log is too long to search it" if log.oldest_seconds is None else "",
+    )
+
+
+def _database(settings: Settings, source: PostgresChangesSource) -> Database:
+    return open_database(
+        source.url, table=source.table, query="", folder=settings.folder, connect_seconds=CONNECT_SECONDS
+    )
+
+
+def _lag(settings: Settings, name: str, source: PostgresChangesSource, server: Server, facts: ServerFacts) -> Lag:
+    """Return the lag of one table; raises PipelineError for what a load would refuse too."""
+    text = server.database.name
+    check_server(text, facts)
+    lake = open_lake(settings)
+    entry = read_ledger(lake.table(name)).position if lake.table_exists(name) else None
+    if entry is None:
+        return Lag("", True)
+    position = Position.from_json(entry)
+    table = read_table(server, tuple(source.table.split(".")))
+    check_position(text, position, replace(facts, lsn=server.newest_lsn()), table, position.publication_version)
+    slot = server.slot(position.slot)
+    reader = None if slot is None else slot.active_pid
+    slot = check_slot(
+        text, position.slot, slot and replace(slot, active_pid=None), facts.database, declared=bool(source.slot)
+    )
+    check_confirmed(text, position, slot)
+    with server.reserved(position.slot, 0) as is_reserved:
+        if is_reserved and reader is None:
+            return lag_after(position, slot.held_bytes, log_after(server, position))
+    size_bytes = max(0, server.newest_lsn() - position.lsn)
+    note = f"the slot is read now, by {f'the process {reader} of the server' if reader is not None else 'a load'}"
+    return Lag(lsn_text(position.lsn), size_bytes > 0, size_bytes, None, slot.held_bytes, note, is_read=True)

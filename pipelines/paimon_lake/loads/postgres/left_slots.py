@@ -1,0 +1,111 @@
+"""Left slots: replication slots that loads of this lake made, and that no declared table reads any more.
+
+Such a slot makes its server keep the log until the disk is full. The name of a slot contains a digest of its lake and
+its table, and the ledger of a table names its slot: so the slots of other lakes are not reported. Only the servers that
+declarations still name can be asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from paimon_core.catalog.catalog import Catalog
+from paimon_core.errors import PaimonError
+from paimon_lake.declarations import Settings
+from paimon_lake.declarations.sources import PostgresChangesSource
+from paimon_lake.loads.ledger.ledger import read_ledger
+from paimon_lake.loads.postgres.lag import CONNECT_SECONDS
+from paimon_lake.loads.postgres.names import SLOT, names_of, table_of_slot
+from paimon_lake.protocol import PipelineError, size_text
+from paimon_lake.sources.database import open_database
+from paimon_lake.sources.postgres.server import connected
+from paimon_lake.tables import open_lake
+
+_SLOTS = """
+SELECT slot_name::text, database::text, (pg_current_wal_flush_lsn() - restart_lsn)::bigint,
+  (SELECT system_identifier::text FROM pg_control_system()) FROM pg_replication_slots
+WHERE slot_type = 'logical' AND NOT temporary ORDER BY slot_name
+"""
+
+
+@dataclass(frozen=True)
+class LeftSlots:
+    """What was found: ``problems`` are slots that hold disk space, ``notes`` are what cannot be known."""
+
+    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def left_slots(settings: Settings) -> LeftSlots:
+    """Return one sentence for each slot of this lake that no declared table reads, and for each server without answer.
+
+    Reads the ledgers of the tables of the lake that are not declared, and asks each declared server.
+    """
+    declared, used = _sources(settings), _declared_slots(settings)
+    recorded, problems = dict(_recorded_slots(settings)), dict[str, str]()
+    notes, servers = list[str](), set[str]()
+    for source in {source.url: source for source in declared.values()}.values():
+        try:
+            database = open_database(
+                source.url, table=source.table, query="", folder=settings.folder, connect_seconds=CONNECT_SECONDS
+            )
+            with connected(replace(database, name=database.place)) as server:
+                found = server.rows(_SLOTS)
+        except PipelineError as error:
+            notes.append(f"whether a slot of a removed table is left is not known: {error}")
+            continue
+        for slot, of_database, held, system in found:
+            servers.add(system)
+            table = recorded.get((system, slot)) or table_of_slot(settings, slot)
+            if table is not None and slot not in used:
+                declare = "" if table in declared else "declare the table again and "
+                problems[f"{system} {slot}"] = (
+                    f"{table}: {database.place} still has the slot {slot!r} of this table in the database "
+                    f"{of_database}, and no declared table reads it: it holds {size_text(held or 0)} of the log. To "
+                    f"drop it, {declare}run `paimon-lake release --table {table}`, or SELECT "
+                    f"pg_drop_replication_slot('{slot}')"
+                )
+    for (system, slot), table in recorded.items():
+        if system not in servers and slot not in used:
+            notes.append(
+                f"{table}: no declared table names the server of its slot {slot!r}: whether the slot is left there is "
+                "not known"
+            )
+    return LeftSlots(tuple(problems.values()), tuple(notes))
+
+
+def _sources(settings: Settings) -> Mapping[str, PostgresChangesSource]:
+    found = {name: spec.source for name, spec in settings.tables.items()}
+    return {name: source for name, source in found.items() if isinstance(source, PostgresChangesSource)}
+
+
+def _declared_slots(settings: Settings) -> set[str]:
+    """Return the slots that loads of the declared tables read."""
+    lake, used = open_lake(settings), set[str]()
+    for name, source in _sources(settings).items():
+        entry = _position(lake, name) if lake.table_exists(name) else {}
+        used |= {names_of(settings, name, source, entry).slot, str(entry.get(SLOT))}
+    return used
+
+
+def _recorded_slots(settings: Settings) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield (system, slot) and the table, for the tables of the lake that have no such source any more."""
+    lake, declared = open_lake(settings), _sources(settings)
+    for database in lake.list_databases():
+        for table in lake.list_tables(database):
+            name = f"{database}.{table}"
+            if name in declared:
+                continue
+            entry = _position(lake, name)
+            if {"system", SLOT} <= entry.keys():
+                yield (str(entry["system"]), str(entry[SLOT])), name
+
+
+def _position(lake: Catalog, name: str) -> Mapping[str, object]:
+    """Return the recorded position of a table; {} without one, and for a damaged table, which ``show`` reports."""
+    try:
+        entry = read_ledger(lake.table(name), accept_gaps=True).position
+    except (PaimonError, PipelineError):
+        return {}
+    return entry if isinstance(entry, dict) else {}
