@@ -28,12 +28,13 @@ class Names:
 def names_of(settings: Settings, table: str, source: PostgresChangesSource, entry: object) -> Names:
     """Return the names for a table; ``entry``: the position of its ledger, None without.
 
-    Names that loads made contain a digest of the lake and the table, so no other lake has them. They are kept when the
+    The tables of a database have the same names. Names that loads made contain a digest of the lake and the table, so no other lake has them. They are kept when the
     lake is moved; a recorded name without their form is not used, because ``release`` drops what has it.
     """
     recorded: Mapping[str, Any] = entry if isinstance(entry, dict) else {}
-    digest = hashlib.sha256(json.dumps([settings.warehouse, table]).encode()).hexdigest()[:12]
-    stem = f"paimon_{re.sub('[^a-z0-9]', '_', table.lower())[:_READABLE]}_"
+    owner = source.database or table
+    digest = hashlib.sha256(json.dumps([settings.warehouse, owner]).encode()).hexdigest()[:12]
+    stem = f"paimon_{re.sub('[^a-z0-9]', '_', owner.lower())[:_READABLE]}_"
     kept = re.compile(rf"{stem}[0-9a-f]{{12}}")
     declared = {SLOT: source.slot, PUBLICATION: source.publication}
     names = {}

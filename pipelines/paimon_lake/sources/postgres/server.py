@@ -118,6 +118,35 @@ class Server:
         statement = sql.SQL("CREATE PUBLICATION {} FOR TABLE ONLY {}")
         self._create(statement.format(sql.Identifier(name), sql.Identifier(*table)), [])
 
+    def add_to_publication(self, name: str, table: Sequence[str]) -> None:
+        """Add a table, given by schema and name, to a publication; nothing happens when it has the table."""
+        from psycopg import sql
+
+        statement = sql.SQL("ALTER PUBLICATION {} ADD TABLE ONLY {}")
+        self._create(statement.format(sql.Identifier(name), sql.Identifier(*table)), [])
+
+    def remove_from_publication(self, name: str, table: Sequence[str]) -> bool:
+        """Remove a table, given by schema and name, from a publication; return whether it had the table."""
+        from psycopg import sql
+
+        listed = "SELECT FROM pg_publication_tables WHERE pubname = %s AND schemaname = %s AND tablename = %s"
+        if not self.rows(listed, [name, *table]):
+            return False
+        statement = sql.SQL("ALTER PUBLICATION {} DROP TABLE ONLY {}")
+        with guarded(self.database):
+            self._connection.execute(statement.format(sql.Identifier(name), sql.Identifier(*table)))
+        return True
+
+    @contextlib.contextmanager
+    def only_loader(self, slot: str) -> Iterator[None]:
+        """Keep other loads of a slot waiting, in all processes, until the context or the connection ends."""
+        self.rows("SELECT pg_advisory_lock(hashtextextended(%s, 0))", [f"paimon-lake {slot}"])
+        try:
+            yield
+        finally:
+            with contextlib.suppress(PipelineError):  # a lost connection has released the lock
+                self.rows("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", [f"paimon-lake {slot}"])
+
     def _create(self, statement: Any, parameters: Sequence[Any]) -> None:
         import psycopg
 
@@ -151,11 +180,11 @@ class Server:
         """Confirm all changes of a slot up to an LSN, so that the server need not keep them."""
         self.rows("SELECT pg_replication_slot_advance(%s, %s::pg_lsn)", [slot, lsn_text(lsn)])
 
-    def messages(self, slot: str, publication: str, until: int, count: int) -> Generator[bytes, None, None]:
+    def messages(self, slot: str, publication: str, until: int, count: int | None) -> Generator[bytes, None, None]:
         """Yield the messages of pgoutput that a slot has not confirmed, whole transactions in the order of commits.
 
         The messages end with the transaction that is committed at the LSN ``until`` or with which at least ``count``
-        messages are yielded. They are not confirmed: the next call yields them again.
+        messages are yielded (None: any number). They are not confirmed: the next call yields them again.
         """
         from psycopg import sql
 
