@@ -79,8 +79,7 @@ def load_settings(
         environment=name,
         folder=folder,
         tables={
-            table: with_database(spec, own.postgres)
-            for table, spec in _tables(_yaml_files(folder / "tables")).items()
+            table: with_database(spec, own.postgres) for table, spec in _tables(_yaml_files(folder / "tables")).items()
         },
     )
     if found := early_disagreements(settings):

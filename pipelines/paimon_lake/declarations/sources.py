@@ -156,21 +156,21 @@ class DatabaseSource(Model):
 
 
 def postgresql_url(value: str) -> str:
+    """Return the URL of a PostgreSQL database, or ""; raises ValueError for another URL, without the URL."""
     if value and not value.startswith("postgresql://"):  # the value may contain a password
         raise ValueError("must be postgresql://...: changes are read from the log of PostgreSQL")
     return value
 
 
 def slot_name(value: str) -> str:
+    """Return the name of a replication slot, or ""; raises ValueError for a text that cannot be such a name."""
     if value and not re.fullmatch(r"[a-z0-9_]{1,63}", value):
         raise ValueError(f"must be at most 63 of a-z, 0-9 and _, not {value!r:.80}")
     return value
 
 
-OF_SLOT = frozenset(
-    ("url", "publication", "slot", "batch_rows", "batch_bytes", "transaction_bytes", "run_seconds")
-)
-"""The keys of a ``postgres_changes`` source that concern the slot: tables with ``database`` get their values from it."""
+OF_SLOT = frozenset(("url", "publication", "slot", "batch_rows", "batch_bytes", "transaction_bytes", "run_seconds"))
+"""The keys of a ``postgres_changes`` source that concern the slot: a source with ``database`` has the database's."""
 
 
 class PostgresChangesSource(Model):

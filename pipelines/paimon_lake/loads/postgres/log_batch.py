@@ -55,7 +55,7 @@ def read_batch(
     start: int,
     until: int,
 ) -> LogBatch:
-    """Read the changes of ``tables`` from the LSN ``start`` on, at most to ``until``, as one batch of whole transactions.
+    """Read the changes of ``tables`` from the LSN ``start`` on, at most to ``until``, as whole transactions.
 
     ``names``: the slot and the publication. Raises PipelineError.
     """
@@ -75,7 +75,7 @@ def read_batch(
                 size_bytes=source.batch_bytes,
                 most_bytes=source.transaction_bytes,
             )
-        is_whole = found.is_read and (count is None or found.read < count)
+        is_whole = found.is_at_end or not (found.is_full or (count is not None and found.read >= count))
         has_changes = bool(np.isin(found.columns.kinds, (INSERT, UPDATE, DELETE, TRUNCATE)).any())
         if has_changes or not is_whole or end == until:
             break

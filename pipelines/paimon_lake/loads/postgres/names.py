@@ -28,8 +28,9 @@ class Names:
 def names_of(settings: Settings, table: str, source: PostgresChangesSource, entry: object) -> Names:
     """Return the names for a table; ``entry``: the position of its ledger, None without.
 
-    The tables of a database have the same names. Names that loads made contain a digest of the lake and the table, so no other lake has them. They are kept when the
-    lake is moved; a recorded name without their form is not used, because ``release`` drops what has it.
+    The tables of a database have the same names. Names that loads made contain a digest of the lake and the table or
+    the database, so no other lake has them. They are kept when the lake is moved; a recorded name without their form is
+    not used, because ``release`` drops what has it.
     """
     recorded: Mapping[str, Any] = entry if isinstance(entry, dict) else {}
     owner = source.database or table

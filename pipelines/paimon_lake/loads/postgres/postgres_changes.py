@@ -10,7 +10,6 @@ before its LSN. The lasting slot is created earlier, so it has all transactions 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import time
 from collections.abc import Collection, Iterator

@@ -1,7 +1,7 @@
 """Net changes: the last change of each row of one table in some transactions, found in whole columns.
 
-Rows with values that the log does not repeat depend on their changes before. The tables of such rows are decoded message
-by message (``pgoutput``), with the same result.
+Where the log does not repeat a value, a row depends on its changes before. Tables with such rows are decoded message by
+message (``pgoutput``), with the same result.
 """
 
 from __future__ import annotations
@@ -97,7 +97,11 @@ def _by_columns(transactions: Transactions, decoder: Decoder, after: int) -> Net
             changes, truncated = changes + 1, at
     columns, width = _layout(messages, np.flatnonzero(ours & (found.kinds == RELATION)), rows, decoder)
     rows = rows[rows > truncated]
-    batch = _last(found, rows, [columns[name] for name in decoder.columns], width, decoder) if len(rows) else _no_rows(decoder)
+    batch = (
+        _last(found, rows, [columns[name] for name in decoder.columns], width, decoder)
+        if len(rows)
+        else _no_rows(decoder)
+    )
     return NetBatch(batch, changes, count, truncated >= 0)
 
 
@@ -120,9 +124,7 @@ def _layout(
     return {name: place for place, name in enumerate(names[0])} if names else {}, len(names[0]) if names else 0
 
 
-def _last(
-    found: MessageColumns, rows: np.ndarray, places: list[int], width: int, decoder: Decoder
-) -> pa.RecordBatch:
+def _last(found: MessageColumns, rows: np.ndarray, places: list[int], width: int, decoder: Decoder) -> pa.RecordBatch:
     """Return the last change of each row; an update with its old row is a deletion of the old key, then the new row."""
     kinds, marks = found.kinds[rows], found.data[found.starts[rows] + 5]
     first, ends = found.starts[rows] + 6, found.ends[rows]

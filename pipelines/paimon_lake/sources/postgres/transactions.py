@@ -33,8 +33,10 @@ class Transactions:
     """Where the commit of the last transaction ends; 0 without transactions."""
     read: int = 0
     """The number of messages of the slot that were read."""
-    is_read: bool = True
-    """Whether all messages of the slot were read."""
+    is_full: bool = False
+    """Whether reading stopped because the bounds are reached: later transactions were not read."""
+    is_at_end: bool = False
+    """Whether a transaction was met that begins after the end."""
 
     @cached_property
     def columns(self) -> MessageColumns:
@@ -67,7 +69,7 @@ def read_transactions(
     size_bytes: int,
     most_bytes: int,
 ) -> Transactions:
-    """Return the transactions whose commit begins in the log from ``after`` to ``before``, with the changes of ``tables``.
+    """Return the transactions whose commit begins from ``after`` to ``before``, with the changes of ``tables``.
 
     Stops after the transaction with which ``rows`` changes or ``size_bytes`` are reached. Raises PipelineError for a
     transaction with more than ``most_bytes`` of changes, and for messages that are not valid.
@@ -92,7 +94,6 @@ def _read(
     for data in messages:
         kind = data[0]
         found.read += 1
-        total += len(data)
         if kind in _ROWS:
             if skips or data[1:5] not in ours:
                 continue
@@ -107,15 +108,17 @@ def _read(
             (lsn,), size = _LSN(data, 1), 0
             skips = lsn < window[0]
             if lsn >= window[1]:
+                found.is_at_end = True
                 break
             if skips:
                 continue
         elif kind == COMMIT:
-            if not skips:
-                (found.end,) = _LSN(data, 10)
-                kept.append(data)
+            if skips:
+                continue
+            kept.append(data)
+            (found.end,) = _LSN(data, 10)
             if changes >= rows or total >= size_bytes:
-                found.is_read = False
+                found.is_full = True
                 break
             continue
         elif kind == RELATION:
@@ -128,6 +131,7 @@ def _read(
         else:
             changes += 1
         kept.append(data)
+        total += len(data)
     return found
 
 
