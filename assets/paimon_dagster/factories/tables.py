@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import dagster as dg
+from dagster._core.definitions.data_version import DATA_VERSION_TAG
 
 from paimon_dagster.column_lineage import lineage_metadata
 from paimon_dagster.factories.checks import check_evaluation
-from paimon_dagster.metadata import materialized, retries, run_properties
+from paimon_dagster.metadata import data_version, materialized, result_metadata, retries, run_properties
 from paimon_dagster.partitions import mapping, partitions_of_run
 from paimon_dagster.resources import lake_of, resource_keys, spark_of
 from paimon_dagster.translator import PLAIN, PaimonTranslator
@@ -57,7 +58,7 @@ def table_asset(settings: Settings, spec: TableSpec, translator: PaimonTranslato
             return _load(context, lake.settings, spark.session, spec, keys, config.reload, check_results)
 
         try:
-            done = materialized(context, step, lambda r: lineage_metadata(context, lake.settings, spec, translator, r))
+            done = materialized(context, step, lambda r: _more(context, lake.settings, spec, translator, r))
         finally:
             # The results are yielded, because Dagster drops results that a failed step has only logged.
             yield from [check_evaluation(result, key) for result in check_results]
@@ -86,6 +87,28 @@ def _load(
         raise
     check_results += result.check_results
     return result
+
+
+def _more(
+    context: dg.AssetExecutionContext,
+    settings: Settings,
+    spec: TableSpec,
+    translator: PaimonTranslator,
+    result: StepResult,
+) -> dict[str, Any]:
+    """Return further metadata of a load; log a materialization of each other table that it committed rows to."""
+    for other in result.others:
+        if other.commits:
+            version = data_version(other)
+            context.log_event(
+                dg.AssetMaterialization(
+                    translator.asset_key(settings.table(other.table)),
+                    description=f"loaded together with {spec.name}, whose slot it shares",
+                    metadata=result_metadata(other),
+                    tags=None if version is None else {DATA_VERSION_TAG: version.value},
+                )
+            )
+    return lineage_metadata(context, settings, spec, translator, result)
 
 
 def run_key(context: dg.AssetExecutionContext, spec: TableSpec, keys: Sequence[str] | None) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -96,24 +96,34 @@ def load_table(
     CommitConflict is raised. Raises PipelineError for a wrong request, AuditFailed when too many rows are rejected or a
     blocking check fails (nothing is published then).
     """
-    one = partial(_TableRun.begun, spark, settings, properties=properties)
-    run = one(name, partitions, run_key=run_key, reload=reload)
-    if not (database := database_of(run.spec)):
-        source = source_of(run.spec)
-        while run.load(source) and run.loads[-1].plan.has_more:
-            pass
-        return run.result()
-    names = tables_of(settings.tables, database)
-    runs = {table: run if table == name else one(table, None, run_key="", reload=False) for table in names}
-    shared = SharedLoad(settings, database, runs, name)
+    begun = partial(_TableRun.begun, spark, settings, properties=properties)
+    run = begun(name, partitions, run_key=run_key, reload=reload)
+    if database_of(run.spec):
+        return _load_shared(run, partial(begun, partitions=None, run_key="", reload=False))
+    source = source_of(run.spec)
+    while run.load(source) and run.loads[-1].plan.has_more:
+        pass
+    return run.result()
+
+
+def _load_shared(asked: _TableRun, begun: Callable[[str], _TableRun]) -> StepResult:
+    """Load all tables of the slot of a table; the result is of this table, and has the results of the others."""
+    name, settings, database = asked.spec.name, asked.settings, database_of(asked.spec)
+    runs = {name: asked}
+
+    def opened(table: str) -> _TableRun:
+        return runs.setdefault(table, begun(table)) if table != name else asked
+
+    shared = SharedLoad(settings, database, tables_of(settings.tables, database), name, opened)
     shared.run()
-    results = {table: each.result() for table, each in runs.items() if table not in shared.failures or each.loads}
-    if shared.version is not None:
-        told = {"group_version": shared.version}
-        results = {table: replace(done, details={**done.details, **told}) for table, done in results.items()}
+    results = {table: run.result() for table, run in runs.items() if table not in shared.failures or run.loads}
+    for table, done in results.items():
+        told = {} if shared.version is None else {"group_version": shared.version}
+        text = f" (the other tables of {database} do not wait for it)"
+        failed = [error + text for failing, error in shared.failures.items() if table in (name, failing)]
+        results[table] = replace(done, details={**done.details, **told}, skipped=(*done.skipped, *failed))
     done = results.pop(name)
-    failed = [f"{text} (the other tables of {database} do not wait for it)" for text in shared.failures.values()]
-    return replace(done, others=tuple(results.values()), skipped=(*done.skipped, *failed))
+    return replace(done, others=tuple(results.values()))
 
 
 @dataclass

@@ -62,9 +62,12 @@ class SharedLoad:
 
     settings: Settings
     database: str
-    runs: Mapping[str, TableLoads]
+    tables: Collection[str]
     asked: str
     """The table whose failure ends the run; a failure of another one is told, unless the tables are consistent."""
+    opened: Callable[[str], TableLoads]
+    """Opens a table for the run."""
+    runs: dict[str, TableLoads] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
     """The tables that could not be loaded, with the reason of each."""
     version: int | None = None
@@ -72,6 +75,8 @@ class SharedLoad:
 
     def run(self) -> None:
         """Load the tables until what the log had when the run began; raises the error of a load that ends the run."""
+        for name in self.tables:
+            self._guarded(name, partial(self._open, name))
         sources = {name: self._source(name) for name in self.runs}
         first, ends_at = sources[self.asked], time.monotonic() + self._options.run_seconds
         entry = next((found for name in self.runs if (found := self._entry(name)) is not None), None)
@@ -95,6 +100,9 @@ class SharedLoad:
         for name in sorted(self.runs, key=lambda one: (one != self.asked, one)):
             if self.runs[name].is_reload or (self._entry(name) is None and name not in self.failures):
                 self._guarded(name, partial(self.runs[name].load, loads[name]))
+
+    def _open(self, name: str) -> None:
+        self.runs[name] = self.opened(name)
 
     @property
     def _options(self) -> PostgresDatabase:
@@ -144,7 +152,7 @@ class SharedLoad:
         shared.batch = None
         found = self._positions()
         positions = {name: position for name, position in found.items() if position is not None}
-        if found.keys() == self.runs.keys() and positions:  # the slot may be behind a table that cannot be read
+        if found.keys() == set(self.tables) and positions:  # the slot may be behind a table that cannot be read
             self._advance(server, shared, positions.values())
         reached = {name: loads[name].reached(positions[name]) for name in self._loadable() if name in positions}
         if not reached:
