@@ -245,7 +245,8 @@ class Group:
 
     def _part(self, name: str, messages: Sequence[CommitMessage], mode: Mode) -> Part:
         if mode in (Mode.ROLLBACK, Mode.SNAPSHOT):
-            raise InvalidRequest(f"mode {mode} is not allowed in a publish: call its own method", table=name)
+            instead = "rollback()" if mode is Mode.ROLLBACK else "publish_snapshots()"
+            raise InvalidRequest(f"mode {mode} is not allowed in a publish: call {instead}", table=name)
         table = self.catalog.table(name)
         check_messages(messages, table.context)
         for message in messages:

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import dagster as dg
-from dagster._core.definitions.data_version import DATA_VERSION_TAG
 
 from paimon_dagster.column_lineage import lineage_metadata
 from paimon_dagster.factories.checks import check_evaluation
@@ -20,6 +19,7 @@ from paimon_lake.declarations.sources import DatabaseSource, FilesSource, Postgr
 from paimon_lake.protocol import AuditFailed, PipelineError, StepResult
 from paimon_lake.session import Spark
 
+_DATA_VERSION = "dagster/data_version"
 _PASSWORD = re.compile(r"://[^/:]*:[^/]*@")
 """The user and password of a URL, which must not be shown. In a URL of Azure, the part before ``@`` is a container and
 has no ``:``."""
@@ -96,16 +96,18 @@ def _more(
     translator: PaimonTranslator,
     result: StepResult,
 ) -> dict[str, Any]:
-    """Return further metadata of a load; log a materialization of each other table that it committed rows to."""
+    """Return further metadata of a load; log a materialization of each other table in which it made a commit."""
     for other in result.others:
         if other.commits:
-            version = data_version(other)
+            version, key = data_version(other), translator.asset_key(settings.table(other.table))
+            for check_result in other.check_results:
+                context.log_event(check_evaluation(check_result, key))
             context.log_event(
                 dg.AssetMaterialization(
-                    translator.asset_key(settings.table(other.table)),
+                    key,
                     description=f"loaded together with {spec.name}, whose slot it shares",
                     metadata=result_metadata(other),
-                    tags=None if version is None else {DATA_VERSION_TAG: version.value},
+                    tags=None if version is None else {_DATA_VERSION: version.value},
                 )
             )
     return lineage_metadata(context, settings, spec, translator, result)

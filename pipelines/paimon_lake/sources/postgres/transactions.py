@@ -102,7 +102,7 @@ def _read(
             if size > most_bytes:
                 raise PipelineError(
                     f"the transaction that is committed at {lsn_text(lsn)} has more than {most_bytes:,} bytes: raise "
-                    "transaction_bytes, or load the table with reload"
+                    "source.transaction_bytes, or load the table with reload"
                 )
         elif kind == BEGIN:
             (lsn,), size = _LSN(data, 1), 0
