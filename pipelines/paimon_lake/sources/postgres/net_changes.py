@@ -9,14 +9,13 @@ from __future__ import annotations
 import struct
 import sys
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.postgres.change_rows import batch_of_changes
-from paimon_lake.sources.postgres.pgoutput import Decoder, Relation, described
+from paimon_lake.sources.postgres.pgoutput import Decoder, described
 from paimon_lake.sources.postgres.transactions import (
     BEGIN,
     DELETE,
@@ -61,10 +60,6 @@ class _Values:
     lengths: np.ndarray
     ends: np.ndarray
     """Where each row ends."""
-
-
-class _Check(Protocol):
-    def __call__(self, relation: Relation) -> object: ...
 
 
 def net_changes(transactions: Transactions, decoder: Decoder, after: int) -> NetBatch:
