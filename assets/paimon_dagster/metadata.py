@@ -108,7 +108,8 @@ def materialized(
     ``more`` returns further metadata.
     """
     result = attempt(step)
-    context.log.info(result.sentence())
+    for done in (result, *result.others):
+        context.log.info(done.sentence())
     metadata = {**result_metadata(result), **more(result)}
     return dg.MaterializeResult(metadata=metadata, data_version=data_version(result))
 

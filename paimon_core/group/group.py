@@ -157,6 +157,24 @@ class Group:
             CommitRequest.of(self.catalog.table(name).context, self.user, None, properties)
         return self._decide(Intent(0, token or str(uuid.uuid4()), checked, dict(properties or {})))
 
+    def publish_snapshots(
+        self,
+        snapshots: Mapping[str, int],
+        *,
+        properties: Mapping[str, str] | None = None,
+        token: str | None = None,
+    ) -> GroupVersion:
+        """Publish snapshots that the tables (by ``database.table``) have already as the next version, of these tables.
+
+        With a ``token`` the publish happens exactly once, even when the call is repeated. Raises SnapshotNotFound; when
+        a snapshot is removed after the publish was decided, call ``abandon``.
+        """
+        if not snapshots:
+            raise InvalidRequest(f"a publish of group {self.name} needs a snapshot of at least one table")
+        parts = {name: self._shown_part(name, whole("snapshot", snapshots[name])) for name in sorted(snapshots)}
+        self._check_distinct(parts)
+        return self._decide(Intent(0, token or str(uuid.uuid4()), parts, dict(properties or {})))
+
     def rollback(self, to: int) -> GroupVersion:
         """Roll all tables back to version ``to`` and publish this as a new version; the versions between are withdrawn.
 
@@ -219,15 +237,16 @@ class Group:
         to_delete, kept = versions[:-keep_last], versions[-keep_last:]
         for version in to_delete:
             self.store.delete(version.number)
-        for name in {name for v in kept for name in v.tables}:
+        for name in {name for v in versions for name in v.tables}:
             used = {v.tables[name].tag for v in kept if name in v.tables}
             with contextlib.suppress(NotFound):  # the tags of a dropped table were deleted with it
                 self._delete_tags(self.catalog.table(name), used, kept[-1].number)
         return [v.number for v in to_delete]
 
     def _part(self, name: str, messages: Sequence[CommitMessage], mode: Mode) -> Part:
-        if mode is Mode.ROLLBACK:
-            raise InvalidRequest("mode rollback is not allowed in a publish: call rollback()", table=name)
+        if mode in (Mode.ROLLBACK, Mode.SNAPSHOT):
+            instead = "rollback()" if mode is Mode.ROLLBACK else "publish_snapshots()"
+            raise InvalidRequest(f"mode {mode} is not allowed in a publish: call {instead}", table=name)
         table = self.catalog.table(name)
         check_messages(messages, table.context)
         for message in messages:
@@ -315,7 +334,7 @@ class Group:
         if intent.number in self.store.numbers("version"):
             return self.store.version(intent.number)
         earlier = self.latest()
-        members = dict(earlier.tables) if earlier else {}
+        members = dict(earlier.tables) if earlier and not intent.shows_snapshots else {}
         for name, part in intent.parts.items():
             try:
                 members[name] = commit_part(self.catalog.table(name), part, intent, self.name)
@@ -340,6 +359,12 @@ class Group:
         latest = table.latest_snapshot()
         undone = None if latest is None else (latest.id, latest.uuid or "")
         return Part(Mode.ROLLBACK, tag=tag, undone=undone, schema=(table.schema.id, table.schema.time_millis))
+
+    def _shown_part(self, name: str, number: int) -> Part:
+        table = self.catalog.table(name)
+        snapshot = table.context.snapshots.read(number)
+        schema = table.schema.id, table.schema.time_millis
+        return Part(Mode.SNAPSHOT, schema=schema, shown=(snapshot.id, snapshot.uuid or ""))
 
     def _check_not_withdrawn(self, version: int) -> None:
         if version in _withdrawn([self.store.version(n) for n in self.store.numbers("version")]):

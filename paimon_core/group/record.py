@@ -28,6 +28,8 @@ class Mode(StrEnum):
     OVERWRITE_TABLE = "overwrite-table"
     ROLLBACK = "rollback"
     """The table is rolled back to the snapshot that an earlier version names."""
+    SNAPSHOT = "snapshot"
+    """The table does not change: the version shows a snapshot that it has already."""
 
 
 @dataclass(frozen=True)
@@ -42,23 +44,27 @@ class Part:
     """For a rollback: id and uuid of the latest snapshot before it; when this snapshot is deleted, it is done."""
     schema: tuple[int, int] | None = None
     """Id and time of the table's schema; a re-created table differs in both. None in records of the older format."""
+    shown: tuple[int, str] | None = None
+    """For a part that changes nothing: id and uuid of the snapshot that the version shows."""
 
     def to_plain(self) -> dict[str, Any]:
         """Return plain JSON values."""
         texts = [base64.b64encode(m.to_bytes()).decode() for m in self.messages]
-        return {"mode": self.mode, "messages": texts, "tag": self.tag, "undone": self.undone, "schema": self.schema}
+        plain = {"mode": self.mode, "messages": texts, "tag": self.tag, "undone": self.undone, "schema": self.schema}
+        return plain if self.shown is None else {**plain, "shown": self.shown}
 
     @staticmethod
     def from_plain(value: Mapping[str, Any]) -> Part:
         """Return the part from the values that ``to_plain`` returned."""
         messages = tuple(CommitMessage.from_bytes(base64.b64decode(text)) for text in value["messages"])
-        undone, schema = value["undone"], value.get("schema")
+        undone, schema, shown = value["undone"], value.get("schema"), value.get("shown")
         return Part(
             Mode(value["mode"]),
             messages,
             value["tag"],
             None if undone is None else (undone[0], undone[1]),
             None if schema is None else (_whole(schema[0]), _whole(schema[1])),
+            None if shown is None else (_whole(shown[0]), _text(shown[1])),
         )
 
 
@@ -74,6 +80,11 @@ class Intent:
     properties: Mapping[str, str] = field(default_factory=dict)
     restores: int | None = None
     """For a rollback: the version to roll back to."""
+
+    @property
+    def shows_snapshots(self) -> bool:
+        """Whether no table changes: the version has exactly the tables of the intent."""
+        return all(part.mode is Mode.SNAPSHOT for part in self.parts.values())
 
     def to_bytes(self) -> bytes:
         """Return versioned JSON."""

@@ -50,6 +50,8 @@ def commit_part(table: Table, part: Part, intent: Intent, group: str) -> Member:
     if part.mode is Mode.ROLLBACK:
         return Member(_rolled_back(table, part).id, part.tag or "")
     tag = f"group-{group}-{intent.number}"
+    if part.mode is Mode.SNAPSHOT:
+        return Member(_tag(table, tag, _shown(table, part)).id, tag)
     try:
         return Member(_tagged_before(table, tag, part, intent, group).id, tag)
     except TagNotFound:
@@ -123,6 +125,8 @@ def check_buckets(table: Table, messages: Sequence[CommitMessage], mode: Mode, g
 def is_part_committed(table: Table, part: Part, intent: Intent, group: str) -> bool:
     """Whether the table has committed its part; raises TableNotFound for a table that was re-created."""
     _check_same(table, part, intent, group)
+    if part.mode is Mode.SNAPSHOT:
+        return False
     if part.mode is Mode.ROLLBACK:
         return part.undone is not None and not _is_pending(table, part.undone)
     newest = CommitRequest.of(table.context, user_of(group), None, None).newest()
@@ -161,6 +165,15 @@ def _tag(table: Table, tag: str, snapshot: Snapshot) -> Snapshot:
         return create_tag(table_to_change(table.context), tag, snapshot).snapshot
     except AlreadyExists:
         return table.tags.read(tag).snapshot
+
+
+def _shown(table: Table, part: Part) -> Snapshot:
+    """Return the snapshot of a part that changes nothing; raises SnapshotNotFound when it expired or was removed."""
+    number, uuid = part.shown or (0, "")
+    snapshot = table.context.snapshots.read(number)
+    if (snapshot.uuid or "") != uuid:
+        raise SnapshotNotFound(f"snapshot {number} of table {table.name} was replaced by another", table=table.name)
+    return snapshot
 
 
 def _rolled_back(table: Table, part: Part) -> Snapshot:

@@ -65,6 +65,8 @@ class StepResult:
     known."""
     stale: Mapping[str, str] = field(default_factory=dict)
     """The partitions of the table that are stale after the step, with the reason of each: load them again."""
+    others: tuple[StepResult, ...] = ()
+    """The results of the tables that the step loaded together with the table, because they share its source."""
     note: str = ""
     """A text about what was done, for steps where the number of written rows does not show it."""
 

@@ -222,6 +222,20 @@ def test_a_run_loads_its_partitions_once_and_says_what_was_read(run: Callable[..
     assert (events[0].tags or {})["dagster/data_version"] == "snapshot-7"
 
 
+def test_the_tables_that_a_load_brought_too_are_told(run: Callable[..., dg.ExecuteInProcessResult]) -> None:
+    other = StepResult("load", "ods.orders", 7, 2, 2, (7,), {}, {0: LevelSize(1, 2, 3)}, 0.1)
+    idle = replace(other, table="dws.monthly", commits=())
+    result = run(lambda *_, **__: replace(other, table="dim.customers", others=(other, idle)), "dim.customers")
+    told = {
+        event.asset_key.to_user_string(): event.step_materialization_data.materialization
+        for event in result.get_asset_materialization_events()
+        if event.asset_key is not None
+    }
+    assert told.keys() == {"dim/customers", "ods/orders"}
+    assert (told["ods/orders"].tags or {})["dagster/data_version"] == "snapshot-7"
+    assert told["ods/orders"].metadata["paimon/rows_written"].value == 2
+
+
 def test_a_run_of_one_partition_loads_only_this_one(run: Callable[..., dg.ExecuteInProcessResult]) -> None:
     load = FakeLoad()
     assert run(load, "ods.orders", partition_key="2024-01-02").success

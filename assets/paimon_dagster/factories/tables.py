@@ -8,7 +8,7 @@ import dagster as dg
 
 from paimon_dagster.column_lineage import lineage_metadata
 from paimon_dagster.factories.checks import check_evaluation
-from paimon_dagster.metadata import materialized, retries, run_properties
+from paimon_dagster.metadata import data_version, materialized, result_metadata, retries, run_properties
 from paimon_dagster.partitions import mapping, partitions_of_run
 from paimon_dagster.resources import lake_of, resource_keys, spark_of
 from paimon_dagster.translator import PLAIN, PaimonTranslator
@@ -19,6 +19,7 @@ from paimon_lake.declarations.sources import DatabaseSource, FilesSource, Postgr
 from paimon_lake.protocol import AuditFailed, PipelineError, StepResult
 from paimon_lake.session import Spark
 
+_DATA_VERSION = "dagster/data_version"
 _PASSWORD = re.compile(r"://[^/:]*:[^/]*@")
 """The user and password of a URL, which must not be shown. In a URL of Azure, the part before ``@`` is a container and
 has no ``:``."""
@@ -57,7 +58,7 @@ def table_asset(settings: Settings, spec: TableSpec, translator: PaimonTranslato
             return _load(context, lake.settings, spark.session, spec, keys, config.reload, check_results)
 
         try:
-            done = materialized(context, step, lambda r: lineage_metadata(context, lake.settings, spec, translator, r))
+            done = materialized(context, step, lambda r: _more(context, lake.settings, spec, translator, r))
         finally:
             # The results are yielded, because Dagster drops results that a failed step has only logged.
             yield from [check_evaluation(result, key) for result in check_results]
@@ -86,6 +87,30 @@ def _load(
         raise
     check_results += result.check_results
     return result
+
+
+def _more(
+    context: dg.AssetExecutionContext,
+    settings: Settings,
+    spec: TableSpec,
+    translator: PaimonTranslator,
+    result: StepResult,
+) -> dict[str, Any]:
+    """Return further metadata of a load; log a materialization of each other table in which it made a commit."""
+    for other in result.others:
+        if other.commits:
+            version, key = data_version(other), translator.asset_key(settings.table(other.table))
+            for check_result in other.check_results:
+                context.log_event(check_evaluation(check_result, key))
+            context.log_event(
+                dg.AssetMaterialization(
+                    key,
+                    description=f"loaded together with {spec.name}, whose slot it shares",
+                    metadata=result_metadata(other),
+                    tags=None if version is None else {_DATA_VERSION: version.value},
+                )
+            )
+    return lineage_metadata(context, settings, spec, translator, result)
 
 
 def run_key(context: dg.AssetExecutionContext, spec: TableSpec, keys: Sequence[str] | None) -> str:

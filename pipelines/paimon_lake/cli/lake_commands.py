@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from paimon_core.errors import PaimonError
@@ -121,4 +122,5 @@ def _stale(settings: Settings) -> Iterator[str]:
 
 
 def _load(spark: Spark, settings: Settings, asked: argparse.Namespace) -> list[StepResult]:
-    return [load_table(spark, settings, asked.table, asked.partition, reload=asked.reload)]
+    result = load_table(spark, settings, asked.table, asked.partition, reload=asked.reload)
+    return [replace(result, others=()), *result.others]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from paimon_lake.declarations.databases import database_problems
 from paimon_lake.declarations.errors import Key, SettingsError, nearest
 from paimon_lake.declarations.functions import function_of
 from paimon_lake.declarations.partitions import Partitions
@@ -29,7 +30,13 @@ def early_disagreements(settings: Settings) -> list[str]:
     ``load_settings`` raises an error for them.
     """
     tables = settings.tables
-    rules = (*_names(tables), *_inputs(tables), *_cycles(tables), *_query_files(tables))
+    rules = (
+        *_names(tables),
+        *_inputs(tables),
+        *_cycles(tables),
+        *_query_files(tables),
+        *database_problems(tables, settings.postgres),
+    )
     return [_said(settings, *one) for one in rules]
 
 

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from paimon_lake.declarations.agreement import early_disagreements
 from paimon_lake.declarations.catalog import REST, kind_of
+from paimon_lake.declarations.databases import with_database
 from paimon_lake.declarations.definition import check_definition
 from paimon_lake.declarations.errors import Key, SettingsError, sentence
 from paimon_lake.declarations.model import Model
@@ -77,7 +78,9 @@ def load_settings(
         **{key: getattr(own, key) for key in EnvironmentSettings.model_fields},
         environment=name,
         folder=folder,
-        tables=_tables(_yaml_files(folder / "tables")),
+        tables={
+            table: with_database(spec, own.postgres) for table, spec in _tables(_yaml_files(folder / "tables")).items()
+        },
     )
     if found := early_disagreements(settings):
         raise SettingsError("; ".join([found[0], *([f"{len(found) - 1} more"] if len(found) > 1 else [])]))

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field, model_validator
 
 from paimon_lake.declarations.catalog import REST, check_catalog, kind_of
+from paimon_lake.declarations.databases import PostgresDatabase, check_database
 from paimon_lake.declarations.errors import Mistake, SettingsError, nearest
 from paimon_lake.declarations.model import Cron, Model, Texts, TimeZone
 from paimon_lake.declarations.table import TableSpec
@@ -64,6 +65,9 @@ class EnvironmentSettings(Model):
     """The catalog (docs/catalogs.md): ``type``, which is ``filesystem`` (default), ``sql`` or ``rest``; the ``uri`` of
     a ``sql`` or ``rest`` catalog; and options such as ``local-cache.dir``. With ``rest``, ``warehouse`` is the name
     that the server knows. Passwords, tokens and headers are written as variables."""
+    postgres: Mapping[str, PostgresDatabase] = Field(default={})
+    """PostgreSQL databases by names of at most 30 of a-z, 0-9 and _: the tables with ``source: {type: postgres_changes,
+    database: NAME}`` share one slot."""
     landing_directory: str = ""
     """The directory for the files of ``source.fetch``, which all workers must be able to read. A relative path starts
     at the folder of the declarations. Default: ``<warehouse>/landing`` on local disk."""
@@ -73,6 +77,12 @@ class EnvironmentSettings(Model):
         check_catalog(self.catalog)
         if kind_of(self.catalog) == REST and self.allowed_roots:
             raise Mistake("a catalog of type rest takes no allowed_roots", "allowed_roots")
+        return self
+
+    @model_validator(mode="after")
+    def _databases(self) -> EnvironmentSettings:
+        for name, database in self.postgres.items():
+            check_database(name, database, is_rest=kind_of(self.catalog) == REST)
         return self
 
 

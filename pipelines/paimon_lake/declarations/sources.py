@@ -155,16 +155,22 @@ class DatabaseSource(Model):
         return self
 
 
-def _postgresql_url(value: str) -> str:
-    if not value.startswith("postgresql://"):  # the value may contain a password
+def postgresql_url(value: str) -> str:
+    """Return the URL of a PostgreSQL database, or ""; raises ValueError for another URL, without the URL."""
+    if value and not value.startswith("postgresql://"):  # the value may contain a password
         raise ValueError("must be postgresql://...: changes are read from the log of PostgreSQL")
     return value
 
 
-def _slot(value: str) -> str:
+def slot_name(value: str) -> str:
+    """Return the name of a replication slot, or ""; raises ValueError for a text that cannot be such a name."""
     if value and not re.fullmatch(r"[a-z0-9_]{1,63}", value):
         raise ValueError(f"must be at most 63 of a-z, 0-9 and _, not {value!r:.80}")
     return value
+
+
+OF_SLOT = frozenset(("url", "publication", "slot", "batch_rows", "batch_bytes", "transaction_bytes", "run_seconds"))
+"""The keys of a ``postgres_changes`` source that concern the slot: a source with ``database`` has the database's."""
 
 
 class PostgresChangesSource(Model):
@@ -172,14 +178,18 @@ class PostgresChangesSource(Model):
 
     type: Literal["postgres_changes"]
     """A table of PostgreSQL with its changes."""
-    url: Annotated[str, AfterValidator(_postgresql_url), Field(repr=False)]
-    """``postgresql://user:${PASSWORD}@host/database``; the user needs REPLICATION and SELECT on the table."""
+    url: Annotated[str, AfterValidator(postgresql_url), Field(repr=False)] = ""
+    """``postgresql://user:${PASSWORD}@host/database``; the user needs REPLICATION and SELECT on the table. The table
+    has a slot of its own."""
+    database: str = ""
+    """Instead of ``url``: a name below ``postgres`` in ``base.yaml``. The tables of this name share one slot, one
+    publication and one read of the log."""
     table: str
     """The table as ``schema.name``."""
     publication: str = ""
     """The name of a publication that exists and has the table. Default: the first load creates one, for which the user
     must own the table and have CREATE on the database."""
-    slot: Annotated[str, AfterValidator(_slot)] = ""
+    slot: Annotated[str, AfterValidator(slot_name)] = ""
     """The name of a replication slot that exists, of the plugin pgoutput, and that nothing else reads. Default: the
     first load creates one."""
     split: str = ""
@@ -201,6 +211,13 @@ class PostgresChangesSource(Model):
 
     @model_validator(mode="after")
     def _names(self) -> PostgresChangesSource:
+        if bool(self.url) == bool(self.database):
+            raise ValueError("a postgres_changes source needs either url or database")
+        if self.database and (shared := sorted(OF_SLOT & self.model_fields_set)):
+            raise ValueError(
+                f"{shared[0]} belongs to the slot, which the tables of a database share: write it into base.yaml, "
+                f"below postgres.{self.database}"
+            )
         if len(parts := self.table.split(".")) != 2 or not all(parts):
             raise ValueError(f"table must be schema.name, such as public.orders, not {self.table!r:.80}")
         if "parts" in self.model_fields_set and not self.split:

@@ -46,6 +46,14 @@ def refuse_secrets(file: YamlFile) -> None:
                 f"{place}: catalog.{key} contains a password: write the name of its variable, such as "
                 "postgresql+psycopg://user:${PASSWORD}@host/database"
             )
+    databases = file.values.get("postgres")
+    for name, database in databases.items() if isinstance(databases, dict) else ():
+        for key, value in database.items() if isinstance(database, dict) else ():
+            if isinstance(value, str) and password_in(value):
+                raise SettingsError(
+                    f"{file.place(('postgres', name, key))}: postgres.{name}.{key} contains a password: "
+                    "write the name of its variable, such as postgresql://user:${PASSWORD}@host/database"
+                )
     for key, value in source.items() if isinstance(source, dict) else ():
         if isinstance(value, str) and password_in(value):
             raise SettingsError(

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 
 from paimon_core.errors import CommitConflict, InvalidRequest
 from paimon_core.metadata.abort import abort
@@ -25,6 +26,7 @@ from paimon_lake.checks.prepared_audit import Audit
 from paimon_lake.checks.run import run_checks
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.checks import SqlCheck
+from paimon_lake.declarations.databases import database_of, tables_of
 from paimon_lake.declarations.sources import (
     DatabaseSource,
     FilesSource,
@@ -48,10 +50,12 @@ from paimon_lake.loads.ledger.load_properties import (
     ROWS_REJECTED,
     ROWS_WRITTEN,
 )
-from paimon_lake.loads.ledger.load_snapshot import POSITION, RESTORES, STEP, WATERMARK, loads_in
+from paimon_lake.loads.ledger.load_snapshot import POSITION, RESTORES, STEP, WATERMARK, loads_in, loads_of
 from paimon_lake.loads.ledger.restore import check_lost, makes_up_for_all
+from paimon_lake.loads.load_result import LoadedOnce, nothing_loaded, result_of_loads
 from paimon_lake.loads.partition_keys import check_key, rows_of
 from paimon_lake.loads.postgres.postgres_changes import PostgresChangesLoads
+from paimon_lake.loads.postgres.shared_slot import SharedLoad
 from paimon_lake.loads.rejected.rejects import (
     changes_rejects,
     check_share,
@@ -63,14 +67,12 @@ from paimon_lake.loads.rejected.rejects import (
 )
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad, TableSource
 from paimon_lake.loads.write_tasks import WriteResult
-from paimon_lake.protocol import AuditFailed, PipelineError, StepResult, plain, some
+from paimon_lake.protocol import AuditFailed, PipelineError, StepResult, plain
 from paimon_lake.session import Spark
 from paimon_lake.sources.table_names import named_tables
-from paimon_lake.tables import TableState, open_table, result_of, state_of
+from paimon_lake.tables import TableState, open_table, state_of
 
 _TRIES = 3
-_ADDED = frozenset({"rows_read", "rows_rejected", "rows_merged", "changes", "transactions"})
-"""The details that are added up over the loads of a run."""
 
 
 def load_table(
@@ -94,35 +96,117 @@ def load_table(
     CommitConflict is raised. Raises PipelineError for a wrong request, AuditFailed when too many rows are rejected or a
     blocking check fails (nothing is published then).
     """
-    started = time.monotonic()
-    spec = settings.table(name)
-    source = source_of(spec)
-    keys = _checked_partitions(spec, partitions)
-    if reload and keys is not None and spec.adds_up:
-        adds = "append" if spec.write_mode == "append" else "aggregate"
-        raise PipelineError(f"{name}: reload of some partitions would {adds} their rows again; reload the whole table")
-    table = open_table(settings, name, create=True)
-    _check_columns(spec, table)
-    before = state_of(table)
-    loads: list[_Loaded] = []
-    while not loads or loads[-1].plan.has_more:
-        loaded = _attempts(spark, settings, spec, table, source, keys, run_key, properties, reload=reload and not loads)
-        if isinstance(loaded, NothingToLoad):
-            if not loads:
-                return replace(_nothing_loaded(table, loaded, started), stale=stale_now(settings, name))
-            return _result(table, before, started, loads, loaded)
-        loads.append(loaded)
-    return _result(table, before, started, loads, NothingToLoad(()))
+    begun = partial(_TableRun.begun, spark, settings, properties=properties)
+    run = begun(name, partitions, run_key=run_key, reload=reload)
+    if database_of(run.spec):
+        return _load_shared(run, partial(begun, partitions=None, run_key="", reload=False))
+    source = source_of(run.spec)
+    while run.load(source) and run.loads[-1].plan.has_more:
+        pass
+    return run.result()
 
 
-@dataclass(frozen=True)
-class _Loaded:
-    """One load that was committed."""
+def _load_shared(asked: _TableRun, begun: Callable[[str], _TableRun]) -> StepResult:
+    """Load all tables of the slot of a table; the result is of this table, and has the results of the others."""
+    name, settings, database = asked.spec.name, asked.settings, database_of(asked.spec)
+    runs = {name: asked}
 
-    plan: PlannedLoad
-    snapshot: Snapshot
-    written: WriteResult
-    check_results: tuple[CheckResult, ...]
+    def opened(table: str) -> _TableRun:
+        return runs.setdefault(table, begun(table)) if table != name else asked
+
+    shared = SharedLoad(settings, database, tables_of(settings.tables, database), name, opened)
+    shared.run()
+    results = {table: run.result() for table, run in runs.items() if table not in shared.failures or run.loads}
+    for table, done in results.items():
+        told = {} if shared.version is None else {"group_version": shared.version}
+        text = f" (the other tables of {database} do not wait for it)"
+        failed = [error + text for failing, error in shared.failures.items() if table in (name, failing)]
+        results[table] = replace(done, details={**done.details, **told}, skipped=(*done.skipped, *failed))
+    done = results.pop(name)
+    return replace(done, others=tuple(results.values()))
+
+
+@dataclass
+class _TableRun:
+    """The loads of one table in a run, and what is needed for the next one."""
+
+    spark: Spark
+    settings: Settings
+    spec: TableSpec
+    table: Table
+    keys: tuple[str, ...] | None
+    run_key: str
+    reload: bool
+    properties: Mapping[str, str] | None
+    before: TableState
+    started: float
+    loads: list[LoadedOnce] = field(default_factory=list)
+    rest: NothingToLoad = field(default_factory=lambda: NothingToLoad(()))
+    """Why the source had no further load."""
+
+    @staticmethod
+    def begun(
+        spark: Spark,
+        settings: Settings,
+        name: str,
+        partitions: Sequence[str] | None,
+        *,
+        run_key: str,
+        reload: bool,
+        properties: Mapping[str, str] | None,
+    ) -> _TableRun:
+        """Open the table for a run; raises PipelineError for a wrong request."""
+        started, spec = time.monotonic(), settings.table(name)
+        source_of(spec)
+        keys = _checked_partitions(spec, partitions)
+        if reload and keys is not None and spec.adds_up:
+            adds = "append" if spec.write_mode == "append" else "aggregate"
+            raise PipelineError(
+                f"{name}: reload of some partitions would {adds} their rows again; reload the whole table"
+            )
+        table = open_table(settings, name, create=True)
+        _check_columns(spec, table)
+        return _TableRun(spark, settings, spec, table, keys, run_key, reload, properties, state_of(table), started)
+
+    @property
+    def is_reload(self) -> bool:
+        """Whether the next load loads again what was loaded before."""
+        return self.reload and not self.loads
+
+    def load(self, source: TableSource) -> bool:
+        """Commit the next load; return whether there was one."""
+        done = _attempts(
+            self.spark,
+            self.settings,
+            self.spec,
+            self.table,
+            source,
+            self.keys,
+            self.run_key,
+            self.properties,
+            reload=self.is_reload,
+        )
+        if isinstance(done, NothingToLoad):
+            self.rest = done
+            return False
+        self.loads.append(done)
+        return True
+
+    def position(self) -> object:
+        """Return the position in the log of a database server up to which the table is loaded; None without one."""
+        return read_ledger(self.table, accept_gaps=True).position
+
+    def snapshot(self) -> int:
+        """Return the id of the newest snapshot of a load of the table."""
+        return loads_of(self.table)[-1].id
+
+    def result(self) -> StepResult:
+        """Return what the run has loaded."""
+        if self.loads:
+            return result_of_loads(self.table, self.before, self.started, self.loads, self.rest)
+        return replace(
+            nothing_loaded(self.table, self.rest, self.started), stale=stale_now(self.settings, self.spec.name)
+        )
 
 
 def _attempts(
@@ -136,7 +220,7 @@ def _attempts(
     properties: Mapping[str, str] | None,
     *,
     reload: bool,
-) -> _Loaded | NothingToLoad:
+) -> LoadedOnce | NothingToLoad:
     """Plan and commit one load, again when other writers prevent it; raises CommitConflict when all tries failed."""
     refused: BaseException | None = None
     began: int | None = None
@@ -161,48 +245,10 @@ def _attempts(
         if changes_rejects(snapshot.properties or {}):
             publish_rejects(table, step.rejects)
         _mark(step, again=True)
-        return _Loaded(plan, snapshot, written, check_results)
+        return LoadedOnce(plan, snapshot, written, check_results)
     why = "" if refused is None else f": {refused}"
     raise CommitConflict(
         f"{spec.name}: {_TRIES} tries lost against other writers of this table: load it again later{why}"
-    )
-
-
-def _result(
-    table: Table, before: TableState, started: float, loads: Sequence[_Loaded], rest: NothingToLoad
-) -> StepResult:
-    """Return the result of the loads of a run; ``rest``: why the source had no further load."""
-    told: dict[str, str | int | float] = {}
-    for load in loads:
-        for name, value in {**load.plan.details, **_counts(load.written)}.items():
-            told[name] = told[name] + value if name in _ADDED and name in told else value  # type: ignore[operator]
-    result = result_of(
-        "load",
-        table,
-        before,
-        started,
-        commits=[load.snapshot.id for load in loads],
-        details={**told, **rest.details},
-        rows_written=sum(load.written.rows_written for load in loads),
-    )
-    last = loads[-1]
-    left_out = dict.fromkeys(
-        [*(text for load in loads for text in (*load.plan.left_out, *load.written.skipped)), *rest.reasons]
-    )
-    return replace(
-        result,
-        check_results=last.check_results,
-        column_lineage=last.written.lineage,
-        skipped=tuple(left_out),
-        stale=last.plan.stale,
-    )
-
-
-def _nothing_loaded(table: Table, plan: NothingToLoad, started: float) -> StepResult:
-    now = state_of(table)  # read again, because a concurrent load may have committed everything during this load
-    commits = [] if plan.snapshot is None else [plan.snapshot]
-    return result_of(
-        "load", table, now, started, commits=commits, skipped=plan.reasons, details=plan.details, note=plan.note
     )
 
 
@@ -232,15 +278,6 @@ def _step(
     step = LoadStep(spark, settings, spec, table, rejects, ledger, number, keys, run_key, again, meanwhile)
     check_lost(step)
     return step
-
-
-def _counts(written: WriteResult) -> dict[str, str | int | float]:
-    counts: dict[str, str | int | float] = {
-        "rows_read": written.rows_read,
-        "rows_rejected": written.rows_rejected,
-        "rows_merged": written.rows_merged,
-    }
-    return counts | ({"ignored_columns": some(written.ignored_columns)} if written.ignored_columns else {})
 
 
 def _check_columns(spec: TableSpec, table: Table) -> None:

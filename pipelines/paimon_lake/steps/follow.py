@@ -3,6 +3,8 @@
 A second thread compacts a table after a load has committed rows, while the next loads run. A load waits for this
 compaction only when a bucket of its table has ``num-sorted-run.stop-trigger`` sorted runs, because more runs make reads
 slow. A compaction that conflicts with a concurrent commit changes nothing, and the next one merges its runs.
+
+Tables that share a slot are all followed when one of them is named: one load of them reads the log for all.
 """
 
 from __future__ import annotations
@@ -11,13 +13,14 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyspark.errors import PySparkException
 
 from paimon_core.errors import PaimonError
 from paimon_core.lsm.compaction.strategy import stop_trigger
 from paimon_lake.declarations import Settings
+from paimon_lake.declarations.databases import database_of, tables_of
 from paimon_lake.loads.load import load_table
 from paimon_lake.protocol import AuditFailed, PipelineError, StepResult
 from paimon_lake.session import Spark, spark_reason
@@ -51,6 +54,8 @@ class _Followed:
     name: str
     due: float = 0.0
     """The monotonic time of the next load."""
+    is_begun: bool = False
+    """Whether the table was loaded before, or a load of it was begun."""
     failures: int = 0
     """The loads that failed since the last one that succeeded."""
     compaction: Future[StepResult] | None = None
@@ -98,27 +103,33 @@ class Follow:
         table, because a wrong request would only be repeated.
         """
         ends = None if self.seconds is None else time.monotonic() + self.seconds
-        tables = self._tables = [_Followed(self.settings.table(name).name) for name in dict.fromkeys(self.names)]
+        names = dict.fromkeys(one for name in self.names for one in self._loaded_with(name))
+        tables = self._tables = [_Followed(name) for name in names]
         self.spark()  # once, before two threads ask for it
         with ThreadPoolExecutor(1, "compaction") as pool:
-            loaded: set[str] = set()
             while not self.stop.is_set() and (ends is None or time.monotonic() < ends):
                 table = min(tables, key=lambda one: one.due)
                 if (wait := table.due - time.monotonic()) > 0:
                     yield from self._compacted(tables, pool)
                     self.stop.wait(wait if ends is None else min(wait, ends - time.monotonic()))
                     continue
-                yield from self._load(table, pool, is_first=table.name not in loaded)
-                loaded.add(table.name)
+                yield from self._load(table, pool)
                 yield from self._compacted(tables, pool)
         for table in tables:
             if table.compaction is not None:
                 yield from self._told(table)
 
-    def _load(self, table: _Followed, pool: ThreadPoolExecutor, *, is_first: bool) -> Iterator[StepResult | Failure]:
+    def _loaded_with(self, name: str) -> list[str]:
+        """Return the tables that one load of a table loads."""
+        return tables_of(self.settings.tables, database_of(self.settings.table(name))) or [name]
+
+    def _load(self, table: _Followed, pool: ThreadPoolExecutor) -> Iterator[StepResult | Failure]:
+        names, is_first = self._loaded_with(table.name), not table.is_begun
+        table.is_begun = True
         try:
-            if not is_first:
-                yield from self._wait_for_compaction(table, pool)
+            for one in self._tables:
+                if one.name in names and not is_first:
+                    yield from self._wait_for_compaction(one, pool)
                 if self.stop.is_set():
                     return
             result = load_table(self.spark, self.settings, table.name)
@@ -129,12 +140,19 @@ class Follow:
             table.due = time.monotonic() + self._pause(table.failures)
             yield Failure("load", table.name, error)
             return
-        table.failures, table.stale = 0, result.stale
+        rows_written = result.rows_written + sum(one.rows_written for one in result.others)
+        by_name = {one.table: one for one in (replace(result, others=()), *result.others)}
+        for one in self._tables:
+            if one.name in by_name:
+                yield from self._loaded(one, by_name[one.name], pool)
+                one.due = time.monotonic() + (0 if rows_written else self.every)
+
+    def _loaded(self, table: _Followed, result: StepResult, pool: ThreadPoolExecutor) -> Iterator[StepResult]:
+        table.failures, table.stale, table.is_begun = 0, result.stale, True
         if result.commits:
             yield result
             if table.compaction is None and table.compaction_due is None:
                 table.compaction = self._compact(table, pool)
-        table.due = time.monotonic() + (0 if result.rows_written else self.every)
 
     def _wait_for_compaction(self, table: _Followed, pool: ThreadPoolExecutor) -> Iterator[StepResult | Failure]:
         opened = open_table(self.settings, table.name)

@@ -403,3 +403,55 @@ def test_two_publishers_take_turns(catalog, at):
     Group(through(catalog, storage), "daily").publish(wish)
     values = [seen(group, v.number) for v in group.versions()]
     assert values in ([{(8, 8)}, {(9, 9)}], [{(9, 9)}, {(8, 8)}])
+
+
+def loaded(catalog, value):
+    """The snapshots of both tables after rows were committed to each by itself."""
+    return {name: catalog.table(name).write(rows(value)).id for name in NAMES}
+
+
+def test_snapshots_that_the_tables_have_are_published(catalog):
+    group = Group(catalog, "g")
+    first = loaded(catalog, 1)
+    loaded(catalog, 2)
+    version = group.publish_snapshots(first, properties={"at": "1"}, token="one")
+    assert group.publish_snapshots(first, token="one").number == version.number
+    assert ({name: member.snapshot for name, member in version.tables.items()}, version.properties) == (
+        first,
+        {"at": "1"},
+    )
+    assert group.table("db.a").scan().to_arrow()["v"].to_pylist() == [1, 1]
+    assert [catalog.table(name).latest_snapshot().id for name in NAMES] == [2, 2]
+
+
+def test_a_version_of_snapshots_has_only_their_tables(catalog):
+    group = Group(catalog, "g")
+    found = loaded(catalog, 1)
+    group.publish_snapshots(found)
+    version = group.publish_snapshots({"db.b": found["db.b"]})
+    assert version.tables.keys() == {"db.b"}
+    group.expire(1)
+    assert catalog.table("db.a").tags.list() == []
+
+
+def test_snapshots_that_do_not_exist_are_refused(catalog):
+    group = Group(catalog, "g")
+    for wrong, error in (({}, InvalidRequest), ({"db.a": 9}, NotFound), ({"db.a": "1"}, InvalidRequest)):
+        with pytest.raises(error):
+            group.publish_snapshots(wrong)
+    assert group.latest() is None
+
+
+def test_a_publish_of_a_snapshot_that_is_gone_can_be_abandoned(catalog, monkeypatch):
+    group = Group(catalog, "g")
+    first, second = loaded(catalog, 1), loaded(catalog, 2)
+    with monkeypatch.context() as patched:
+        patched.setattr(group_module, "commit_part", lambda *_: (_ for _ in ()).throw(Died))
+        with pytest.raises(Died):
+            group.publish_snapshots(second)
+    catalog.table("db.b").rollback(snapshot=first["db.b"])
+    catalog.table("db.b").write(rows(3))  # the number of the snapshot is used again
+    with pytest.raises(NotFound, match="was replaced"):
+        group.recover()
+    group.abandon()
+    assert group.publish_snapshots(first).tables["db.b"].snapshot == first["db.b"]

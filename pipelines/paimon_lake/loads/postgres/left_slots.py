@@ -16,7 +16,7 @@ from paimon_lake.declarations import Settings
 from paimon_lake.declarations.sources import PostgresChangesSource
 from paimon_lake.loads.ledger.ledger import read_ledger
 from paimon_lake.loads.postgres.lag import CONNECT_SECONDS
-from paimon_lake.loads.postgres.names import SLOT, names_of, table_of_slot
+from paimon_lake.loads.postgres.names import SLOT, names_of, owner_of_slot
 from paimon_lake.protocol import PipelineError, size_text
 from paimon_lake.sources.database import open_database
 from paimon_lake.sources.postgres.server import connected
@@ -57,14 +57,12 @@ def left_slots(settings: Settings) -> LeftSlots:
             continue
         for slot, of_database, held, system in found:
             servers.add(system)
-            table = recorded.get((system, slot)) or table_of_slot(settings, slot)
-            if table is not None and slot not in used:
-                declare = "" if table in declared else "declare the table again and "
+            owner = recorded.get((system, slot)) or owner_of_slot(settings, slot)
+            if owner is not None and slot not in used:
                 problems[f"{system} {slot}"] = (
-                    f"{table}: {database.place} still has the slot {slot!r} of this table in the database "
+                    f"{owner}: {database.place} still has the slot {slot!r}, which loads made, in the database "
                     f"{of_database}, and no declared table reads it: it holds {size_text(held or 0)} of the log. To "
-                    f"drop it, {declare}run `paimon-lake release --table {table}`, or SELECT "
-                    f"pg_drop_replication_slot('{slot}')"
+                    f"drop it, {_release(owner, declared)}SELECT pg_drop_replication_slot('{slot}')"
                 )
     for (system, slot), table in recorded.items():
         if system not in servers and slot not in used:
@@ -73,6 +71,14 @@ def left_slots(settings: Settings) -> LeftSlots:
                 "not known"
             )
     return LeftSlots(tuple(problems.values()), tuple(notes))
+
+
+def _release(owner: str, declared: Mapping[str, PostgresChangesSource]) -> str:
+    """Return how the command drops a slot of a table; the slot of a removed database is only dropped by SQL."""
+    if "." not in owner:
+        return ""
+    declare = "" if owner in declared else "declare the table again and "
+    return f"{declare}run `paimon-lake release --table {owner}`, or "
 
 
 def _sources(settings: Settings) -> Mapping[str, PostgresChangesSource]:

@@ -29,12 +29,14 @@ class Names:
 def names_of(settings: Settings, table: str, source: PostgresChangesSource, entry: object) -> Names:
     """Return the names for a table; ``entry``: the position of its ledger, None without.
 
-    Names that loads made contain a digest of the lake and the table, so no other lake has them. They are kept when the
-    lake is moved; a recorded name without their form is not used, because ``release`` drops what has it.
+    The tables of a database have the same names. Names that loads made contain a digest of the lake and the table or
+    the database, so no other lake has them. They are kept when the lake is moved; a recorded name without their form is
+    not used, because ``release`` drops what has it.
     """
     recorded: Mapping[str, Any] = entry if isinstance(entry, dict) else {}
-    digest = _digest(settings, table)
-    stem = f"paimon_{re.sub('[^a-z0-9]', '_', table.lower())[:_READABLE]}_"
+    owner = source.database or table
+    digest = _digest(settings, owner)
+    stem = f"paimon_{re.sub('[^a-z0-9]', '_', owner.lower())[:_READABLE]}_"
     kept = re.compile(rf"{stem}[0-9a-f]{{12}}")
     declared = {SLOT: source.slot, PUBLICATION: source.publication}
     names = {}
@@ -44,19 +46,19 @@ def names_of(settings: Settings, table: str, source: PostgresChangesSource, entr
     return Names(names[SLOT], names[PUBLICATION], tuple(what for what, name in declared.items() if not name))
 
 
-def table_of_slot(settings: Settings, slot: str) -> str | None:
-    """Return the table of this lake for which loads made a slot, also of a table that exists nowhere any more.
+def owner_of_slot(settings: Settings, slot: str) -> str | None:
+    """Return the table, or the database that tables share, for which loads of this lake made a slot.
 
-    Returns None for the slots of other lakes and programs, and for tables whose names are longer than 30 characters or
-    have others than a to z, 0 to 9 and _.
+    The owner need not be declared any more. Returns None for the slots of other lakes and programs, and for owners
+    whose names are longer than 30 characters or have others than a to z, 0 to 9 and _.
     """
     found = _MADE.fullmatch(slot)
     if found is None:
         return None
     stem, digest = found.groups()
-    names = (f"{stem[:at]}.{stem[at + 1 :]}" for at, character in enumerate(stem) if character == "_")
-    return next((name for name in names if _digest(settings, name) == digest), None)
+    tables = (f"{stem[:at]}.{stem[at + 1 :]}" for at, character in enumerate(stem) if character == "_")
+    return next((name for name in (stem, *tables) if _digest(settings, name) == digest), None)
 
 
-def _digest(settings: Settings, table: str) -> str:
-    return hashlib.sha256(json.dumps([settings.warehouse, table]).encode()).hexdigest()[:12]
+def _digest(settings: Settings, owner: str) -> str:
+    return hashlib.sha256(json.dumps([settings.warehouse, owner]).encode()).hexdigest()[:12]

@@ -23,6 +23,7 @@ from paimon_lake.declarations.sources import PostgresChangesSource
 from paimon_lake.loads.database import DatabaseRead, naming, parts_of, split_column, write_read
 from paimon_lake.loads.ledger.load_snapshot import POSITION
 from paimon_lake.loads.postgres.lag import IDLE_BYTES, lag_after
+from paimon_lake.loads.postgres.log_batch import LogBatch, SharedRead, read_batch
 from paimon_lake.loads.postgres.names import PUBLICATION, SLOT, Names, names_of
 from paimon_lake.loads.postgres.rules import (
     RELOAD,
@@ -45,10 +46,11 @@ from paimon_lake.sources.database import open_database
 from paimon_lake.sources.database_rows import rows_of_database
 from paimon_lake.sources.files.columns import required_columns
 from paimon_lake.sources.files.rejects import Parsed
-from paimon_lake.sources.postgres.change_rows import ChangeRows, batch_of_changes
+from paimon_lake.sources.postgres.change_rows import ChangeRows
 from paimon_lake.sources.postgres.log_end import LogEnd, log_after
 from paimon_lake.sources.postgres.lsn import lsn_text
-from paimon_lake.sources.postgres.pgoutput import Decoder, NetChanges, Relation
+from paimon_lake.sources.postgres.net_changes import NetBatch, net_changes
+from paimon_lake.sources.postgres.pgoutput import Decoder, Relation
 from paimon_lake.sources.postgres.position import Position
 from paimon_lake.sources.postgres.server import Server, ServerFacts, connected, exported_snapshot
 from paimon_lake.sources.postgres.source_table import SourceTable, read_publication, read_table
@@ -97,10 +99,16 @@ class _Source:
 
 
 class PostgresChangesLoads:
-    """The loads of a table from a table of PostgreSQL, batch by batch until what the log had when the first began."""
+    """The loads of a table from a table of PostgreSQL, batch by batch until what the log had when the first began.
 
-    def __init__(self, source: PostgresChangesSource) -> None:
+    ``shared``: what the tables of one slot share; None for a table with a slot of its own.
+    """
+
+    def __init__(self, source: PostgresChangesSource, shared: SharedRead | None = None) -> None:
         self._source = source
+        self._shared = shared
+        self._seen: tuple[int, int] = (0, 0)
+        """A position, and the LSN up to which the log has no changes of the table after it."""
         self._until: int | None = None
         """The end of the log when the first load of this run was planned."""
         self._ends_at = time.monotonic() + source.run_seconds
@@ -113,7 +121,8 @@ class PostgresChangesLoads:
             self._until = source.facts.lsn if self._until is None else self._until
             if step.ledger.position is None and not step.reload:
                 self._check_empty(step)
-            with server.reserved(source.names.slot, RESERVE_SECONDS):
+            alone = server.reserved(source.names.slot, RESERVE_SECONDS)
+            with alone if self._shared is None else contextlib.nullcontext():  # the run has reserved a shared slot
                 if step.ledger.position is None or step.reload:
                     return self._copy(step, server, source)
                 return self._changes(step, server, source, Position.from_json(step.ledger.position))
@@ -135,9 +144,8 @@ class PostgresChangesLoads:
         split = self._source.split
         split = split and split_column(database.name, table.schema(), split, is_postgresql=True)
         read = DatabaseRead(database, shape, rows, (), split)
-        return _Source(
-            name, facts, table, read, key, names_of(step.settings, step.spec.name, self._source, step.ledger.position)
-        )
+        names = names_of(step.settings, step.spec.name, self._source, step.ledger.position)
+        return _Source(name, facts, table, read, key, names if self._shared is None else self._shared.names)
 
     def _check_empty(self, step: LoadStep) -> None:
         latest = step.table.latest_snapshot()
@@ -161,6 +169,8 @@ class PostgresChangesLoads:
         names, text = source.names, source.text
         if PUBLICATION in names.made:
             server.create_publication(names.publication, source.name)
+            if self._shared is not None:
+                server.add_to_publication(names.publication, source.name)
         found = read_publication(server, names.publication, source.name, source.table.oid)
         declared = PUBLICATION not in names.made
         columns = source.read.rows.columns
@@ -203,29 +213,51 @@ class PostgresChangesLoads:
         assert self._until is not None
         added, version = self._checked(server, source, position)
         told: dict[str, str | int | float] = {"position": lsn_text(position.lsn)}
-        if position.lsn >= self._until:
-            told |= _lag(server, position)
-            return NothingToLoad([f"all changes of {source.text} up to {lsn_text(position.lsn)} are loaded"], told)
-        if time.monotonic() >= self._ends_at:
-            rest = f"{self._until - position.lsn:,} bytes of the log are left to the next load"
-            return NothingToLoad([f"source.run_seconds is over: {rest}"], {**told, **_lag(server, position)})
-        found, is_complete = self._read(server, source, position)
-        lsn = max(position.lsn, found.end, self._until if is_complete else 0)
-        if not found.changes and is_complete and lsn - position.lsn < IDLE_BYTES:
-            told |= _lag(server, position, LogEnd(lsn - position.lsn, False, 0.0))
-            return NothingToLoad([f"no changes of {source.text} up to {lsn_text(lsn)}"], told)
-        entry = {POSITION: json.dumps(source.position(lsn, version, position.known).to_json())}
+        batch = self._batch(server, source, position)
+        if isinstance(batch, str):
+            return NothingToLoad([batch], told | _lag(server, position))
+        found = net_changes(batch.transactions, self._decoder(source, position), position.lsn)
+        is_moved = not batch.is_last if self._shared is None else self._shared.moves_all
+        if not found.changes and not is_moved and batch.end - position.lsn < IDLE_BYTES:
+            self._seen = position.lsn, batch.end
+            if batch.is_last:
+                told |= _lag(server, position, LogEnd(batch.end - position.lsn, False, 0.0))
+            return NothingToLoad([f"no changes of {source.text} up to {lsn_text(batch.end)}"], told)
+        entry = {POSITION: json.dumps(source.position(batch.end, version, position.known).to_json())}
         counts = {"changes": found.changes, "transactions": found.transactions}
         return PlannedLoad(
             lambda: self._write(step, source, found, added),
             entry,
-            {"position": lsn_text(lsn), **counts},
+            {"position": lsn_text(batch.end), **counts},
             Replace(everything=True) if found.is_truncated else None,
             has_more=True,
         )
 
+    def _batch(self, server: Server, source: _Source, position: Position) -> LogBatch | str:
+        """Return the batch to load, or why there is none."""
+        shared, until = self._shared, self._until
+        assert until is not None
+        if shared is None:
+            if position.lsn < until and time.monotonic() < self._ends_at:
+                names = source.names.slot, source.names.publication
+                return read_batch(server, self._source, names, [source.table.oid], position.lsn, until)
+        elif shared.batch is not None and self.reached(position) >= shared.batch.start:
+            if position.lsn < shared.batch.end:
+                return shared.batch
+        elif shared.batch is not None:
+            return "another table of the slot is behind, or was loaded at the same time"
+        else:
+            until = shared.until
+        if self.reached(position) < until:
+            return f"source.run_seconds is over: {until - position.lsn:,} bytes of the log are left to the next load"
+        return f"all changes of {source.text} up to {lsn_text(position.lsn)} are loaded"
+
+    def reached(self, position: Position) -> int:
+        """Return the LSN up to which the log has no further changes of the table, as far as this run has read it."""
+        return self._seen[1] if self._seen[0] == position.lsn else position.lsn
+
     def _checked(self, server: Server, source: _Source, position: Position) -> tuple[list[str], str]:
-        """Check that the source continues at the position, and advance its slot to it.
+        """Check that the source continues at the position, and advance its slot to it unless other tables share it.
 
         Returns the columns that are ignored, and the version of the publication.
         """
@@ -250,7 +282,7 @@ class PostgresChangesLoads:
         for name, number, *_ in position.columns.values():
             if table.columns[name].number != number:
                 raise PipelineError(f"{text}: the column {name!r} was dropped and added again: {RELOAD}")
-        if slot.confirmed is not None and slot.confirmed < position.lsn:
+        if self._shared is None and slot.confirmed is not None and slot.confirmed < position.lsn:
             server.advance(names.slot, position.lsn)
         return added, version
 
@@ -258,30 +290,19 @@ class PostgresChangesLoads:
         ignore = self._source.schema_changes == "ignore"
         return added_columns(source.text, position, relation, source.key, ignore=ignore)
 
-    def _read(self, server: Server, source: _Source, position: Position) -> tuple[NetChanges, bool]:
-        assert self._until is not None
-        options, names = self._source, source.names
-        decoder = Decoder(
+    def _decoder(self, source: _Source, position: Position) -> Decoder:
+        return Decoder(
             source.table.oid,
             source.read.rows.columns,
             source.key,
             lambda relation: self._added(source, position, relation),
-            options.transaction_bytes,
+            self._source.transaction_bytes,
         )
-        messages = server.messages(names.slot, names.publication, self._until, options.batch_rows)
-        with contextlib.closing(messages):
-            found, is_read = decoder.read(
-                messages, position.lsn, rows=options.batch_rows, size_bytes=options.batch_bytes
-            )
-        return found, is_read and found.messages < options.batch_rows
 
-    def _write(self, step: LoadStep, source: _Source, found: NetChanges, added: list[str]) -> WriteResult:
-        ignored = tuple(added)
-        if not found.rows:
+    def _write(self, step: LoadStep, source: _Source, found: NetBatch, added: list[str]) -> WriteResult:
+        ignored, batch, rows = tuple(added), found.batch, source.read.rows
+        if not len(batch):
             return WriteResult(ignored_columns=ignored)
-        rows = source.read.rows
-        places = [rows.columns.index(column) for column in source.key]
-        batch = batch_of_changes(found.rows, len(rows.columns), places)
         latest = step.table.latest_snapshot()
         stored = StoredRows(TableReference.of(step.table.context), None if latest is None else latest.id)
         payload = pa.BufferOutputStream()

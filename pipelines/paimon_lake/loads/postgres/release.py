@@ -7,6 +7,7 @@ lake, or from the declarations, is released first.
 from __future__ import annotations
 
 from paimon_lake.declarations import Settings
+from paimon_lake.declarations.databases import tables_of
 from paimon_lake.declarations.sources import PostgresChangesSource
 from paimon_lake.loads.ledger.ledger import read_ledger
 from paimon_lake.loads.postgres.names import PUBLICATION, SLOT, names_of
@@ -19,9 +20,9 @@ from paimon_lake.tables import open_lake
 def release(settings: Settings, table: str) -> list[str]:
     """Drop what loads made for a table, which need not exist; return one sentence for each.
 
-    A slot and a publication of the user stay, whatever their names. Loads are refused from then on, until one with
-    ``reload``. Raises PipelineError for a table with another source, and when the server refuses, for example because
-    the slot is in use.
+    What other declared tables share is kept, and the table is removed from the publication. A slot and a publication of
+    the user stay, whatever their names. Loads are refused from then on, until one with ``reload``. Raises PipelineError
+    for a table with another source, and when the server refuses, for example because the slot is in use.
     """
     source = settings.table(table).source
     if not isinstance(source, PostgresChangesSource):
@@ -32,7 +33,16 @@ def release(settings: Settings, table: str) -> list[str]:
     names = names_of(settings, table, made_by_loads, entry)
     database = open_database(source.url, table=source.table, query="", folder=settings.folder)
     done = []
+    others = [name for name in tables_of(settings.tables, source.database) if name != table]
     with connected(database) as server:
+        if others:
+            if not server.remove_from_publication(names.publication, source.table.split(".")):
+                return []
+            return [
+                f"removed {source.table} from the publication {names.publication}; the slot is kept for "
+                f"{' and '.join(others)}: remove the declaration, because the slot keeps the log from the position of "
+                "each declared table on"
+            ]
         if server.drop_slot(names.slot):
             done.append(f"dropped the slot {names.slot}")
         if server.drop_publication(names.publication):

@@ -137,18 +137,11 @@ class Decoder:
     def _describe(self, data: bytes) -> None:
         if _UINT(data, 1)[0] != self.relation:
             return
-        at = data.index(b"\0", data.index(b"\0", 5) + 1) + 1
-        identity, (count,), at = chr(data[at]), _USHORT(data, at + 1), at + 3
-        columns = []
-        for _ in range(count):
-            end = data.index(b"\0", at + 1)
-            (type_oid,), (modifier,) = _UINT(data, end + 1), Struct("!i").unpack_from(data, end + 5)
-            columns.append((data[at + 1 : end].decode(), type_oid, modifier, bool(data[at] & 1)))
-            at = end + 9
-        self.check(Relation(identity, columns))
-        places = {name: place for place, (name, *_) in enumerate(columns)}
+        relation = described(data)
+        self.check(relation)
+        places = {name: place for place, (name, *_) in enumerate(relation.columns)}
         chosen = [places[name] for name in self.columns]
-        self._width = count
+        self._width = len(relation.columns)
         self._project = itemgetter(*chosen) if len(chosen) > 1 else lambda values: (values[chosen[0]],)
 
     def _change(self, found: NetChanges, kind: int, data: bytes, lsn: int) -> None:
@@ -210,6 +203,19 @@ class Decoder:
         if at > len(data):
             raise IndexError
         return self._project(values), at
+
+
+def described(data: bytes) -> Relation:
+    """Return the description in a message of the type Relation; raises ValueError and the like when it is cut off."""
+    at = data.index(b"\0", data.index(b"\0", 5) + 1) + 1
+    identity, (count,), at = chr(data[at]), _USHORT(data, at + 1), at + 3
+    columns = []
+    for _ in range(count):
+        end = data.index(b"\0", at + 1)
+        (type_oid,), (modifier,) = _UINT(data, end + 1), Struct("!i").unpack_from(data, end + 5)
+        columns.append((data[at + 1 : end].decode(), type_oid, modifier, bool(data[at] & 1)))
+        at = end + 9
+    return Relation(identity, columns)
 
 
 def _filled(found: NetChanges, new: Key, old_key: Key) -> tuple[Key, Key | None]:

@@ -124,6 +124,25 @@ class Server:
         statement = sql.SQL("CREATE PUBLICATION {} FOR TABLE ONLY {}")
         self._create(statement.format(sql.Identifier(name), sql.Identifier(*table)), [])
 
+    def add_to_publication(self, name: str, table: Sequence[str]) -> None:
+        """Add a table, given by schema and name, to a publication; nothing happens when it has the table."""
+        from psycopg import sql
+
+        statement = sql.SQL("ALTER PUBLICATION {} ADD TABLE ONLY {}")
+        self._create(statement.format(sql.Identifier(name), sql.Identifier(*table)), [])
+
+    def remove_from_publication(self, name: str, table: Sequence[str]) -> bool:
+        """Remove a table, given by schema and name, from a publication; return whether it had the table."""
+        from psycopg import sql
+
+        listed = "SELECT FROM pg_publication_tables WHERE pubname = %s AND schemaname = %s AND tablename = %s"
+        if not self.rows(listed, [name, *table]):
+            return False
+        statement = sql.SQL("ALTER PUBLICATION {} DROP TABLE ONLY {}")
+        with guarded(self.database):
+            self._connection.execute(statement.format(sql.Identifier(name), sql.Identifier(*table)))
+        return True
+
     def _create(self, statement: Any, parameters: Sequence[Any]) -> None:
         import psycopg
 
@@ -158,14 +177,16 @@ class Server:
         self.rows("SELECT pg_replication_slot_advance(%s, %s::pg_lsn)", [slot, lsn_text(lsn)])
 
     @contextlib.contextmanager
-    def reserved(self, slot: str, wait_seconds: int) -> Iterator[bool]:
+    def reserved(self, slot: str, wait_seconds: int | None) -> Iterator[bool]:
         """Keep other loads, and questions for the lag, from reading a slot; yield whether it is reserved.
 
         With 0 as ``wait_seconds``, yield False when it is reserved elsewhere; otherwise wait, and raise PipelineError
-        after this time. PostgreSQL itself refuses a second reader with an error, at once.
+        after this time, with None never. PostgreSQL itself refuses a second reader with an error, at once.
         """
         key = "hashtextextended('paimon_lake ' || %s, 0)"
-        if wait_seconds:
+        if wait_seconds is None:
+            self.rows(f"SELECT pg_advisory_lock({key})", [slot])
+        elif wait_seconds:
             self.rows("SELECT set_config('lock_timeout', %s, false)", [f"{wait_seconds}s"])
             self.rows(f"SELECT pg_advisory_lock({key})", [slot])
             self.rows("SELECT set_config('lock_timeout', '0', false)")
@@ -178,11 +199,11 @@ class Server:
             with contextlib.suppress(PipelineError):  # the lock ends with the connection too
                 self.rows(f"SELECT pg_advisory_unlock({key})", [slot])
 
-    def messages(self, slot: str, publication: str, until: int, count: int) -> Generator[bytes, None, None]:
+    def messages(self, slot: str, publication: str, until: int, count: int | None) -> Generator[bytes, None, None]:
         """Yield the messages of pgoutput that a slot has not confirmed, whole transactions in the order of commits.
 
         The messages end with the transaction that is committed at the LSN ``until`` or with which at least ``count``
-        messages are yielded. They are not confirmed: the next call yields them again.
+        messages are yielded (None: any number). They are not confirmed: the next call yields them again.
         """
         from psycopg import sql
 

@@ -46,7 +46,7 @@ def test_the_slot_of_a_removed_table_is_told_until_it_is_released(two, exists):
         paimon.open_catalog(two.lake.settings.warehouse).drop_table("shop.o")
     (problem,) = left(two).problems
     assert problem.startswith("shop.o: postgresql://127.0.0.1:")
-    assert f"still has the slot {slots(two)[0]!r} of this table in the database postgres" in problem
+    assert f"still has the slot {slots(two)[0]!r}, which loads made, in the database postgres" in problem
     assert "declare the table again and run `paimon-lake release --table shop.o`" in problem
     assert PASSWORD not in problem
     two.removed.rename(two.lake.folder / "tables" / "shop.o.yaml")

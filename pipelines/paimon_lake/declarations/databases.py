@@ -1,0 +1,88 @@
+"""Databases: PostgreSQL databases of a lake, each with one slot that several tables share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+
+from paimon_lake.declarations.errors import Mistake, nearest
+from paimon_lake.declarations.model import Model
+from paimon_lake.declarations.sources import OF_SLOT, PostgresChangesSource, postgresql_url, slot_name
+from paimon_lake.declarations.table import TableSpec
+
+_KEYS = {name: PostgresChangesSource.model_fields[name] for name in OF_SLOT}
+
+
+class PostgresDatabase(Model):
+    """A PostgreSQL database whose tables are loaded together: they share one slot and one read of the log."""
+
+    url: Annotated[str, AfterValidator(postgresql_url), Field(min_length=1, repr=False)]
+    """``postgresql://user:${PASSWORD}@host/database``; the user needs REPLICATION and SELECT on the tables."""
+    consistent: bool = False
+    """Whether the tables are published together, at one position of the log: each version of the group of tables with
+    the name of this database is one state of the source. A table that cannot be loaded then stops all of them."""
+    keep_versions: Annotated[int, Field(ge=1, le=10_000)] = 20
+    """How many versions of the group are kept; needs ``consistent``. Their snapshots do not expire."""
+    publication: str = ""
+    """The name of a publication that exists and has all tables. Default: loads create one, and add tables to it."""
+    slot: Annotated[str, AfterValidator(slot_name)] = ""
+    """The name of a replication slot that exists, of the plugin pgoutput, and that nothing else reads. Default: the
+    first load creates one."""
+    batch_rows: Annotated[int, Field(ge=1, le=10_000_000)] = _KEYS["batch_rows"].default
+    """About how many changes of all tables are read at once. A batch ends with a whole transaction."""
+    batch_bytes: Annotated[int, Field(ge=1, le=1 << 30)] = _KEYS["batch_bytes"].default
+    """From how many bytes of changes on a batch ends with the next whole transaction. A load takes several times this
+    memory in the driver."""
+    transaction_bytes: Annotated[int, Field(ge=1, le=1 << 30)] = _KEYS["transaction_bytes"].default
+    """The greatest size of one transaction's changes of the tables, in bytes; a greater one is refused."""
+    run_seconds: Annotated[int, Field(ge=1)] = _KEYS["run_seconds"].default
+    """After this time a run begins no further batch; the next run continues."""
+
+
+def check_database(name: str, database: PostgresDatabase, *, is_rest: bool) -> None:
+    """Raise Mistake for a name or keys that do not fit; ``is_rest``: whether the catalog is a REST server."""
+    if not re.fullmatch("[a-z0-9_]{1,30}", name):
+        raise Mistake("the name of a database must be at most 30 of a-z, 0-9 and _", "postgres", name)
+    if database.consistent and is_rest:
+        raise Mistake("a catalog of type rest has no groups of tables", "postgres", name, "consistent")
+    if "keep_versions" in database.model_fields_set and not database.consistent:
+        raise Mistake("needs consistent: true, because only groups have versions", "postgres", name, "keep_versions")
+
+
+def with_database(spec: TableSpec, databases: Mapping[str, PostgresDatabase]) -> TableSpec:
+    """Return a declaration whose source has the keys of its database; unchanged without a known database."""
+    source = spec.source
+    if not isinstance(source, PostgresChangesSource) or source.database not in databases:
+        return spec
+    database = databases[source.database]
+    return spec.model_copy(
+        update={"source": source.model_copy(update={name: getattr(database, name) for name in OF_SLOT})}
+    )
+
+
+def tables_of(tables: Mapping[str, TableSpec], database: str) -> list[str]:
+    """Return the sorted names of the tables that share the slot of a database; () for "", which is none."""
+    return sorted(name for name, spec in tables.items() if database and database_of(spec) == database)
+
+
+def database_of(spec: TableSpec) -> str:
+    """Return the database whose slot a table shares; "" for a table without one."""
+    return spec.source.database if isinstance(spec.source, PostgresChangesSource) else ""
+
+
+def database_problems(
+    tables: Mapping[str, TableSpec], databases: Mapping[str, Any]
+) -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """Yield the table, key and text of each source that names a database without settings."""
+    for name, spec in sorted(tables.items()):
+        if (database := database_of(spec)) and database not in databases:
+            known = ", ".join(sorted(databases)) or "there is no database yet"
+            yield (
+                name,
+                ("source", "database"),
+                f"source.database {database!r:.60} is not below postgres in base.yaml ({known})"
+                f"{nearest(database, list(databases))}",
+            )

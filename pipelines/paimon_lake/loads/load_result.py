@@ -1,0 +1,75 @@
+"""Load result: what the loads of one table in a run did, as the result of a step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.table.table import Table
+from paimon_lake.check_result import CheckResult
+from paimon_lake.loads.step import NothingToLoad, PlannedLoad
+from paimon_lake.loads.write_tasks import WriteResult
+from paimon_lake.protocol import StepResult, some
+from paimon_lake.tables import TableState, result_of, state_of
+
+_ADDED = frozenset({"rows_read", "rows_rejected", "rows_merged", "changes", "transactions"})
+"""The details that are added up over the loads of a run."""
+
+
+@dataclass(frozen=True)
+class LoadedOnce:
+    """One load that was committed."""
+
+    plan: PlannedLoad
+    snapshot: Snapshot
+    written: WriteResult
+    check_results: tuple[CheckResult, ...]
+
+
+def result_of_loads(
+    table: Table, before: TableState, started: float, loads: Sequence[LoadedOnce], rest: NothingToLoad
+) -> StepResult:
+    """Return the result of the loads of a run; ``rest``: why the source had no further load."""
+    told: dict[str, str | int | float] = {}
+    for load in loads:
+        for name, value in {**load.plan.details, **_counts(load.written)}.items():
+            told[name] = told[name] + value if name in _ADDED and name in told else value  # type: ignore[operator]
+    result = result_of(
+        "load",
+        table,
+        before,
+        started,
+        commits=[load.snapshot.id for load in loads],
+        details={**told, **rest.details},
+        rows_written=sum(load.written.rows_written for load in loads),
+    )
+    last = loads[-1]
+    left_out = dict.fromkeys(
+        [*(text for load in loads for text in (*load.plan.left_out, *load.written.skipped)), *rest.reasons]
+    )
+    return replace(
+        result,
+        check_results=last.check_results,
+        column_lineage=last.written.lineage,
+        skipped=tuple(left_out),
+        stale=last.plan.stale,
+    )
+
+
+def nothing_loaded(table: Table, plan: NothingToLoad, started: float) -> StepResult:
+    """Return the result of a run without loads; ``plan``: why there was none."""
+    now = state_of(table)  # read again, because a concurrent load may have committed everything during this load
+    commits = [] if plan.snapshot is None else [plan.snapshot]
+    return result_of(
+        "load", table, now, started, commits=commits, skipped=plan.reasons, details=plan.details, note=plan.note
+    )
+
+
+def _counts(written: WriteResult) -> dict[str, str | int | float]:
+    counts: dict[str, str | int | float] = {
+        "rows_read": written.rows_read,
+        "rows_rejected": written.rows_rejected,
+        "rows_merged": written.rows_merged,
+    }
+    return counts | ({"ignored_columns": some(written.ignored_columns)} if written.ignored_columns else {})

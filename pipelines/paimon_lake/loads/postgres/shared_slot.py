@@ -1,0 +1,206 @@
+"""Shared slot: load the tables of one database of PostgreSQL together, from one slot and one read of its log.
+
+First the tables without a position are copied, each by a temporary slot of its own. Then each batch of the log is read
+once, and every table commits its changes after its own position. The slot is advanced only to the smallest position of
+all tables that is committed, before the next batch is read. So a process that dies loses nothing and repeats nothing.
+
+With ``consistent`` each table commits the end of each batch as its position. When positions differ, because a table was
+copied or a process died between two commits, the tables behind are first brought to the greatest position. At equal
+positions the snapshots of all tables are published as a version of the group with the name of the database.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol
+
+from pyspark.errors import PySparkException
+
+from paimon_core.errors import NotFound, PaimonError
+from paimon_lake.declarations import Settings
+from paimon_lake.declarations.databases import PostgresDatabase
+from paimon_lake.declarations.sources import PostgresChangesSource
+from paimon_lake.loads.postgres.lag import IDLE_BYTES
+from paimon_lake.loads.postgres.log_batch import SharedRead, read_batch
+from paimon_lake.loads.postgres.names import names_of
+from paimon_lake.loads.postgres.postgres_changes import PostgresChangesLoads
+from paimon_lake.protocol import AuditFailed, PipelineError
+from paimon_lake.session import spark_reason
+from paimon_lake.sources.database import open_database
+from paimon_lake.sources.postgres.lsn import lsn_text
+from paimon_lake.sources.postgres.position import Position
+from paimon_lake.sources.postgres.server import Server, connected
+from paimon_lake.tables import open_lake
+
+_FAILURES = (PaimonError, PipelineError, AuditFailed, PySparkException)
+LSN = "postgres.lsn"
+"""The property of a version of the group: all transactions whose commit begins before it are in the tables."""
+
+
+class TableLoads(Protocol):
+    """The loads of one table in a run."""
+
+    @property
+    def is_reload(self) -> bool:
+        """Whether the next load copies the table again."""
+
+    def load(self, source: PostgresChangesLoads) -> bool:
+        """Commit the next load; return whether there was one."""
+
+    def position(self) -> object:
+        """Return the position of the ledger as it is in JSON, None before the first copy."""
+
+    def snapshot(self) -> int:
+        """Return the id of the newest snapshot of a load."""
+
+
+@dataclass
+class SharedLoad:
+    """One run of loads of the tables of a database."""
+
+    settings: Settings
+    database: str
+    tables: Collection[str]
+    asked: str
+    """The table whose failure ends the run; a failure of another one is told, unless the tables are consistent."""
+    opened: Callable[[str], TableLoads]
+    """Opens a table for the run."""
+    runs: dict[str, TableLoads] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+    """The tables that could not be loaded, with the reason of each."""
+    version: int | None = None
+    """The newest version of the group; None unless the tables are consistent."""
+
+    def run(self) -> None:
+        """Load the tables until what the log had when the run began; raises the error of a load that ends the run."""
+        for name in self.tables:
+            self._guarded(name, partial(self._open, name))
+        sources = {name: self._source(name) for name in self.runs}
+        first, ends_at = sources[self.asked], time.monotonic() + self._options.run_seconds
+        entry = next((found for name in self.runs if (found := self._entry(name)) is not None), None)
+        database = open_database(first.url, table=first.table, query="", folder=self.settings.folder)
+        shared = SharedRead(names_of(self.settings, self.asked, first, entry))
+        loads = {name: PostgresChangesLoads(source, shared) for name, source in sources.items()}
+        with connected(database) as server, server.reserved(shared.names.slot, None):
+            self._copy(loads)
+            shared.until = server.newest_lsn()
+            while True:
+                refusal = self._next_batch(server, shared, loads, is_over=time.monotonic() >= ends_at)
+                for name in self._loadable():
+                    self._guarded(name, partial(self.runs[name].load, loads[name]))
+                if refusal is not None:  # no table has said more precisely what is wrong
+                    raise refusal
+                if shared.batch is None:
+                    return
+
+    def _copy(self, loads: Mapping[str, PostgresChangesLoads]) -> None:
+        """Copy the tables that have no position, and the table that is loaded again; the table that was asked first."""
+        for name in sorted(self.runs, key=lambda one: (one != self.asked, one)):
+            if self.runs[name].is_reload or (self._entry(name) is None and name not in self.failures):
+                self._guarded(name, partial(self.runs[name].load, loads[name]))
+
+    def _open(self, name: str) -> None:
+        self.runs[name] = self.opened(name)
+
+    @property
+    def _options(self) -> PostgresDatabase:
+        return self.settings.postgres[self.database]
+
+    def _source(self, name: str) -> PostgresChangesSource:
+        source = self.settings.table(name).source
+        assert isinstance(source, PostgresChangesSource)
+        return source
+
+    def _loadable(self) -> list[str]:
+        return [name for name in self.runs if name not in self.failures]
+
+    def _entry(self, name: str) -> object:
+        found: list[object] = []
+        self._guarded(name, lambda: found.append(self.runs[name].position()))
+        return found[0] if found else None
+
+    def _guarded(self, name: str, step: Callable[[], object]) -> None:
+        """Run a step of a table, and record its failure unless the failure ends the run."""
+        try:
+            step()
+        except _FAILURES as error:
+            if name == self.asked or self._options.consistent:
+                raise
+            self.failures[name] = spark_reason(error) if isinstance(error, PySparkException) else str(error)
+
+    def _positions(self) -> dict[str, Position | None]:
+        """Return the positions of all tables, None before the first copy, without those that cannot be read."""
+        found: dict[str, Position | None] = {}
+
+        def read(name: str) -> None:
+            entry = self.runs[name].position()
+            found[name] = None if entry is None else Position.from_json(entry)
+
+        for name in self.runs:
+            self._guarded(name, partial(read, name))
+        return found
+
+    def _next_batch(
+        self, server: Server, shared: SharedRead, loads: Mapping[str, PostgresChangesLoads], *, is_over: bool
+    ) -> PipelineError | None:
+        """Advance the slot, publish a version where all positions are equal, and read the next batch, if there is one.
+
+        Returns the error when the log cannot be read.
+        """
+        shared.batch = None
+        found = self._positions()
+        positions = {name: position for name, position in found.items() if position is not None}
+        if found.keys() == set(self.tables) and positions:  # the slot may be behind a table that cannot be read
+            self._advance(server, shared, positions.values())
+        reached = {name: loads[name].reached(positions[name]) for name in self._loadable() if name in positions}
+        if not reached:
+            return None
+        lsns = {position.lsn for position in positions.values()}
+        until, differ, is_consistent = shared.until, len(lsns) > 1, self._options.consistent
+        if is_consistent and differ:
+            until = max(lsns)
+        elif is_consistent:
+            self._publish(max(lsns))
+        start = min(reached.values())
+        if start >= until or is_over or not _is_readable(server, shared.names.slot):
+            return None
+        names, tables = (shared.names.slot, shared.names.publication), {at.relation for at in positions.values()}
+        try:
+            batch = read_batch(server, self._source(self.asked), names, tables, start, until)
+        except PipelineError as error:
+            return error
+        shared.batch = batch
+        shared.moves_all = is_consistent and (batch.has_changes or differ or batch.end - min(lsns) >= IDLE_BYTES)
+        return None
+
+    def _advance(self, server: Server, shared: SharedRead, positions: Collection[Position]) -> None:
+        """Advance the slot to the smallest position, unless a position is of another server or slot."""
+        facts, slot, lowest = server.facts(), server.slot(shared.names.slot), min(at.lsn for at in positions)
+        here = facts.system, facts.timeline, facts.database, shared.names.slot
+        if any((at.system, at.timeline, at.database, at.slot) != here or at.lsn > facts.lsn for at in positions):
+            return
+        if slot is not None and slot.active_pid is None and slot.confirmed is not None and slot.confirmed < lowest:
+            server.advance(shared.names.slot, lowest)
+
+    def _publish(self, lsn: int) -> None:
+        """Publish the snapshots of all tables at their common position, if the newest version is of another one."""
+        group = open_lake(self.settings).group(self.database)
+        try:
+            group.recover()
+        except NotFound:  # a snapshot expired, or was rolled back, before the version existed
+            group.abandon()
+        newest = group.latest()
+        if newest is None or newest.properties.get(LSN) != lsn_text(lsn) or newest.tables.keys() != self.runs.keys():
+            snapshots = {name: run.snapshot() for name, run in self.runs.items()}
+            newest = group.publish_snapshots(snapshots, properties={LSN: lsn_text(lsn)})
+            group.expire(self._options.keep_versions)
+        self.version = newest.number
+
+
+def _is_readable(server: Server, name: str) -> bool:
+    """Whether a slot can be read; where it cannot, the plan of each table says why."""
+    slot = server.slot(name)
+    return slot is not None and slot.active_pid is None and slot.wal_status != "lost" and slot.confirmed is not None

@@ -1,0 +1,200 @@
+"""Net changes: the last change of each row of one table in some transactions, found in whole columns.
+
+Where the log does not repeat a value, a row depends on its changes before. Tables with such rows are decoded message by
+message (``pgoutput``), with the same result.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from paimon_lake.protocol import PipelineError
+from paimon_lake.sources.postgres.change_rows import batch_of_changes
+from paimon_lake.sources.postgres.pgoutput import Decoder, described
+from paimon_lake.sources.postgres.transactions import (
+    BEGIN,
+    DELETE,
+    INSERT,
+    RELATION,
+    TRUNCATE,
+    UPDATE,
+    MessageColumns,
+    Transactions,
+    big_endian,
+    cut_off,
+)
+
+_NULL, _TEXT, _SAME = b"ntu"
+_LARGE = 4096
+"""Values of more bytes than this are copied one by one."""
+_GATHER_BYTES = 1 << 20
+"""How many bytes of short values are copied at once; a copy takes eight times this memory."""
+
+
+@dataclass(frozen=True)
+class NetBatch:
+    """What some transactions did to a table: a batch as ``batch_of_changes`` returns it, and counts."""
+
+    batch: pa.RecordBatch
+    changes: int = 0
+    """The changes in the log, each version of a row counted."""
+    transactions: int = 0
+    is_truncated: bool = False
+    """Whether all rows from before were removed."""
+
+
+class _Undecided(Exception):
+    """The columns alone do not say what the last changes are."""
+
+
+@dataclass(frozen=True)
+class _Values:
+    """Where the values of some rows are: arrays of columns by rows; -1 as the length of a null."""
+
+    starts: np.ndarray
+    lengths: np.ndarray
+    ends: np.ndarray
+    """Where each row ends."""
+
+
+def net_changes(transactions: Transactions, decoder: Decoder, after: int) -> NetBatch:
+    """Return the last change of each row of the decoder's table in the transactions that begin at ``after`` or later.
+
+    Raises PipelineError for what is not valid.
+    """
+    try:
+        return _by_columns(transactions, decoder, after)
+    except (IndexError, ValueError, struct.error):
+        raise cut_off() from None
+    except _Undecided:
+        pass
+    found, _ = decoder.read(transactions.messages, after, rows=sys.maxsize, size_bytes=sys.maxsize)
+    places = [decoder.columns.index(name) for name in decoder.key]
+    batch = batch_of_changes(found.rows, len(decoder.columns), places)
+    return NetBatch(batch, found.changes, found.transactions, found.is_truncated)
+
+
+def _by_columns(transactions: Transactions, decoder: Decoder, after: int) -> NetBatch:
+    messages, found = transactions.messages, transactions.columns
+    ours, seen = found.tables == decoder.relation, found.lsns >= after
+    is_row = ours & seen & np.isin(found.kinds, (INSERT, UPDATE, DELETE))
+    count = int((seen & (found.kinds == BEGIN)).sum())
+    rows = np.flatnonzero(is_row)
+    changes, truncated = len(rows), -1
+    for at in np.flatnonzero(seen & (found.kinds == TRUNCATE)).tolist():
+        tables = struct.unpack_from("!I", messages[at], 1)[0]
+        if decoder.relation in struct.unpack_from(f"!{tables}I", messages[at], 6):
+            changes, truncated = changes + 1, at
+    columns, width = _layout(messages, np.flatnonzero(ours & (found.kinds == RELATION)), rows, decoder)
+    rows = rows[rows > truncated]
+    batch = (
+        _last(found, rows, [columns[name] for name in decoder.columns], width, decoder)
+        if len(rows)
+        else _no_rows(decoder)
+    )
+    return NetBatch(batch, changes, count, truncated >= 0)
+
+
+def _no_rows(decoder: Decoder) -> pa.RecordBatch:
+    return batch_of_changes({}, len(decoder.columns), ())
+
+
+def _layout(
+    messages: list[bytes], descriptions: np.ndarray, rows: np.ndarray, decoder: Decoder
+) -> tuple[dict[str, int], int]:
+    """Check all descriptions of the table; return the place of each column, and their number."""
+    found = [described(messages[at]) for at in descriptions.tolist()]
+    for relation in found:
+        decoder.check(relation)
+    if len(rows) and (not found or descriptions[0] > rows[0]):
+        raise PipelineError("the log has a row that does not fit the description of its table")
+    names = [[name for name, *_ in relation.columns] for relation in found]
+    if any(one != names[0] for one in names):
+        raise _Undecided
+    return {name: place for place, name in enumerate(names[0])} if names else {}, len(names[0]) if names else 0
+
+
+def _last(found: MessageColumns, rows: np.ndarray, places: list[int], width: int, decoder: Decoder) -> pa.RecordBatch:
+    """Return the last change of each row; an update with its old row is a deletion of the old key, then the new row."""
+    kinds, marks = found.kinds[rows], found.data[found.starts[rows] + 5]
+    first, ends = found.starts[rows] + 6, found.ends[rows]
+    has_old = (kinds == DELETE) | ((kinds == UPDATE) & np.isin(marks, list(b"KO")))
+    old = _values(found.data, first[has_old], ends[has_old], places, width)
+    begin = first.copy()
+    begin[has_old] = old.ends + 1
+    has_new = kinds != DELETE
+    new = _values(found.data, begin[has_new], ends[has_new], places, width)
+    keys = [decoder.columns.index(name) for name in decoder.key]
+    order = np.concatenate([2 * np.flatnonzero(has_old), 2 * np.flatnonzero(has_new) + 1])
+    in_order = np.argsort(order, kind="stable")
+    starts = np.concatenate([old.starts, new.starts], axis=1)[:, in_order]
+    lengths = np.concatenate([old.lengths, new.lengths], axis=1)[:, in_order]
+    deleted = in_order < old.starts.shape[1]
+    codes = np.zeros(len(order), np.int64)
+    for place in keys:
+        column = _binary(found.data, starts[place], lengths[place]).dictionary_encode(null_encoding="encode")
+        codes = codes * len(column.dictionary) + column.indices.to_numpy()
+        if len(keys) > 1:
+            codes = np.unique(codes, return_inverse=True)[1]
+    newest = np.full(int(codes.max(initial=-1)) + 1, -1)
+    newest[codes] = np.arange(len(order))
+    last = np.sort(newest[newest >= 0])
+    starts, lengths, deleted = starts[:, last], lengths[:, last], deleted[last]
+    lengths[np.ix_([at for at in range(len(places)) if at not in keys], deleted)] = -1
+    lsns = found.lsns[rows][order[in_order][last] // 2]
+    columns = {f"v{at}": _binary(found.data, starts[at], lengths[at]) for at in range(len(places))}
+    return pa.RecordBatch.from_pydict({"lsn": pa.array(lsns), "deleted": pa.array(deleted), **columns})
+
+
+def _values(data: np.ndarray, at: np.ndarray, ends: np.ndarray, places: list[int], width: int) -> _Values:
+    """Return where the values of the columns ``places`` are, in the rows that begin at ``at``."""
+    if (big_endian(data, at, 2) != width).any():
+        raise PipelineError("the log has a row that does not fit the description of its table")
+    at = at + 2
+    starts, lengths = np.zeros((2, len(places), len(at)), np.int64)
+    targets = {place: index for index, place in enumerate(places)}
+    for place in range(width):
+        if (at >= ends).any():
+            raise cut_off()
+        kinds = data[at]
+        is_text = kinds == _TEXT
+        if not np.isin(kinds, (_NULL, _TEXT, _SAME)).all():
+            unknown = kinds[~np.isin(kinds, (_NULL, _TEXT, _SAME))][0]
+            raise PipelineError(f"the log has a value of the unknown kind {bytes([unknown])!r}")
+        if place in targets and (kinds == _SAME).any():
+            raise _Undecided
+        length = np.where(is_text, big_endian(data, at + 1, 4), -1)
+        if place in targets:
+            starts[targets[place]], lengths[targets[place]] = at + 5, length
+        at = np.where(is_text, at + 5 + length, at + 1)
+        if (at > ends).any():
+            raise cut_off()
+    return _Values(starts, lengths, at)
+
+
+def _binary(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> pa.Array:
+    """Return the values of some bytes that begin at ``starts``, as one array; -1 as length: null."""
+    sizes = np.maximum(lengths, 0)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    found = np.empty(int(offsets[-1]), np.uint8)
+    large = np.flatnonzero(sizes > _LARGE)
+    for at in large.tolist():
+        found[offsets[at] : offsets[at + 1]] = data[starts[at] : starts[at] + sizes[at]]
+    cuts = np.searchsorted(offsets, np.arange(_GATHER_BYTES, int(offsets[-1]), _GATHER_BYTES))
+    bounds = np.unique(np.concatenate([[0], cuts, [len(starts)]]))
+    for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        short = np.where(sizes[low:high] > _LARGE, 0, sizes[low:high])
+        ends = np.cumsum(short)
+        steps = np.arange(int(ends[-1])) - np.repeat(ends - short, short)
+        found[np.repeat(offsets[low:high], short) + steps] = data[np.repeat(starts[low:high], short) + steps]
+    valid = pa.array(lengths >= 0).buffers()[1]
+    if int(offsets[-1]) >= 1 << 31:
+        raise PipelineError("the changes have more than 2 GB in one column: lower batch_bytes and transaction_bytes")
+    return pa.Array.from_buffers(
+        pa.binary(), len(starts), [valid, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(found)]
+    )

@@ -1,0 +1,61 @@
+"""Follow tables that share a slot: one load for all of them, without a server and Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+from paimon_lake.protocol import LevelSize, PipelineError, StepResult
+from paimon_lake.steps import follow
+from paimon_lake.steps.follow import Failure, Follow
+
+TABLE = "columns: {id: BIGINT}\nprimary_key: id\nsource: {type: postgres_changes, database: shop, table: s.o}\n"
+URL = "url: postgresql://lake@db.example/shop"
+
+
+def result(name, *commits, others=()):
+    return StepResult("load", name, 1, 1, len(commits), commits, {}, {0: LevelSize(1, 1, 1)}, 0.1, others=others)
+
+
+@pytest.fixture
+def lake(dry_lake, monkeypatch):
+    (dry_lake.folder / "base.yaml").write_text(f"warehouse: warehouse\npostgres: {{shop: {{{URL}}}}}\n")
+    for name in ("shop.a", "shop.b"):
+        dry_lake.declare(name, TABLE)
+    monkeypatch.setattr(Follow, "_wait_for_compaction", lambda *_: iter(()))
+    monkeypatch.setattr(follow, "compact", lambda spark, settings, name: result(name))
+    return dry_lake
+
+
+def followed(lake, monkeypatch, *answers):
+    """Follow ``shop.b`` until there is no answer left; return the loaded tables and what was told."""
+    calls, left = [], list(answers)
+
+    def load(spark, settings, name):
+        calls.append(name)
+        answer = left.pop(0)
+        if not left:
+            follows.stop.set()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(follow, "load_table", load)
+    follows = Follow(lambda: None, lake.settings, ["shop.b"], every=0.01, seconds=30.0)
+    return calls, list(follows.run()), follows
+
+
+def test_one_load_brings_all_tables_of_the_slot(lake, monkeypatch):
+    quiet = result("shop.a", others=(result("shop.b"),))
+    calls, told, follows = followed(lake, monkeypatch, result("shop.a", 1, others=(result("shop.b", 2),)), quiet, quiet)
+    assert [(one.table, one.commits) for one in told] == [("shop.a", (1,)), ("shop.b", (2,))]
+    assert (set(calls), follows.failing) == ({"shop.a"}, {})
+    assert all(one.others == () for one in told)
+
+
+def test_a_table_that_is_left_out_is_loaded_in_its_turn_and_its_failure_is_told(lake, monkeypatch):
+    whole = result("shop.a", others=(result("shop.b"),))
+    alone = result("shop.a", 1)
+    calls, told, follows = followed(lake, monkeypatch, whole, alone, PipelineError("shop.b: refused"))
+    assert calls[-1] == "shop.b"
+    assert [one.table for one in told if isinstance(one, Failure)] == ["shop.b"]
+    assert follows.failing == {"shop.b": "load"}
