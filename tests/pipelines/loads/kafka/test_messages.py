@@ -6,6 +6,8 @@ import pytest
 
 from paimon_lake.protocol import AuditFailed, PipelineError
 
+REJECTS = "primary_key: id\n            rejects: {{max_share: {}}}"
+
 
 def debezium(op, before, after, **source):
     return {"op": op, "before": before, "after": after, "source": {"db": "shop", "table": "o", **source}}
@@ -45,12 +47,12 @@ def test_a_run_is_several_commits_of_bounded_batches(fed):
     assert len(fed.load().commits) == 3
     fed.declare("format: json, batch_bytes: 100")
     fed.send(*({"id": n, "t": "b" * 40} for n in range(10)))
-    assert len(fed.load().commits) == 10  # the mean size of the message says two, and the second is over the bound
+    assert len(fed.load().commits) == 10
     assert fed.rows() == [(n, "b" * 40) for n in range(10)]
 
 
 def test_what_does_not_fit_is_rejected_with_its_place_and_text(fed):
-    fed.declare(rest="primary_key: id\nrejects: {max_share: 1}".replace("\n", "\n            "))
+    fed.declare(rest=REJECTS.format(1))
     fed.send(
         {"id": 1, "t": "a"}, b"{no", {"t": "b"}, {"id": "x", "t": "c"}, b"", b"\xff{}", b'{"id": 2,\n "t": "d"}', []
     )
@@ -73,7 +75,7 @@ def test_too_many_rejects_leave_the_position_where_it_was(fed):
     fed.send({"id": 1, "t": "a"}, b"{no")
     with pytest.raises(AuditFailed, match=r"1 of 2 rows do not fit .*\[0\]:1: "):
         fed.load()
-    fed.declare(rest="primary_key: id\n            rejects: {max_share: 0.5}")
+    fed.declare(rest=REJECTS.format(0.5))
     assert fed.load().details["rows_read"] == 2
     assert fed.rows() == [(1, "a")]
 
@@ -86,7 +88,7 @@ def test_a_tombstone_deletes_the_row_with_its_key(fed):
     assert fed.rows() == [(2, "again")]
     assert result.details["rows_read"] == 7
     fed.send((b"x", None))
-    with pytest.raises(AuditFailed, match="the key of the tombstone does not have id|'x'|x"):
+    with pytest.raises(AuditFailed, match="the key of the tombstone does not have id"):
         fed.load()
 
 
@@ -127,7 +129,7 @@ def test_tombstones_of_events_are_skipped_or_delete_by_the_declared_key(fed):
 def test_an_event_that_empties_the_table_stops_the_load(fed):
     fed.declare("format: debezium-json")
     fed.send(debezium("c", None, {"id": 1, "t": "a"}), debezium("t", None, None))
-    with pytest.raises(PipelineError, match="partition 0, offset 1: the event empties the table.*source.offsets"):
+    with pytest.raises(PipelineError, match=r"partition 0, offset 1: the event empties the table.*source\.offsets"):
         fed.load()
 
 
