@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,6 @@ from paimon_lake.sources.kafka.message_rows import MessageRows
 from paimon_lake.sources.kafka.messages import Messages
 from paimon_lake.sources.kafka.position import Position
 
-pa = pytest.importorskip("pyarrow")
 SCHEMA = pa.schema([arrow_field("id", parse_type("BIGINT")), arrow_field("t", parse_type("STRING"))])
 
 
@@ -84,16 +84,15 @@ def test_a_tombstone_of_a_row_with_columns_not_null():
 
 def test_rejects_of_keys_have_the_key_as_text():
     found = parsed([None, None, b'{"t": 1}'], [b"abc", None, b"[1]"], key=("id",))
-    assert [(one["line"], one["raw"]) for one in found.rejects.to_pylist()] == [(10, "abc"), (11, ""), (12, '{"t": 1}')]
+    rejects = sorted((one["line"], one["raw"]) for one in found.rejects.to_pylist())
+    assert rejects == [(10, "abc"), (11, ""), (12, '{"t": 1}')]
     assert found.read == 3
 
 
 def test_an_unknown_column_names_the_topic_and_no_inner_column():
-    with pytest.raises(PipelineError) as error:
+    said = "^topic o, partition 3 has columns that the table does not have: 'u'; the table has id, t: add"
+    with pytest.raises(PipelineError, match=said):
         parsed([b'{"id": 1, "u": 1}'], [b"1"], key=("id",))
-    assert str(error.value).startswith(
-        "topic o, partition 3 has columns that the table does not have: 'u'; the table has id, t:"
-    )
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.none() | st.text(max_size=3)), max_size=20))
