@@ -4,8 +4,8 @@ A reader assigns itself to a partition; it joins no group and commits no offset.
 or markers and aborted messages of transactions) are no loss: the broker moves on only from an offset that the log still
 has. An offset that the log does not have any more is an error of the client, and never skipped.
 
-Memory: the messages of one block of ``BLOCK_BYTES``, or one larger message, and at most ``_QUEUE_KILOBYTES`` that the
-client has fetched.
+Memory: the messages of one block of ``BLOCK_BYTES``, those of one call of the client, of about as many bytes by the size
+of the messages before, and at most ``_QUEUE_KILOBYTES`` that the client has fetched.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ STALL_SECONDS = 60.0
 RELOAD = "load the table with reload, which begins as the first load does"
 _QUEUE_KILOBYTES = 16 << 10
 _FETCH_BYTES = 4 << 20
-_MOST_MESSAGES = 20_000
+_FIRST_MESSAGES, _MOST_MESSAGES = 200, 20_000
+_MESSAGE_BYTES = 100
+"""The memory of a message beside its value, so that a block of tombstones is bounded too."""
 _POLL_SECONDS = 0.1
 _HARMLESS = frozenset({"_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_TIMED_OUT", "GROUP_AUTHORIZATION_FAILED"})
 """Errors after which the client tries again, and of the group, which is not used."""
@@ -92,11 +94,11 @@ class RangeReader:
         module = kafka()
         with self.connection.guarded(self.seen):
             self.consumer.assign([module.TopicPartition(wanted.topic, wanted.partition, wanted.start)])
-        at, size, block = wanted.start, 0, list[Any]()
-        last = time.monotonic()
+        at, size, held, block = wanted.start, 0, 0, list[Any]()
+        last, most = time.monotonic(), _FIRST_MESSAGES
         while at < wanted.end:
             with self.connection.guarded(self.seen):
-                found = self.consumer.consume(min(_MOST_MESSAGES, wanted.end - at), _POLL_SECONDS)
+                found = self.consumer.consume(min(most, wanted.end - at), _POLL_SECONDS)
             messages = [one for one in found if one.error() is None]
             ends = [self._checked(one.error(), wanted, one) for one in found if one.error() is not None]
             if messages:
@@ -105,11 +107,14 @@ class RangeReader:
                 if at > wanted.end:
                     messages = [one for one in messages if one.offset() < wanted.end]
                 block += messages
-                size += sum(map(len, messages))
+                seen = sum(map(len, messages))
+                most = min(_MOST_MESSAGES, 1 + BLOCK_BYTES * len(messages) // (1 + seen))
+                size += seen
+                held = size + len(block) * _MESSAGE_BYTES
             at = max([at, *ends])
-            if size >= BLOCK_BYTES or (block and at >= wanted.end):
+            if held >= BLOCK_BYTES or (block and at >= wanted.end):
                 yield self._block(block, size)
-                block, size = [], 0
+                block, size, held = [], 0, 0
             if time.monotonic() - last > STALL_SECONDS:
                 raise PipelineError(
                     f"{self.connection.name}: {place_text(wanted.place)} delivered nothing after offset {at - 1} for "

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
+from paimon_lake.loads.kafka import kafka_loads
 from paimon_lake.protocol import AuditFailed, PipelineError
+from paimon_lake.sources.kafka import messages
 
 REJECTS = "primary_key: id\n            rejects: {{max_share: {}}}"
 
@@ -176,3 +180,27 @@ def test_a_message_is_read_by_spark(fed_by_spark):
         fed.send(*({"id": 3 * n + partition, "t": "x"} for n in range(50)), partition=partition)
     assert fed.load().details["rows_read"] == 150
     assert fed.rows() == [(n, "x") for n in range(150)]
+
+
+def test_a_partition_that_several_tasks_read_keeps_its_order(fed, monkeypatch):
+    monkeypatch.setattr(kafka_loads, "TASK_BYTES", 1000)
+    fed.declare("format: json, key: id")
+    fed.send(*((n % 7, {"id": n % 7, "t": str(n)}) for n in range(3000)), (5, None))
+    result = fed.load()
+    assert fed.rows() == sorted((n % 7, str(n)) for n in range(2993, 3000) if n % 7 != 5)
+    assert result.details["rows_read"] == 3001
+
+
+def test_a_range_is_read_in_blocks(fed, monkeypatch):
+    monkeypatch.setattr(messages, "BLOCK_BYTES", 2000)
+    monkeypatch.setattr(messages, "_MOST_MESSAGES", 7)
+    fed.declare("format: json, key: id")
+    fed.send(*((n % 50, {"id": n % 50, "t": str(n)}) for n in range(1000)), *((n, None) for n in range(49)))
+    fed.load()
+    assert fed.rows() == [(49, "999")]
+
+
+def test_a_client_that_is_not_installed(fed, monkeypatch):
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    with pytest.raises(PipelineError, match=r"confluent_kafka is not installed: pip install 'paimon-core\[kafka\]'"):
+        fed.load()
