@@ -65,6 +65,7 @@ class KafkaLoads:
 
     def __init__(self, source: KafkaSource, opened: Callable[[Connection], Broker] = KafkaBroker) -> None:
         self._source, self._open = source, opened
+        self._broker: Broker | None = None
         self._until: Mapping[Place, int] | None = None
         """The ends of the partitions when the first load of this run was planned."""
         self._ends_at = time.monotonic() + source.run_seconds
@@ -77,7 +78,7 @@ class KafkaLoads:
         with naming(step):
             form = messages_format(self._source)
             connection = connection_of(self._source, str(step.settings.folder))
-            broker = self._open(connection)
+            self._broker = broker = self._broker or self._open(connection)
             found = self._topics(step, broker)
         if not found.topics:
             return NothingToLoad([f"no topic matches {some(self._source.topic)}"])
@@ -131,7 +132,7 @@ class KafkaLoads:
         until = {place: end for place, end in self._until.items() if place in found.offsets}
         limit = max(1, min(self._source.batch_rows, int(self._source.batch_bytes / self._message_bytes)))
         shape = _shape(step.spec, self._source, step)
-        task = RangeTask(connection, self._source, form, shape, self._source.batch_bytes)
+        task = RangeTask(connection, self._source.key, form, shape, self._source.batch_bytes)
         while True:
             ranges = next_ranges(found.offsets, until, limit)
             written, report = self._read(step, task, ranges)
@@ -180,28 +181,30 @@ class RangeTask:
     """Reads ranges of offsets in a task, as rows of the table."""
 
     connection: Connection
-    source: KafkaSource
+    key: tuple[str, ...]
+    """The members of the message's key; () to skip tombstones."""
     form: FileFormat
     shape: RowShape
     most_bytes: int
-    """A task ends early, and its rows are not committed, when it has read more bytes than this."""
+    """A task ends early, and its rows are not committed, when it has read more bytes than this and one block."""
 
     def __call__(self, payload: bytes) -> Iterator[Parsed]:
         """Yield the rows, the rejects and one report for each range of a payload."""
-        size = 0
-        with reader(self.connection, with_keys=bool(self.source.key)) as consumer:
+        size = blocks = 0
+        with reader(self.connection, with_keys=bool(self.key)) as consumer:
             for topic, partition, start, end in json.loads(payload):
                 wanted, report = OffsetRange(topic, partition, start, end), RangeReport()
-                rows = MessageRows(wanted.place, self.form, self.shape.file_schema, self.shape.rules, self.source.key)
+                rows = MessageRows(wanted.place, self.form, self.shape.file_schema, self.shape.rules, self.key)
                 file = SourceFile(topic, 0, "", str(partition))
                 for messages in consumer.read(wanted):
                     size += messages.size
                     report.size += messages.size
                     report.messages += len(messages.values)
                     report.newest = max(report.newest, messages.newest)
-                    if size > self.most_bytes and messages.offsets[0] > start:
+                    if size > self.most_bytes and blocks:
                         report.is_whole = False
                         break
+                    blocks += 1
                     parsed = rows.parse(messages)
                     report.note(parsed)
                     yield replace(parsed, rows=self.shape.table_rows(parsed.rows, file))

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from paimon_core.storage.secret import Secret, scrubbed
+from paimon_lake.declarations.kafka import CLIENT_SECRETS
 from paimon_lake.extras import missing_extra
 from paimon_lake.protocol import PipelineError
 
@@ -50,6 +51,9 @@ class Connection:
         """The servers, for messages."""
         return f"Kafka at {', '.join(self.servers)}"
 
+    def _secrets(self) -> list[Secret]:
+        return [value for name, value in self.settings.items() if name in CLIENT_SECRETS]
+
     def config(self, errors: list[str], **more: Any) -> dict[str, Any]:
         """Return the configuration of a client; texts of its errors are added to ``errors``."""
         return {
@@ -64,7 +68,7 @@ class Connection:
         """Return a KafkaError as one sentence, with the last error that the client has ``seen`` and what to do."""
         text = "; ".join(dict.fromkeys([*seen[-1:], error.str()]))
         advice = _ADVICE.get(error.name(), "")
-        sentence = " ".join(scrubbed(text, self.settings.values()).split())[:500]
+        sentence = " ".join(scrubbed(text, self._secrets()).split())[:500]
         return PipelineError(f"{self.name}: {sentence}{f': {advice}' if advice else ''}")
 
     @contextlib.contextmanager
@@ -77,7 +81,7 @@ class Connection:
         except module.KafkaException as error:
             found = error.args[0]
         except (TypeError, ValueError) as error:
-            text = scrubbed(str(error), self.settings.values())
+            text = scrubbed(str(error), self._secrets())
             found = module.KafkaError(module.KafkaError._INVALID_ARG, text)
         # raised here, and not in the except block, so that the error of the client is not attached to this one
         raise self.error(found, seen)

@@ -4,8 +4,8 @@ A reader assigns itself to a partition; it joins no group and commits no offset.
 or markers and aborted messages of transactions) are no loss: the broker moves on only from an offset that the log still
 has. An offset that the log does not have any more is an error of the client, and never skipped.
 
-Memory: the messages of one block of ``BLOCK_BYTES``, those of one call of the client, of about as many bytes by the size
-of the messages before, and at most ``_QUEUE_KILOBYTES`` that the client has fetched.
+Memory: the messages of one block of ``BLOCK_BYTES``, those of one call of the client, which are about as many bytes by
+the size of the messages before, and at most ``_QUEUE_KILOBYTES`` that the client has fetched.
 """
 
 from __future__ import annotations
