@@ -71,6 +71,7 @@ LONG = (
     "tests/interop/test_simulated_tables.py",
     "tests/interop/test_statistics.py",
     "tests/interop/test_support.py",
+    "tests/pipelines/loads/kafka/",
     "tests/pipelines/loads/postgres/test_group_histories.py",
     "tests/pipelines/loads/postgres/test_histories.py",
     "tests/pipelines/loads/postgres/test_interrupted.py",

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 _LAKE = ("pyspark", "pandas", "pydantic", "yaml", "adbc_driver_manager", "adbc_driver_postgresql", "adbc_driver_sqlite")
-_EXTRAS = {**dict.fromkeys(_LAKE, "lake"), "psycopg": "postgres", "dagster": "dagster", "dagster_webserver": "dagster"}
+_EXTRAS = {
+    **dict.fromkeys(_LAKE, "lake"),
+    "psycopg": "postgres",
+    "confluent_kafka": "kafka",
+    "dagster": "dagster",
+    "dagster_webserver": "dagster",
+}
 
 
 def missing_extra(error: ModuleNotFoundError, extra: str = "") -> str | None:

@@ -15,6 +15,7 @@ from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.check_result import CheckResult
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.agreement import inputs_of
+from paimon_lake.declarations.kafka import KafkaSource
 from paimon_lake.declarations.sources import DatabaseSource, FilesSource, PostgresChangesSource
 from paimon_lake.protocol import AuditFailed, PipelineError, StepResult
 from paimon_lake.session import Spark
@@ -153,6 +154,9 @@ def source_spec(settings: Settings, spec: TableSpec, translator: PaimonTranslato
         case PostgresChangesSource() as changes:
             kind = "postgres"
             metadata = {"paimon/database": _place(settings, changes.url), "paimon/table": changes.table}
+        case KafkaSource() as messages:
+            kind = "kafka"
+            metadata = {"paimon/servers": ", ".join(messages.servers), "paimon/topic": ", ".join(messages.topic)}
         case _:
             return None
     return dg.AssetSpec(

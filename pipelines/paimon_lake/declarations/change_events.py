@@ -1,10 +1,11 @@
-"""Change events: what the declaration of a table must say when its files contain change events."""
+"""Change events: what the declaration of a table must say when its files or messages are change events."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from paimon_lake.declarations.errors import Mistake
+from paimon_lake.declarations.kafka import KafkaSource
 from paimon_lake.declarations.sources import FilesSource, Source
 
 if TYPE_CHECKING:
@@ -12,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def has_events(source: Source | None) -> bool:
-    """Whether a source is files of change events."""
-    return isinstance(source, FilesSource) and source.has_events
+    """Whether a source is files or messages of change events."""
+    return isinstance(source, FilesSource | KafkaSource) and source.has_events
 
 
 def check_events(spec: TableSpec) -> None:
     """Raise Mistake for a declaration that change events do not fit; tables with other sources fit."""
     source = spec.source
-    if not isinstance(source, FilesSource) or not source.has_events:
+    if not isinstance(source, FilesSource | KafkaSource) or not source.has_events:
         return
     form = source.format
     if not spec.primary_key:
@@ -44,7 +45,7 @@ def check_events(spec: TableSpec) -> None:
             raise Mistake(
                 "is in the primary key: an event could not delete a row of another file", "source", "add", column
             )
-    if source.changed == "load":
+    if isinstance(source, FilesSource) and source.changed == "load":
         raise Mistake(
             "load would apply the events of a changed file after the events of later files: load with `--reload`",
             "source",

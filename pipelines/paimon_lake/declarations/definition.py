@@ -22,6 +22,7 @@ from paimon_core.storage.open import open_storage
 from paimon_core.storage.storage import Storage
 from paimon_core.types import STRING_ROOTS, DataType, TypeRoot, parse_type
 from paimon_lake.declarations.errors import Key, SettingsError, nearest
+from paimon_lake.declarations.kafka import KafkaSource
 from paimon_lake.declarations.sources import (
     EVENT_FORMATS,
     DatabaseSource,
@@ -118,7 +119,8 @@ def _check_source(spec: TableSpec, column: str, kind: DataType) -> None:
 
 def _check_bytes(spec: TableSpec, column: str, kind: DataType) -> None:
     """Raise UnsupportedFeature for a column of bytes in events of Canal, which writes bytes as texts of ISO 8859-1."""
-    if isinstance(spec.source, FilesSource) and spec.source.format == "canal-json" and _has_root(kind, _BYTES):
+    source = spec.source
+    if isinstance(source, FilesSource | KafkaSource) and source.format == "canal-json" and _has_root(kind, _BYTES):
         raise UnsupportedFeature(f"canal-json has no exact values of the type {kind}: use STRING", column=column)
 
 
@@ -126,6 +128,8 @@ def _without_values(source: Source | None) -> str | None:
     """Return the name of a source whose values are texts and numbers only; None for other sources."""
     if isinstance(source, DatabaseSource | PostgresChangesSource):
         return "a database"
+    if isinstance(source, KafkaSource):
+        return source.format
     if not isinstance(source, FilesSource):
         return None
     endings = source.path.rsplit("/", 1)[-1].lower().split(".")[1:]

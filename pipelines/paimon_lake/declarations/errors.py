@@ -175,9 +175,7 @@ class _Found:
         return f"{name}.type must be {listed}, not {as_written(found)}{near}"
 
 
-NOT_YET = frozenset(
-    ("kafka", "pulsar", "kinesis", "debezium", "canal", "maxwell", "ogg", "cdc", "mysql-cdc", "postgres-cdc")
-)
+NOT_YET = frozenset(("pulsar", "kinesis", "debezium", "canal", "maxwell", "ogg", "cdc", "mysql-cdc", "postgres-cdc"))
 """Types of sources that come later: streams and formats of change data."""
 _EVENTS = {
     name: f"; files of its events are of type files with format {name}-json"

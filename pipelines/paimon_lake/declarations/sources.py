@@ -1,6 +1,6 @@
 """Sources: where the rows of a table come from. ``type`` selects the kind; each kind has its own keys.
 
-Kafka is not supported yet; its type is refused. Files of change events are a format of files.
+Files of change events are a format of files.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from paimon_lake.declarations.kafka import KafkaSource
 from paimon_lake.declarations.model import Model, Names, SomeNames, Texts
 
 EVENT_FORMATS = ("debezium-json", "canal-json", "maxwell-json")
@@ -226,7 +227,8 @@ class PostgresChangesSource(Model):
 
 
 Source = Annotated[
-    FilesSource | SqlSource | PythonSource | DatabaseSource | PostgresChangesSource, Field(discriminator="type")
+    FilesSource | SqlSource | PythonSource | DatabaseSource | PostgresChangesSource | KafkaSource,
+    Field(discriminator="type"),
 ]
 
 CHANGES = "postgres_changes"

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from paimon_lake.declarations.change_events import check_events, has_events
 from paimon_lake.declarations.checks import Check, LagCheck
 from paimon_lake.declarations.errors import Mistake, as_written, nearest
+from paimon_lake.declarations.kafka import KafkaSource, check_kafka
 from paimon_lake.declarations.kinds import Kinds
 from paimon_lake.declarations.model import Model, Names, Texts
 from paimon_lake.declarations.partitions import Partitions
@@ -217,6 +218,7 @@ class TableSpec(Model):
     def _consistent(self) -> TableSpec:
         self._check_keys()
         check_events(self)
+        check_kafka(self)
         self._check_mode()
         self._check_schedule()
         self._check_lag()
@@ -358,7 +360,7 @@ class TableSpec(Model):
         yield ("partition_by",), self.partition_by
         if self.partitions is not None and self.partitions.column:
             yield ("partitions", "column"), (self.partitions.column,)
-        if isinstance(self.source, FilesSource):
+        if isinstance(self.source, FilesSource | KafkaSource):
             yield ("source", "rename"), tuple(self.source.rename.values())
             for column in self.source.add:
                 filled = "source.rename" if column in self.source.rename.values() else ""

@@ -12,6 +12,7 @@ from typing import Any
 from paimon_core.storage.open import OPTIONS
 from paimon_lake.declarations.catalog import is_secret
 from paimon_lake.declarations.errors import Key, SettingsError, nearest, text_of
+from paimon_lake.declarations.kafka import CLIENT_SECRETS
 from paimon_lake.declarations.sources import password_in
 from paimon_lake.declarations.yaml_file import YamlFile
 
@@ -60,6 +61,11 @@ def refuse_secrets(file: YamlFile) -> None:
                 f"{file.place(('source', key))}: source.{key} contains a password: "
                 "write the name of its variable, such as postgresql://user:${PASSWORD}@host/database"
             )
+    client = source.get("client") if isinstance(source, dict) else None
+    for key, value in client.items() if isinstance(client, dict) else ():
+        if key in CLIENT_SECRETS and not (isinstance(value, str) and _ONLY_A_VARIABLE.fullmatch(value)):
+            place = file.place(("source", "client", key))
+            raise SettingsError(f"{place}: source.client.{key} is a secret: write the name of its variable, ${{NAME}}")
 
 
 def _replaced(value: Any, key: Key, file: YamlFile) -> Any:

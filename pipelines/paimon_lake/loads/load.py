@@ -27,6 +27,7 @@ from paimon_lake.checks.run import run_checks
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.checks import SqlCheck
 from paimon_lake.declarations.databases import database_of, tables_of
+from paimon_lake.declarations.kafka import KafkaSource
 from paimon_lake.declarations.sources import (
     DatabaseSource,
     FilesSource,
@@ -41,6 +42,7 @@ from paimon_lake.loads.done import mark_loaded
 from paimon_lake.loads.files.file_load import FileLoads
 from paimon_lake.loads.frames import PythonLoads, SqlLoads
 from paimon_lake.loads.inputs.stale import stale_now
+from paimon_lake.loads.kafka.kafka_loads import KafkaLoads
 from paimon_lake.loads.ledger.ledger import Ledger, loads_after, read_ledger
 from paimon_lake.loads.ledger.load_properties import (
     PARTITION_COUNT,
@@ -305,6 +307,8 @@ def source_of(spec: TableSpec) -> TableSource:
             return DatabaseLoads(spec.source)
         case PostgresChangesSource():
             return PostgresChangesLoads(spec.source)
+        case KafkaSource():
+            return KafkaLoads(spec.source)
         case _:
             raise PipelineError(f"{spec.name}: its declaration has no source, so it cannot be loaded")
 

@@ -95,6 +95,7 @@ def test_what_the_models_accept_is_valid(part: dict[str, Any]) -> None:
         {"partitions": {"by": "day", "begin": "2024-01-01"}},
         {"mode": "insert"},
         {"source": {"type": "kafka"}},
+        {"source": {"type": "pulsar"}},
         {"source": {"path": "x"}},
         {"source": {"type": "files"}},
         {"source": {"type": "sql", "query": "SELECT 1", "inputs": []}},

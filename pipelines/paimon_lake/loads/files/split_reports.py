@@ -77,6 +77,11 @@ def skipped_events(reports: Sequence[SplitReport]) -> list[str]:
     counts: Counter[str] = Counter()
     for report in reports:
         counts.update(report.skipped)
+    return skipped_sentences(counts)
+
+
+def skipped_sentences(counts: Mapping[str, int]) -> list[str]:
+    """Say how many of each kind of events were skipped, one sentence for each kind."""
     more = {SCHEMA_CHANGE: ": columns and tables are not changed from files, change the declaration"}
     told = []
     for what, count in sorted(counts.items()):

@@ -54,6 +54,14 @@ def read_events(file: TextFile, schema: pa.Schema, required: Collection[str], ru
     yield from read_lines(file, EventReader(file, schema, required, rules).parse)
 
 
+class TableEmptied(PipelineError):
+    """An event empties the table; ``line`` is its line."""
+
+    def __init__(self, path: str, line: int) -> None:
+        super().__init__(f"file {path}, line {line}: {_TRUNCATE}")
+        self.line = line
+
+
 class EventReader:
     """Reads records that are events."""
 
@@ -191,7 +199,7 @@ class EventReader:
         heads = heads_of(table, self.dialect, self.form)
         if heads.truncates.any():
             line = self.line(int(positions[int(np.argmax(heads.truncates))]))
-            raise PipelineError(f"file {self.file.path}, line {line}: {_TRUNCATE}")
+            raise TableEmptied(self.file.path, line)
         self.sources |= heads.sources
         check_one_source(self.sources, f"file {self.file.path}")
         self.skipped.update({one["values"]: one["counts"] for one in heads.skipped.value_counts().to_pylist()})

@@ -1,0 +1,235 @@
+"""Kafka loads: loads that read the messages of topics, batch by batch.
+
+The snapshot of each load has, for each partition, the offset before which all messages are loaded (decision 0054). What
+is committed is not read again, and what is not committed is. No consumer group is used.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from paimon_core.metadata.abort import abort
+from paimon_core.spark.tasks import spark_context
+from paimon_core.storage.secret import Secret
+from paimon_lake.declarations import TableSpec
+from paimon_lake.declarations.kafka import CLIENT_PATHS, KafkaSource
+from paimon_lake.declarations.sources import FilesSource
+from paimon_lake.loads.database import naming
+from paimon_lake.loads.kafka.range_reports import RangeReport
+from paimon_lake.loads.kafka.rules import check_source, first_offsets, next_offsets
+from paimon_lake.loads.ledger.load_snapshot import POSITION
+from paimon_lake.loads.row_shape import RowShape, shape_of
+from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad
+from paimon_lake.loads.write_tasks import WriteResult, write_parts
+from paimon_lake.protocol import KIND, PipelineError, some
+from paimon_lake.sources.files.events.heads import check_one_source
+from paimon_lake.sources.files.formats import FileFormat, file_format
+from paimon_lake.sources.files.listing import SourceFile
+from paimon_lake.sources.files.rejects import Parsed
+from paimon_lake.sources.kafka.broker import Broker, KafkaBroker, places_of
+from paimon_lake.sources.kafka.connection import Connection
+from paimon_lake.sources.kafka.message_rows import MessageRows
+from paimon_lake.sources.kafka.messages import reader
+from paimon_lake.sources.kafka.position import Place, Position, Topic, place_text
+from paimon_lake.sources.kafka.ranges import OffsetRange, cut_ranges, next_ranges
+
+TASK_BYTES = 16 << 20
+"""A load has one task, and one more for each full amount of about this many bytes of messages."""
+MOST_TASKS = 16
+"""The largest number of tasks of a load: each adds a sorted run to the buckets of a table with a key."""
+MESSAGE_BYTES = 1024
+"""The size of a message that is assumed for the first batch of a run."""
+
+
+@dataclass(frozen=True)
+class _Topics:
+    """The topics of a load as they are now, and the next offset of each partition."""
+
+    cluster: str
+    topics: Mapping[str, Topic]
+    before: Position
+    offsets: Mapping[Place, int]
+    latest: Mapping[Place, int]
+
+    def position(self, offsets: Mapping[Place, int]) -> Position:
+        """Return the position after the messages before ``offsets``."""
+        return self.before.with_offsets(self.cluster, self.topics, offsets)
+
+
+class KafkaLoads:
+    """The loads of a table from topics, batch by batch until the offsets that they had when the first began."""
+
+    def __init__(self, source: KafkaSource, opened: Callable[[Connection], Broker] = KafkaBroker) -> None:
+        self._source, self._open = source, opened
+        self._broker: Broker | None = None
+        self._until: Mapping[Place, int] | None = None
+        """The ends of the partitions when the first load of this run was planned."""
+        self._ends_at = time.monotonic() + source.run_seconds
+        self._message_bytes = float(MESSAGE_BYTES)
+        self._newest = -1
+        """The timestamp of the newest message that this run loaded, in epoch milliseconds."""
+
+    def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
+        """Return the next batch of messages, or why there is none; the first load also records where it begins."""
+        with naming(step):
+            form = messages_format(self._source)
+            connection = connection_of(self._source, str(step.settings.folder))
+            self._broker = broker = self._broker or self._open(connection)
+            found = self._topics(step, broker)
+        if not found.topics:
+            return NothingToLoad([f"no topic matches {some(self._source.topic)}"])
+        self._until = found.latest if self._until is None else self._until
+        told = self._told(found, found.offsets)
+        is_first = step.ledger.position is None or step.reload
+        left = sum(max(0, end - found.offsets.get(place, end)) for place, end in self._until.items())
+        if not left and not is_first:
+            return NothingToLoad([f"all messages of {some(sorted(found.topics))} are loaded"], told)
+        if not is_first and time.monotonic() >= self._ends_at:
+            return NothingToLoad([f"source.run_seconds is over: {left:,} offsets are left to the next load"], told)
+        return PlannedLoad(
+            lambda: self._write(step, broker, connection, form, found),
+            {},
+            told,
+            step.replacement(None),
+            rejects_of={place_text(place) for place in found.offsets} if step.reload else (),
+            has_more=True,
+        )
+
+    def _topics(self, step: LoadStep, broker: Broker) -> _Topics:
+        source, entry = self._source, step.ledger.position
+        cluster, topics = broker.cluster(), broker.topics(source.topic)
+        places = places_of(topics)
+        before = Position(cluster, {})
+        if entry is not None and not step.reload:
+            before = Position.from_json(entry)
+            check_source(before, cluster, topics, source.topic)
+        earliest, latest = broker.offsets(places, "earliest"), broker.offsets(places, "latest")
+        if entry is not None and not step.reload:
+            return _Topics(cluster, topics, before, next_offsets(before, places, earliest, latest), latest)
+        if step.reload and source.starts == "latest":
+            raise PipelineError("a reload would leave all messages out: source.starts is latest, set it to earliest")
+        return _Topics(cluster, topics, before, first_offsets(source, places, earliest, latest), latest)
+
+    def _told(self, found: _Topics, offsets: Mapping[Place, int]) -> dict[str, str | int | float]:
+        """Return the position after a load, and how far it is behind the topics."""
+        lag = sum(found.latest[place] - offset for place, offset in offsets.items())
+        told: dict[str, str | int | float] = {
+            "position": some([f"{place_text(place)}={offset}" for place, offset in offsets.items()]),
+            "lag_messages": lag,
+        }
+        if not lag or self._newest >= 0:
+            told["lag_seconds"] = round(max(0.0, time.time() - self._newest / 1000), 1) if lag else 0.0
+        return told
+
+    def _write(
+        self, step: LoadStep, broker: Broker, connection: Connection, form: FileFormat, found: _Topics
+    ) -> WriteResult:
+        assert self._until is not None
+        until = {place: end for place, end in self._until.items() if place in found.offsets}
+        limit = max(1, min(self._source.batch_rows, int(self._source.batch_bytes / self._message_bytes)))
+        shape = _shape(step.spec, self._source, step)
+        task = RangeTask(connection, self._source.key, form, shape, self._source.batch_bytes)
+        while True:
+            ranges = next_ranges(found.offsets, until, limit)
+            written, report = self._read(step, task, ranges)
+            if report.messages:
+                self._message_bytes = max(1.0, report.size / report.messages)
+            if report.is_whole:
+                break
+            abort(written.messages, step.table.context)
+            abort(written.rejects, step.rejects.context)
+            limit = max(1, min(limit // 2, int(self._source.batch_bytes / self._message_bytes)))
+        try:
+            self._check(broker, found, report)
+        except BaseException:
+            abort(written.messages, step.table.context)
+            abort(written.rejects, step.rejects.context)
+            raise
+        self._newest = max(self._newest, report.newest)
+        offsets = {**found.offsets, **{one.place: one.end for one in ranges}}
+        told = report.told(shape.file_schema, allow_missing=form.allow_missing_columns)
+        return replace(written, entries={POSITION: json.dumps(found.position(offsets).to_json())}, skipped=tuple(told))
+
+    def _read(self, step: LoadStep, task: RangeTask, ranges: Sequence[OffsetRange]) -> tuple[WriteResult, RangeReport]:
+        """Read the ranges in tasks and write their rows."""
+        if not ranges:
+            return WriteResult(), RangeReport()
+        session = step.spark()
+        context = spark_context(session)
+        cores = 2 if context is None else max(1, int(context.defaultParallelism))
+        size = sum(one.size for one in ranges) * self._message_bytes
+        groups = cut_ranges(ranges, min(MOST_TASKS, cores, 1 + int(size // TASK_BYTES)))
+        parts = [json.dumps([[*one.place, one.start, one.end] for one in group]).encode() for group in groups]
+        kinds = KIND if self._source.key else task.shape.kinds_column
+        written = write_parts(
+            session, parts, task, step.table, step.rejects, step.stamp, kinds=kinds, overwrites=step.replaces
+        )
+        return written, RangeReport.total(written.reports)
+
+    def _check(self, broker: Broker, found: _Topics, report: RangeReport) -> None:
+        """Refuse events of several tables, and topics that were made again while they were read."""
+        check_one_source(report.sources, f"source.topic {some(self._source.topic)}")
+        check_source(found.position(found.offsets), broker.cluster(), broker.topics(list(found.topics)), found.topics)
+
+
+@dataclass(frozen=True)
+class RangeTask:
+    """Reads ranges of offsets in a task, as rows of the table."""
+
+    connection: Connection
+    key: tuple[str, ...]
+    """The members of the message's key; () to skip tombstones."""
+    form: FileFormat
+    shape: RowShape
+    most_bytes: int
+    """A task ends early, and its rows are not committed, when it has read more bytes than this and one block."""
+
+    def __call__(self, payload: bytes) -> Iterator[Parsed]:
+        """Yield the rows, the rejects and one report for each range of a payload."""
+        size = blocks = 0
+        with reader(self.connection, with_keys=bool(self.key)) as consumer:
+            for topic, partition, start, end in json.loads(payload):
+                wanted, report = OffsetRange(topic, partition, start, end), RangeReport()
+                rows = MessageRows(wanted.place, self.form, self.shape.file_schema, self.shape.rules, self.key)
+                file = SourceFile(topic, 0, "", str(partition))
+                for messages in consumer.read(wanted):
+                    size += messages.size
+                    report.size += messages.size
+                    report.messages += len(messages.values)
+                    report.newest = max(report.newest, messages.newest)
+                    if size > self.most_bytes and blocks:
+                        report.is_whole = False
+                        break
+                    blocks += 1
+                    parsed = rows.parse(messages)
+                    report.note(parsed)
+                    yield replace(parsed, rows=self.shape.table_rows(parsed.rows, file))
+                yield report.to_parsed()
+                if not report.is_whole:
+                    return
+
+
+def messages_format(source: KafkaSource) -> FileFormat:
+    """Return the format of the values of messages; raises PipelineError for a wrong option."""
+    return file_format("jsonl" if source.format == "json" else source.format, source.options)
+
+
+def connection_of(source: KafkaSource, folder: str) -> Connection:
+    """Return how to connect to the brokers; relative paths of files start at the folder of the declarations."""
+    settings = {
+        name: Secret(os.path.join(os.path.abspath(folder), value) if name in CLIENT_PATHS else value)
+        for name, value in source.client.items()
+    }
+    return Connection(source.servers, settings)
+
+
+def _shape(spec: TableSpec, source: KafkaSource, step: LoadStep) -> RowShape:
+    """Return how the members of messages become columns: as those of files, with the topic in place of the path."""
+    add = {column: {"topic": "file"}.get(what, what) for column, what in source.add.items()}
+    kind = "jsonl" if source.format == "json" else source.format
+    files = FilesSource(type="files", path="messages", format=kind, rename=source.rename, add=add)  # type: ignore[arg-type]
+    return shape_of(spec, files, step.table)

@@ -1,0 +1,12 @@
+"""Kafka as a source: the offsets of topics, ranges of them, and the messages of a range as rows of a table and rejects.
+
+The package uses neither Spark nor Dagster. Only ``connection`` imports the client, when it is used.
+
+Core types:
+
+- ``Connection``: the servers and settings with which a client is opened
+- ``Broker``: what the cluster says about topics and offsets
+- ``Position``: up to which offset each partition is loaded
+- ``OffsetRange``: offsets of one partition that a task reads
+- ``Messages``: the messages of a range, a few megabytes at once
+"""
