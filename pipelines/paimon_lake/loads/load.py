@@ -51,6 +51,7 @@ from paimon_lake.loads.ledger.load_properties import (
 from paimon_lake.loads.ledger.load_snapshot import POSITION, RESTORES, STEP, WATERMARK, loads_in
 from paimon_lake.loads.ledger.restore import check_lost, makes_up_for_all
 from paimon_lake.loads.partition_keys import check_key, rows_of
+from paimon_lake.loads.parts import ADDED, load_parts
 from paimon_lake.loads.postgres.postgres_changes import PostgresChangesLoads
 from paimon_lake.loads.rejected.rejects import (
     changes_rejects,
@@ -69,8 +70,6 @@ from paimon_lake.sources.table_names import named_tables
 from paimon_lake.tables import TableState, open_table, result_of, state_of
 
 _TRIES = 3
-_ADDED = frozenset({"rows_read", "rows_rejected", "rows_merged", "changes", "transactions"})
-"""The details that are added up over the loads of a run."""
 
 
 def load_table(
@@ -79,6 +78,7 @@ def load_table(
     name: str,
     partitions: Sequence[str] | None = None,
     *,
+    part: str = "",
     run_key: str = "",
     reload: bool = False,
     properties: Mapping[str, str] | None = None,
@@ -91,17 +91,41 @@ def load_table(
     concurrent processes: of two loads at the same time, the second loads only what the first has not loaded; a load
     sees its source at one moment; other writers of the table never make a load lose or repeat rows. A load that
     assigned keys to dynamic buckets while a concurrent commit did so too is written again; after 3 attempts,
-    CommitConflict is raised. Raises PipelineError for a wrong request, AuditFailed when too many rows are rejected or a
-    blocking check fails (nothing is published then).
+    CommitConflict is raised. The parts of a wide table load at the same time, each in commits of its own; ``part``
+    loads only this one. Raises PipelineError for a wrong request, AuditFailed when too many rows are rejected or a
+    blocking check fails (nothing is published then), PartsFailed when parts failed, after the other parts were loaded.
     """
-    started = time.monotonic()
     spec = settings.table(name)
-    source = source_of(spec)
     keys = _checked_partitions(spec, partitions)
+
+    def load(one: TableSpec) -> StepResult:
+        asked = keys if one.partitions is not None else None  # the source of a part may have no partitions
+        return _load_one(spark, settings, one, asked, run_key, properties, reload=reload)
+
+    if spec.parts or part:
+        return load_parts(spark, settings, spec, part, load)
+    return load(spec)
+
+
+def _load_one(
+    spark: Spark,
+    settings: Settings,
+    spec: TableSpec,
+    keys: tuple[str, ...] | None,
+    run_key: str,
+    properties: Mapping[str, str] | None,
+    *,
+    reload: bool,
+) -> StepResult:
+    """Load a table with a source, or one part of a table, as ``load_table`` describes it."""
+    started = time.monotonic()
+    source = source_of(spec)
     if reload and keys is not None and spec.adds_up:
         adds = "append" if spec.write_mode == "append" else "aggregate"
-        raise PipelineError(f"{name}: reload of some partitions would {adds} their rows again; reload the whole table")
-    table = open_table(settings, name, create=True)
+        raise PipelineError(
+            f"{spec.name}: reload of some partitions would {adds} their rows again; reload the whole table"
+        )
+    table = open_table(settings, spec.name, create=True)
     _check_columns(spec, table)
     before = state_of(table)
     loads: list[_Loaded] = []
@@ -109,7 +133,7 @@ def load_table(
         loaded = _attempts(spark, settings, spec, table, source, keys, run_key, properties, reload=reload and not loads)
         if isinstance(loaded, NothingToLoad):
             if not loads:
-                return replace(_nothing_loaded(table, loaded, started), stale=stale_now(settings, name))
+                return replace(_nothing_loaded(table, loaded, started), stale=stale_now(settings, spec.name))
             return _result(table, before, started, loads, loaded)
         loads.append(loaded)
     return _result(table, before, started, loads, NothingToLoad(()))
@@ -145,7 +169,7 @@ def _attempts(
         try:
             plan = source.plan(step)
         except PipelineError as error:
-            if newest_load(table) == step.ledger.number:
+            if newest_load(table, spec.load_name) == step.ledger.number:
                 raise
             refused = error  # another load has committed since the ledger was read
             continue
@@ -159,12 +183,12 @@ def _attempts(
             refused = taken.__cause__
             continue
         if changes_rejects(snapshot.properties or {}):
-            publish_rejects(table, step.rejects)
+            publish_rejects(table, step.rejects, spec.load_name)
         _mark(step, again=True)
         return _Loaded(plan, snapshot, written, check_results)
     why = "" if refused is None else f": {refused}"
     raise CommitConflict(
-        f"{spec.name}: {_TRIES} tries lost against other writers of this table: load it again later{why}"
+        f"{spec.load_name}: {_TRIES} tries lost against other writers of this table: load it again later{why}"
     )
 
 
@@ -175,7 +199,7 @@ def _result(
     told: dict[str, str | int | float] = {}
     for load in loads:
         for name, value in {**load.plan.details, **_counts(load.written)}.items():
-            told[name] = told[name] + value if name in _ADDED and name in told else value  # type: ignore[operator]
+            told[name] = told[name] + value if name in ADDED and name in told else value  # type: ignore[operator]
     result = result_of(
         "load",
         table,
@@ -223,12 +247,12 @@ def _step(
     """
     rejects = open_rejects(settings, spec)
     snapshots = table.inspect.snapshots()
-    if any(changes_rejects(load.properties) for load in loads_in(snapshots, spec.name)):
-        publish_rejects(table, rejects)
-    ledger = read_ledger(table, accept_gaps=reload and keys is None, snapshots=snapshots)
-    number = 1 + max(ledger.number, newest_number(rejects, spec.name))
+    if any(changes_rejects(load.properties) for load in loads_in(snapshots, spec.load_name)):
+        publish_rejects(table, rejects, spec.load_name)
+    ledger = read_ledger(table, spec.load_name, accept_gaps=reload and keys is None, snapshots=snapshots)
+    number = 1 + max(ledger.number, newest_number(rejects, spec.load_name))
     again = reload or (bool(ledger.lost) and spec.write_mode == "overwrite" and keys is None)
-    meanwhile = Ledger() if began is None else loads_after(began, table, snapshots)
+    meanwhile = Ledger() if began is None else loads_after(began, spec.load_name, snapshots)
     step = LoadStep(spark, settings, spec, table, rejects, ledger, number, keys, run_key, again, meanwhile)
     check_lost(step)
     return step
@@ -278,7 +302,7 @@ def _load(
     spec = step.spec
     written = plan.write()
     commit_properties = {
-        STEP: f"load {spec.name}",
+        STEP: f"load {spec.load_name}",
         ROWS_READ: str(written.rows_read),
         ROWS_WRITTEN: str(written.rows_written),
         ROWS_REJECTED: str(written.rows_rejected),
@@ -296,7 +320,7 @@ def _load(
     try:
         check_share(step.table, spec, written)
         after = step.ledger.number if commit_properties.keys() & {POSITION, WATERMARK} else None
-        commit = LoadCommit(step.number, commit_properties, plan.replace, audit, after)
+        commit = LoadCommit(step.number, commit_properties, plan.replace, audit, spec.load_name, after)
         snapshot = commit_load(step.table, written.messages, commit)
     except (AuditFailed, CommitConflict, NumberTaken, InvalidRequest) as error:
         abort(written.rejects, step.rejects.context)
