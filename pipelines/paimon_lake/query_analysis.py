@@ -124,5 +124,5 @@ def _check_result(spec: TableSpec, query: str, found: DataFrame) -> None:
         if field.name not in found.columns and not field.type.nullable:
             raise SchemaMismatch(f"the query has no column {field.name!r}, which is NOT NULL in the table")
     dropped = [name for name in spec.order_by if name not in known and (kinds is None or name != kinds.column)]
-    rows = to_arrow_schema(found.schema).empty_table().drop_columns(dropped)
+    rows = to_arrow_schema(found.schema, timezone="UTC").empty_table().drop_columns(dropped)
     FrameShape(query, tuple(fields), kinds).parsed(rows)

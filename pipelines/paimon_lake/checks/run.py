@@ -15,6 +15,7 @@ from paimon_core.table.view import TableView
 from paimon_lake.check_result import CheckResult
 from paimon_lake.checks.context import CheckContext
 from paimon_lake.checks.load_checks import freshness, row_count, volume
+from paimon_lake.checks.parts_check import parts_complete
 from paimon_lake.checks.row_checks import Result, Rows, accepted_values, not_null, range_, unique
 from paimon_lake.checks.sql_check import sql
 from paimon_lake.declarations import SettingsError, TableSpec
@@ -23,6 +24,7 @@ from paimon_lake.declarations.checks import (
     Check,
     FreshnessCheck,
     NotNullCheck,
+    PartsCompleteCheck,
     RangeCheck,
     RowCountCheck,
     SqlCheck,
@@ -82,7 +84,7 @@ def _checked(
     def evaluate(check: Check) -> Result:
         nonlocal rows
         rows = rows or _rows(spec, table, context)
-        return _evaluated(check, rows, context, spark)
+        return _evaluated(check, spec, rows, context, spark)
 
     def at_a_newer_snapshot() -> bool:
         nonlocal rows
@@ -109,7 +111,7 @@ def _rows(spec: TableSpec, table: TableView, context: CheckContext) -> Rows:
     return Rows(table.with_options(ALL_ROWS), spec.key, context.where)
 
 
-def _evaluated(check: Check, rows: Rows, context: CheckContext, spark: Spark | None) -> Result:
+def _evaluated(check: Check, spec: TableSpec, rows: Rows, context: CheckContext, spark: Spark | None) -> Result:
     match check:
         case UniqueCheck():
             return unique(check, rows)
@@ -123,6 +125,8 @@ def _evaluated(check: Check, rows: Rows, context: CheckContext, spark: Spark | N
             return freshness(check, rows, context)
         case RowCountCheck():
             return row_count(check, rows, context)
+        case PartsCompleteCheck():
+            return parts_complete(check, spec, rows, context)
         case SqlCheck():
             return sql(check, rows, context, spark)
     return volume(check, context)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from pydantic import ValidationError
 
 from paimon_lake.declarations.change_events import has_events
+from paimon_lake.declarations.checks import PartsCompleteCheck
 from paimon_lake.declarations.errors import Key, Mistake, SettingsError, nearest, text_of
 from paimon_lake.declarations.parts import Part
 from paimon_lake.declarations.sources import (
@@ -129,6 +130,10 @@ def _has_partitions(part: Part) -> bool:
 
 def check_parts(spec: TableSpec, file: YamlFile) -> None:
     """Raise SettingsError, with file and line, for the first rule that the parts of a table do not follow."""
+    wrong = [n for n, check in enumerate(spec.checks) if isinstance(check, PartsCompleteCheck)]
+    if not spec.parts and wrong:
+        key: Key = ("checks", wrong[0])
+        raise SettingsError(f"{file.place(key)}: {text_of(key)}: parts_complete needs a table with parts")
     if not spec.parts:
         return
     try:
@@ -170,6 +175,11 @@ def _mistakes(spec: TableSpec) -> Iterator[tuple[Key, str]]:
     for column in spec.columns:
         if column not in owner and column not in spec.primary_key:
             yield ("columns", column), "no part fills this column: add it to the columns of a part, or remove it"
+    if spec.partitions is not None and not any(map(_has_partitions, spec.parts.values())):
+        yield ("partitions",), "have no effect: no source of a part is divided by partitions"
+    for number, check in enumerate(spec.checks):
+        if isinstance(check, PartsCompleteCheck):
+            yield from ((("checks", number, *key), text) for key, text in _of_check(spec, check))
 
 
 def _of_table(spec: TableSpec) -> Iterator[tuple[Key, str]]:
@@ -178,8 +188,6 @@ def _of_table(spec: TableSpec) -> Iterator[tuple[Key, str]]:
             yield (key,), "has no place beside parts: each part has a source, and the primary key is common"
     if not spec.columns:
         yield ("columns",), "the columns of a table with parts cannot be inferred: write them down"
-    if not spec.primary_key:
-        yield ("parts",), "parts need a primary_key: rows of the parts with the same key are one row"
     for column in spec.partition_by:
         if column not in spec.primary_key:
             yield ("partition_by",), f"{column!r:.80} is not in the primary_key: only one part could fill it"
@@ -200,8 +208,21 @@ def _of_table(spec: TableSpec) -> Iterator[tuple[Key, str]]:
         yield ("schedule", "on"), "files needs one source of type files: set cron for a table with parts"
     if spec.schedule is not None and spec.schedule.on == "inputs" and not any(map(_inputs, spec.parts.values())):
         yield ("schedule", "on"), "inputs needs a part whose source has inputs"
-    if spec.partitions is not None and not any(map(_has_partitions, spec.parts.values())):
-        yield ("partitions",), "have no effect: no source of a part is divided by partitions"
+
+
+def _of_check(spec: TableSpec, check: PartsCompleteCheck) -> Iterator[tuple[Key, str]]:
+    if check.block:
+        yield ("block",), "has no effect that helps: a load of one part cannot bring the others; remove block"
+    for name in check.parts:
+        if name not in spec.parts:
+            yield ("parts",), f"{name!r:.80} is not a part{nearest(name, list(spec.parts))}"
+        elif check.column in spec.parts[name].filled:
+            yield (
+                ("column",),
+                f"{check.column!r:.80} is filled by the part {name}, so it is null in rows that lack it",
+            )
+    if not check.parts and check.column and check.column not in spec.primary_key:
+        yield ("parts",), f"is missing: a row without the part that fills {check.column!r:.80} could not be compared"
 
 
 def _inputs(part: Part) -> tuple[str, ...]:

@@ -84,7 +84,7 @@ def test_a_part_may_remove_rows_and_its_deletes_bring_no_values(wide):
 
 def test_a_failed_part_is_told_and_stops_no_other(wide):
     wide.file("delays/1.csv", "id,delay,delay_at,op\n1,many,1,+I\n")
-    with pytest.raises(PartsFailed, match="part delays failed: .* 1 of 1 rows do not fit") as failed:
+    with pytest.raises(PartsFailed, match=r"part delays failed: .* 1 of 1 rows do not fit") as failed:
         wide.load(NAME)
     assert wide.rows(NAME) == [(1, "A1", 10, None, None), (2, "B2", 10, None, None)]
     assert failed.value.result.rows_written == 2
@@ -107,7 +107,7 @@ def test_an_error_of_any_kind_stops_no_other_part(wide, monkeypatch):
         return plan(loads, step) if step.spec.load_name == f"{NAME} part gates" else 1 // 0
 
     monkeypatch.setattr(FileLoads, "plan", failing)
-    with pytest.raises(PartsFailed, match="2 rows written; .*; part delays failed: ZeroDivisionError: "):
+    with pytest.raises(PartsFailed, match=r"2 rows written; .*; part delays failed: ZeroDivisionError: "):
         wide.load(NAME)
 
 
