@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from paimon_core.errors import PaimonError
 from paimon_lake.check_result import CheckResult
 from paimon_lake.loads.inputs.stale_text import stale_text
 
@@ -33,18 +32,11 @@ class AuditFailed(Exception):
 class PartsFailed(Exception):
     """Some parts of a table could not be loaded; the loads of the other parts succeeded and stay."""
 
-    def __init__(self, result: StepResult, errors: Mapping[str, Exception]) -> None:
+    def __init__(self, text: str, result: StepResult, errors: Mapping[str, Exception]) -> None:
         """``result``: what the other parts loaded; ``errors``: the error of each part that failed."""
-        told = "; ".join(f"part {part} failed: {reason_of(error)}" for part, error in errors.items())
-        super().__init__(f"{result.sentence()}; {told}")
+        super().__init__(text)
         self.result = result
         self.errors = dict(errors)
-
-
-def reason_of(error: Exception) -> str:
-    """Return an error as a text: its message, and for an error of another program or of Python also its type."""
-    known = isinstance(error, PipelineError | AuditFailed | PaimonError)
-    return str(error) if known else f"{type(error).__name__}: {error}".split("\n", 1)[0]
 
 
 @dataclass(frozen=True)

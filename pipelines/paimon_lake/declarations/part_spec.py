@@ -56,6 +56,11 @@ class PartSpec(TableSpec):
     """The columns that the part fills, without the primary key."""
 
     @property
+    def is_part(self) -> bool:
+        """Whether this is one part of a table: always."""
+        return True
+
+    @property
     def load_name(self) -> str:
         """The name under which the loads of this part record what they loaded."""
         return f"{self.name} part {self.part}"

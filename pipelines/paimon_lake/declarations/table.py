@@ -136,6 +136,11 @@ class TableSpec(Model):
         return self.source is not None or bool(self.parts)
 
     @property
+    def is_part(self) -> bool:
+        """Whether this is one part of a table."""
+        return False
+
+    @property
     def load_name(self) -> str:
         """The name under which loads record what they loaded: the name of the table."""
         return self.name

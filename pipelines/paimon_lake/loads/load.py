@@ -127,16 +127,17 @@ def _load_one(
         )
     table = open_table(settings, spec.name, create=True)
     _check_columns(spec, table)
-    before = state_of(table)
+    before, counts = state_of(table), not spec.is_part  # rows are counted once, after all parts
     loads: list[_Loaded] = []
     while not loads or loads[-1].plan.has_more:
         loaded = _attempts(spark, settings, spec, table, source, keys, run_key, properties, reload=reload and not loads)
         if isinstance(loaded, NothingToLoad):
             if not loads:
-                return replace(_nothing_loaded(table, loaded, started), stale=stale_now(settings, spec.name))
-            return _result(table, before, started, loads, loaded)
+                nothing = _nothing_loaded(table, loaded, started, counts=counts)
+                return replace(nothing, stale=stale_now(settings, spec.name) if counts else {})
+            return _result(table, before, started, loads, loaded, counts=counts)
         loads.append(loaded)
-    return _result(table, before, started, loads, NothingToLoad(()))
+    return _result(table, before, started, loads, NothingToLoad(()), counts=counts)
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,7 @@ def _attempts(
 
 
 def _result(
-    table: Table, before: TableState, started: float, loads: Sequence[_Loaded], rest: NothingToLoad
+    table: Table, before: TableState, started: float, loads: Sequence[_Loaded], rest: NothingToLoad, *, counts: bool
 ) -> StepResult:
     """Return the result of the loads of a run; ``rest``: why the source had no further load."""
     told: dict[str, str | int | float] = {}
@@ -208,6 +209,7 @@ def _result(
         commits=[load.snapshot.id for load in loads],
         details={**told, **rest.details},
         rows_written=sum(load.written.rows_written for load in loads),
+        counts=counts,
     )
     last = loads[-1]
     left_out = dict.fromkeys(
@@ -222,11 +224,19 @@ def _result(
     )
 
 
-def _nothing_loaded(table: Table, plan: NothingToLoad, started: float) -> StepResult:
+def _nothing_loaded(table: Table, plan: NothingToLoad, started: float, *, counts: bool) -> StepResult:
     now = state_of(table)  # read again, because a concurrent load may have committed everything during this load
     commits = [] if plan.snapshot is None else [plan.snapshot]
     return result_of(
-        "load", table, now, started, commits=commits, skipped=plan.reasons, details=plan.details, note=plan.note
+        "load",
+        table,
+        now,
+        started,
+        commits=commits,
+        skipped=plan.reasons,
+        details=plan.details,
+        note=plan.note,
+        counts=counts,
     )
 
 

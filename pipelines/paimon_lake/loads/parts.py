@@ -11,14 +11,17 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
+from pyspark.errors import PySparkException
+
+from paimon_core.errors import PaimonError
 from paimon_core.table.table import Table
 from paimon_lake.check_result import CheckResult
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.part_spec import PartSpec, load_specs
 from paimon_lake.loads.inputs.stale import stale_now
 from paimon_lake.loads.part_states import part_states
-from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult, reason_of
-from paimon_lake.session import Spark
+from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult
+from paimon_lake.session import Spark, spark_reason
 from paimon_lake.tables import TableState, open_table, result_of, state_of
 
 AT_ONCE = 4
@@ -38,7 +41,7 @@ class PartLoad:
     def sentence(self) -> str:
         """Return one clause: the rows and snapshots, why nothing was loaded, or the error."""
         if self.result is None:
-            return f"failed: {reason_of(self.error or Exception())}"
+            return f"failed: {_reason(self.error)}"
         if not self.result.commits:
             return self.result.note or ", ".join(self.result.skipped) or "nothing to load"
         at = ", ".join(map(str, self.result.commits))
@@ -118,8 +121,17 @@ def _combined(
     done = replace(done, check_results=_check_results(loads), column_lineage=lineage, stale=stale)
     errors = {load.part: load.error for load in loads if load.error is not None}
     if errors:
-        raise PartsFailed(done, errors)
+        told = "; ".join(f"part {part} failed: {_reason(error)}" for part, error in errors.items())
+        raise PartsFailed(f"{done.sentence()}; {told}", done, errors)
     return done
+
+
+def _reason(error: Exception | None) -> str:
+    """Return an error as one line: its message, and the type of an error that is not for users."""
+    if isinstance(error, PySparkException):
+        return spark_reason(error)
+    is_told = isinstance(error, PipelineError | AuditFailed | PaimonError)
+    return " ".join((str(error) if is_told else f"{type(error).__name__}: {error}").split())
 
 
 def _check_results(loads: Sequence[PartLoad]) -> tuple[CheckResult, ...]:
