@@ -17,6 +17,7 @@ from paimon_core.table.table import Table
 from paimon_lake.loads.ledger.ledger import carry_on, carry_to, entries_of, ledger_of, needed_copy, not_carried
 from paimon_lake.loads.ledger.load_properties import is_load_user, load_user, part_of
 from paimon_lake.loads.ledger.load_snapshot import CARRIED, PARTS, STEP, events_in
+from paimon_lake.protocol import PipelineError
 
 _TRIES = 5
 
@@ -67,10 +68,15 @@ def _carry(table: Table, parts: Sequence[str], stays: Callable[[int], bool], beg
 
 
 def _recorded(table: str, found: pa.Table) -> list[str]:
-    """Return the load names of the parts that snapshots record, also of parts that are not declared any more."""
+    """Return the load names of the parts that snapshots record, also of parts that are not declared any more.
+
+    Raises PipelineError for a damaged property.
+    """
     users = [user for user in found["commit_user"].unique().to_pylist() if is_load_user(user, table) and part_of(user)]
     names = dict.fromkeys(user.removeprefix(load_user("")) for user in sorted(users))
     for listed in found["properties"].to_pylist():
-        if (text := dict(listed or ()).get(PARTS)) is not None:
-            names |= dict.fromkeys(json.loads(text))
+        try:
+            names |= dict.fromkeys(json.loads(dict(listed or ()).get(PARTS, "{}")))
+        except (ValueError, TypeError):
+            raise PipelineError(f"{table}: the property {PARTS} of a snapshot is damaged") from None
     return list(names)
