@@ -79,6 +79,7 @@ LONG = (
     "tests/pipelines/loads/postgres/test_left_slots.py",
     "tests/pipelines/loads/postgres/test_refusals.py",
     "tests/pipelines/loads/postgres/test_shared_slot.py",
+    "tests/pipelines/loads/test_part_histories.py",
     "tests/pipelines/test_s3.py",
     "tests/regressions/test_limits.py",
     "tests/s3/test_conformance.py",

@@ -34,7 +34,7 @@ def load_tables(demo: Demo, last_day: date | None) -> None:
     for group in in_order(demo.settings.tables):
         together: dict[_Ranges | None, list[str]] = {}
         for spec in (demo.settings.table(name) for name in group):
-            if spec.source is not None:
+            if spec.has_loads:
                 together.setdefault(_missing(demo, spec, last_day, changed), []).append(spec.name)
         for ranges, names in together.items():
             step = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"

@@ -25,8 +25,8 @@ def lineage_metadata(
 ) -> dict[str, Any]:
     """Return the metadata with the lineage of a load's columns; {} when it is not known.
 
-    For a load that had nothing to do, the lineage of the previous materialization is returned again, because Dagster
-    shows only the lineage of the latest materialization.
+    For a load, or a part of a table, that had nothing to do, the lineage of the previous materialization is returned
+    again, because Dagster shows only the lineage of the latest materialization.
     """
     if not result.column_lineage:
         return {} if result.commits else _of_the_latest(context, translator.asset_key(spec))
@@ -37,7 +37,13 @@ def lineage_metadata(
         ]
         for column, sources in result.column_lineage.items()
     }
-    return {KEY: dg.TableColumnLineage(deps), TEXT: dg.MetadataValue.md(lineage_markdown(result.column_lineage))}
+    before = _of_the_latest(context, translator.asset_key(spec)).get(KEY) if spec.parts else None
+    if before is not None:
+        deps = {**before.value.deps_by_column, **deps}
+    names = {
+        column: [(".".join(d.asset_key.path[-2:]), d.column_name) for d in found] for column, found in deps.items()
+    }
+    return {KEY: dg.TableColumnLineage(deps), TEXT: dg.MetadataValue.md(lineage_markdown(names))}
 
 
 def lineage_markdown(lineage: Mapping[str, Sequence[tuple[str, str]]]) -> str:

@@ -25,6 +25,7 @@ from paimon_dagster.sensors.file_sensor import files_sensor
 from paimon_dagster.sensors.stale_sensor import stale_sensor
 from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.declarations import Settings, SettingsError, TableSpec
+from paimon_lake.declarations.part_spec import load_specs
 
 _NAME = re.compile(r"[A-Za-z0-9_]+\.[A-Za-z0-9_]+")
 
@@ -92,9 +93,9 @@ def table_assets(
     """Return the assets of tables and of their sources; Dagster does not run the asset of a table without a source."""
     made: list[dg.AssetsDefinition | dg.AssetSpec] = []
     for spec in tables.values():
-        if spec.source is not None:
-            outside = source_spec(settings, spec, translator)
-            made += [table_asset(settings, spec, translator), *([outside] if outside is not None else [])]
+        if spec.has_loads:
+            found = [source_spec(settings, one, translator) for one in load_specs(spec)]
+            made += [table_asset(settings, spec, translator), *(outside for outside in found if outside is not None)]
         else:
             made.append(translator.asset_spec(settings, spec))
     return made

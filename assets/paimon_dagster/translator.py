@@ -16,6 +16,7 @@ import dagster as dg
 from paimon_dagster.metadata import declared
 from paimon_dagster.partitions import partitions_def
 from paimon_lake.declarations import Settings, SettingsError, TableSpec
+from paimon_lake.declarations.part_spec import PartSpec
 
 _PART = re.compile(r"[A-Za-z0-9_]+")
 
@@ -51,8 +52,12 @@ class PaimonTranslator:
         return dg.AssetKey([*self.key_prefix, *spec.name.split(".")])
 
     def source_key(self, spec: TableSpec) -> dg.AssetKey:
-        """Return the key of the files or the database that the table is loaded from: ``source/ods/flights``."""
-        return dg.AssetKey([*self.key_prefix, "source", *spec.name.split(".")])
+        """Return the key of the files or the database that the table is loaded from: ``source/ods/flights``.
+
+        For a part of a table, it ends with the name of the part.
+        """
+        part = [spec.part] if isinstance(spec, PartSpec) else []
+        return dg.AssetKey([*self.key_prefix, "source", *spec.name.split("."), *part])
 
     def group_name(self, spec: TableSpec) -> str:
         """Return the group of the asset: the database of the table."""

@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from paimon_core.errors import PaimonError, advised
+from paimon_core.table.table import Table
 from paimon_lake.declarations import Settings
 from paimon_lake.declarations.order import in_order
 from paimon_lake.declarations.sources import has_changes
 from paimon_lake.loads.inputs.stale import stale_now
 from paimon_lake.loads.inputs.stale_text import OTHERS
 from paimon_lake.loads.lag import lags
+from paimon_lake.loads.part_states import part_states
 from paimon_lake.protocol import LevelSize, PipelineError, size_text, some
 from paimon_lake.sources.lag import Lag
-from paimon_lake.steps.rejects_upkeep import with_rejects
+from paimon_lake.steps.rejects_upkeep import rejects_tables, with_rejects
 from paimon_lake.tables import counted_rows, open_lake, open_table, state_of
 
 
@@ -30,6 +32,8 @@ class TableOverview:
     tags: tuple[str, ...]
     stale: tuple[str, ...] = ()
     """The stale partitions."""
+    parts: tuple[str, ...] | None = None
+    """A clause about each part that is behind or was never loaded; None for a table without parts."""
     problem: str = ""
     """Why the table cannot be read; then all numbers are 0 or None."""
     lag: str = ""
@@ -71,9 +75,10 @@ def overviews(settings: Settings) -> list[TableOverview]:
     for name in existing(settings):
         found.append(_overview_or_problem(settings, name))
         with_them = with_rejects(settings, name)
-        rejects = _overview_or_problem(with_them, settings.table(name).rejects_table) if with_them is not None else None
-        if rejects is not None and (rejects.row_count or rejects.problem):
-            found.append(replace(rejects, name=f"  {rejects.name}"))
+        for table in rejects_tables(settings, with_them, name):
+            rejects = _overview_or_problem(with_them or settings, table)
+            if rejects.row_count or rejects.problem:
+                found.append(replace(rejects, name=f"  {rejects.name}"))
     return found
 
 
@@ -109,7 +114,19 @@ def overview(settings: Settings, name: str) -> TableOverview:
         levels=state.levels,
         tags=tuple(tag.name for tag in table.tags.list()),
         stale=_stale(settings, name),
+        parts=_parts(settings, table),
     )
+
+
+def _parts(settings: Settings, table: Table) -> tuple[str, ...] | None:
+    spec = settings.table(table.name)
+    if not spec.parts:
+        return None
+    try:
+        states = part_states(settings, spec, table)
+    except (PaimonError, PipelineError):  # loads report the reason
+        return ("not known",)
+    return tuple(f"{one.part} {'behind' if one.loaded_at else 'never loaded'}" for one in states if one.is_behind)
 
 
 def _stale(settings: Settings, name: str) -> tuple[str, ...]:
@@ -161,4 +178,8 @@ def lake_text(overviews: Sequence[TableOverview]) -> str:
     if any(one.lag for one in overviews):
         header.append("lag")
         rows = [[*row, one.lag or "-"] for row, one in zip(rows, overviews, strict=True)]
+    if any(one.parts is not None for one in overviews):
+        header.append("parts")
+        for row, one in zip(rows, overviews, strict=True):
+            row.append("-" if one.parts is None else some(one.parts) or "all loaded")
     return aligned(header, rows, right=(1, 4))

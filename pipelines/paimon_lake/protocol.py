@@ -29,6 +29,16 @@ class AuditFailed(Exception):
     """The results of the declared checks; () when no declared check failed, but another audit."""
 
 
+class PartsFailed(Exception):
+    """Some parts of a table could not be loaded; the loads of the other parts succeeded and stay."""
+
+    def __init__(self, text: str, result: StepResult, errors: Mapping[str, Exception]) -> None:
+        """``result``: what the other parts loaded; ``errors``: the error of each part that failed."""
+        super().__init__(text)
+        self.result = result
+        self.errors = dict(errors)
+
+
 @dataclass(frozen=True)
 class LevelSize:
     """The live data files of one level; ``rows`` are the rows in the files."""

@@ -16,6 +16,7 @@ from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.agreement import place_of
 from paimon_lake.declarations.checks import SqlCheck
 from paimon_lake.declarations.definition import declared_schema
+from paimon_lake.declarations.part_spec import load_specs
 from paimon_lake.declarations.sources import SqlSource
 from paimon_lake.protocol import PipelineError
 from paimon_lake.query_text import query_place, query_text
@@ -32,8 +33,9 @@ def query_problems(spark: Spark, settings: Settings) -> Iterator[str]:
     Spark starts only if there is a query.
     """
     for spec in settings.tables.values():
-        if isinstance(spec.source, SqlSource):
-            yield from _of_source(spark, settings, spec, spec.source)
+        for one in load_specs(spec):
+            if isinstance(one.source, SqlSource):
+                yield from _of_source(spark, settings, one, one.source)
         for number, check in enumerate(spec.checks):
             if isinstance(check, SqlCheck):
                 place = place_of(settings, spec.name, ("checks", number, "query"))
@@ -53,7 +55,8 @@ def _of_source(spark: Spark, settings: Settings, spec: TableSpec, source: SqlSou
         if spec.columns:
             _check_result(spec, query, found)
     except (PipelineError, SchemaMismatch, InvalidRequest) as error:
-        yield f"{query_place(settings, spec)}: {spec.name}: {error}"
+        named = str(error).removeprefix(f"{spec.load_name}: ")
+        yield f"{query_place(settings, spec)}: {spec.load_name}: {named}"
 
 
 def _analysed(
@@ -106,8 +109,10 @@ def _check_result(spec: TableSpec, query: str, found: DataFrame) -> None:
     from pyspark.sql.pandas.types import to_arrow_schema
 
     from paimon_lake.loads.frame_shape import FrameShape
+    from paimon_lake.loads.row_shape import check_filled
 
-    fields, kinds = declared_schema(spec).fields, spec.kinds
+    check_filled(spec, found.columns)
+    fields, kinds = [f for f in declared_schema(spec).fields if spec.fills(f.name)], spec.kinds
     known = {field.name for field in fields}
     ordering = {*spec.order_by, *(() if kinds is None else (kinds.column,))}
     for name in sorted(ordering - set(found.columns)):
@@ -119,5 +124,5 @@ def _check_result(spec: TableSpec, query: str, found: DataFrame) -> None:
         if field.name not in found.columns and not field.type.nullable:
             raise SchemaMismatch(f"the query has no column {field.name!r}, which is NOT NULL in the table")
     dropped = [name for name in spec.order_by if name not in known and (kinds is None or name != kinds.column)]
-    rows = to_arrow_schema(found.schema).empty_table().drop_columns(dropped)
+    rows = to_arrow_schema(found.schema, timezone="UTC").empty_table().drop_columns(dropped)
     FrameShape(query, tuple(fields), kinds).parsed(rows)

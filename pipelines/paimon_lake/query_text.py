@@ -26,5 +26,5 @@ def query_place(settings: Settings, spec: TableSpec) -> str:
     """Return the file and line of the query in the declaration, and the path of the query file, if there is one."""
     source = spec.source
     assert isinstance(source, SqlSource)
-    place = place_of(settings, spec.name, ("source", "file" if source.file else "query"))
+    place = place_of(settings, spec.name, (*spec.source_key, "file" if source.file else "query"))
     return f"{place}: {source.file}" if source.file else place

@@ -112,17 +112,19 @@ def result_of(
     details: Mapping[str, str | int | float] | None = None,
     note: str = "",
     rows_written: int = 0,
+    counts: bool = True,
 ) -> StepResult:
     """Return the result of a step that started at ``started`` (``time.monotonic``), when the table was in ``before``.
 
     The levels and the visible rows after the step describe the latest snapshot, which may be of a concurrent commit.
+    Without ``counts`` the visible rows are not counted.
     """
     after = state_of(table) if commits else before
     return StepResult(
         step=step,
         table=table.name,
         snapshot_id=after.snapshot_id,
-        row_count=counted_rows(table, after),
+        row_count=counted_rows(table, after) if counts else None,
         rows_written=rows_written,
         commits=tuple(commits),
         levels_before=before.levels,

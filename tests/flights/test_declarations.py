@@ -14,10 +14,10 @@ def test_the_declarations_agree() -> None:
     assert [text for spec in settings.tables.values() for text in problems(spec)] == []
 
 
-def test_carrier_days_are_made_last() -> None:
-    assert in_order(load_settings("local").tables) == [OTHERS, ["dws.carrier_day"]]
+def test_tables_from_tables_are_made_last() -> None:
+    assert in_order(load_settings("local").tables) == [OTHERS, ["dwd.flight_wide", "dws.carrier_day"]]
 
 
 def test_every_environment_has_the_tables() -> None:
     for environment in environments():
-        assert sorted(load_settings(environment).tables) == sorted([*OTHERS, "dws.carrier_day"])
+        assert sorted(load_settings(environment).tables) == sorted([*OTHERS, "dwd.flight_wide", "dws.carrier_day"])

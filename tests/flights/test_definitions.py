@@ -17,7 +17,7 @@ FETCHED = {
     "ods.flights",
     "ods.weather",
 }
-TABLES = FETCHED | {"dws.carrier_day"}
+TABLES = FETCHED | {"dwd.flight_wide", "dws.carrier_day"}
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +44,7 @@ def test_the_tables_their_checks_and_their_jobs(definitions: dg.Definitions) -> 
         checks[".".join(key.asset_key.path)].add(key.name)
     audits = {"rows", "keys", "files", "fsck", "unique"}
     own = {
+        "dwd.flight_wide": {"parts_complete_time_hour", "stale"},
         "dws.carrier_day": {"counts_every_flight", "stale"},
         "ods.flights": {"not_null_dep_time", "accepted_values_origin"},
         "ods.weather": {"range_humid"},
@@ -51,7 +52,7 @@ def test_the_tables_their_checks_and_their_jobs(definitions: dg.Definitions) -> 
     assert checks == {name: audits | own.get(name, set()) for name in TABLES}
     jobs = {job.name for job in definitions.resolve_all_job_defs() if not job.name.startswith("_")}
     compactions = {f"compact__{name.replace('.', '_')}" for name in TABLES}
-    assert jobs == compactions | {"nightly", "sweep", "audit", "load__dws_carrier_day"}
+    assert jobs == compactions | {"nightly", "sweep", "audit", "load__dwd_flight_wide", "load__dws_carrier_day"}
     sensors = {sensor.name for sensor in definitions.get_repository_def().sensor_defs}
     assert sensors == {"compaction", "inputs", "stale_partitions"}
 
@@ -68,8 +69,14 @@ def test_partitions_and_backfill_policies(definitions: dg.Definitions) -> None:
         "ods.flights": (365, "2013-01-01", "2013-12-31", 92),
         "ods.cancellations": (365, "2013-01-01", "2013-12-31", 92),
         "ods.weather": (12, "2013-01", "2013-12", 12),
+        "dwd.flight_wide": (12, "2013-01", "2013-12", 12),
         "dws.carrier_day": (12, "2013-01", "2013-12", 12),
     }
+
+
+def test_wide_flights_need_the_inputs_of_all_parts(definitions: dg.Definitions) -> None:
+    deps = {dep.asset_key.to_user_string() for dep in asset(definitions, "dwd.flight_wide").get_asset_spec().deps}
+    assert deps == {"ods/flights", "ods/weather"}
 
 
 def test_a_month_of_carrier_days_needs_its_days_of_flights(definitions: dg.Definitions) -> None:

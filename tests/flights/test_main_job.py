@@ -17,6 +17,7 @@ ROWS = {
     "dim.airlines": 16,
     "dim.airports": 1458,
     "dim.planes": 3322,
+    "dwd.flight_wide": 328_521,
     "dws.carrier_day": 5420,
     "ods.cancellations": 8255,
     "ods.flights": 328_521,

@@ -103,7 +103,7 @@ def test_files_of_rejects_that_wait_are_published_before_a_sweep(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(loading, "publish_rejects", lambda table, rejects: None)
+        patched.setattr(loading, "publish_rejects", lambda table, *_: None)
         load(settings)
     folder = Path(settings.warehouse) / "shop.db" / "shop.orders__rejects".partition(".")[2]
     for file in folder.rglob("*.parquet"):

@@ -40,7 +40,7 @@ def load_jobs(settings: Settings, translator: PaimonTranslator = PLAIN) -> Jobs:
             executor_def=dg.in_process_executor,
         )
         for name, spec in settings.tables.items()
-        if spec.source is not None
+        if spec.has_loads
         and spec.schedule is not None
         and (spec.schedule.on != "inputs" or spec.partitions is not None)
     }

@@ -16,8 +16,9 @@ from paimon_lake.check_result import CheckResult
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.agreement import inputs_of
 from paimon_lake.declarations.kafka import KafkaSource
+from paimon_lake.declarations.part_spec import load_specs
 from paimon_lake.declarations.sources import DatabaseSource, FilesSource, PostgresChangesSource
-from paimon_lake.protocol import AuditFailed, PipelineError, StepResult
+from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult
 from paimon_lake.session import Spark
 
 _DATA_VERSION = "dagster/data_version"
@@ -86,6 +87,11 @@ def _load(
     except AuditFailed as error:
         check_results += error.check_results
         raise
+    except PartsFailed as error:
+        check_results += error.result.check_results
+        final = all(isinstance(one, AuditFailed | PipelineError) for one in error.errors.values())
+        metadata = result_metadata(error.result)
+        raise dg.Failure(str(error), metadata=metadata, allow_retries=not final) from error
     check_results += result.check_results
     return result
 
@@ -122,17 +128,22 @@ def run_key(context: dg.AssetExecutionContext, spec: TableSpec, keys: Sequence[s
 def dependencies(
     settings: Settings, spec: TableSpec, translator: PaimonTranslator = PLAIN
 ) -> list[dg.AssetSpec | dg.AssetDep]:
-    """Return the inputs of a table with their partition mappings.
+    """Return the inputs of a table, of all of its parts, with their partition mappings.
 
-    For a source outside of the lake, return the asset of the source.
+    For a source outside of the lake, return the asset of the source. An input that several parts read differently is
+    needed as a whole.
     """
-    outside = source_spec(settings, spec, translator)
-    if outside is not None:
-        return [outside]
     deps: list[dg.AssetSpec | dg.AssetDep] = []
-    for name in inputs_of(spec):
-        found = settings.table(name)
-        deps.append(dg.AssetDep(translator.asset_key(found), partition_mapping=mapping(found, spec)))
+    mappings: dict[str, dg.PartitionMapping | None] = {}
+    for one in load_specs(spec):
+        outside = source_spec(settings, one, translator)
+        deps += [outside] if outside is not None else []
+        for name in inputs_of(one):
+            wanted = mapping(settings.table(name), one)
+            same = mappings.setdefault(name, wanted) == wanted
+            mappings[name] = wanted if same else dg.AllPartitionMapping()
+    for name, wanted in mappings.items():
+        deps.append(dg.AssetDep(translator.asset_key(settings.table(name)), partition_mapping=wanted))
     return deps
 
 

@@ -1,6 +1,7 @@
 """CheckContext: what a check uses beside the rows: the time, the history of loads, the partitions of the load.
 
-The history of loads is read from the snapshots of the commit user ``load <table>``, whose properties contain how many
+The history of loads is read from the snapshots of the commit user ``load <table>``, or ``load <table> part <part>``,
+whose properties contain how many
 rows a load read, wrote and rejected (decision 0021).
 """
 
@@ -14,7 +15,14 @@ from typing import Any
 from paimon_core.errors import CorruptTable
 from paimon_core.predicate import Predicate
 from paimon_core.table.view import TableView
-from paimon_lake.loads.ledger.load_properties import PARTITION_COUNT, ROWS_READ, ROWS_REJECTED, ROWS_WRITTEN, load_user
+from paimon_lake.loads.ledger.load_properties import (
+    PARTITION_COUNT,
+    ROWS_READ,
+    ROWS_REJECTED,
+    ROWS_WRITTEN,
+    is_load_user,
+    part_of,
+)
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.lag import Lag
 
@@ -35,6 +43,8 @@ class LoadRecord:
     committed_at: datetime
     partitions: int | None = None
     """The number of partitions that the load read; None for a load that is not divided by partitions."""
+    part: str = ""
+    """The part of the table that was loaded; "" for a table without parts."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +80,15 @@ def newest_write(table: TableView) -> datetime | None:
     """Return the time of the newest snapshot that changed rows; None when there is none or all have expired."""
     changes = (s for s in _history(table) if s["commit_kind"] not in _WITHOUT_ROWS)
     # A snapshot of the commit user of loads without numbers of rows changes no row: it only copies the ledger.
-    times = [s["commit_time_utc"] for s in changes if s["commit_user"] != load_user(table.name) or _is_load(table, s)]
+    times = [
+        s["commit_time_utc"] for s in changes if not is_load_user(s["commit_user"], table.name) or _is_load(table, s)
+    ]
     return times[-1] if times else None
 
 
 def _is_load(table: TableView, snapshot: Mapping[str, Any]) -> bool:
     is_change = snapshot["commit_kind"] not in _WITHOUT_ROWS
-    return is_change and snapshot["commit_user"] == load_user(table.name) and ROWS_READ in snapshot["properties"]
+    return is_change and is_load_user(snapshot["commit_user"], table.name) and ROWS_READ in snapshot["properties"]
 
 
 def _history(table: TableView) -> list[dict[str, Any]]:
@@ -99,7 +111,8 @@ def _history(table: TableView) -> list[dict[str, Any]]:
 def _record(table: str, snapshot: Mapping[str, Any]) -> LoadRecord:
     read, written, rejected = (_figure(table, snapshot, name) for name in (ROWS_READ, ROWS_WRITTEN, ROWS_REJECTED))
     partitions = _figure(table, snapshot, PARTITION_COUNT) if PARTITION_COUNT in snapshot["properties"] else None
-    return LoadRecord(read, written, rejected, snapshot["snapshot_id"], snapshot["commit_time_utc"], partitions)
+    at, part = snapshot["commit_time_utc"], part_of(snapshot["commit_user"])
+    return LoadRecord(read, written, rejected, snapshot["snapshot_id"], at, partitions, part)
 
 
 def _figure(table: str, snapshot: Mapping[str, Any], name: str) -> int:

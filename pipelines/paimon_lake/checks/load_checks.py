@@ -5,6 +5,7 @@ They check the whole table, also when a load wrote only some partitions.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -30,13 +31,15 @@ _PER_HOUR = {"s": 3600, "ms": 3_600_000, "us": 3_600_000_000, "ns": 3_600_000_00
 def freshness(check: FreshnessCheck, rows: Rows, context: CheckContext) -> Result:
     """Compare the age of the newest load, or of the greatest value of a column, with ``max_hours``.
 
-    Without recorded loads, the age of the newest snapshot that changed rows is compared. A date stands for its first
-    moment. Dates and timestamps without a time zone are in UTC. A time in the future passes.
+    Of a table with parts, the part whose newest load is the oldest counts. Without recorded loads, the age of the
+    newest snapshot that changed rows is compared. A date stands for its first moment. Dates and timestamps without a
+    time zone are in UTC. A time in the future passes.
     """
     if check.column:
         return _column_freshness(check, rows, context.now)
-    newest = max((load.committed_at for load in context.history), default=None)
-    what = "load" if newest is not None else "snapshot"
+    by_part = {load.part: load.committed_at for load in context.history}  # the newest load of each part
+    part, newest = min(by_part.items(), key=lambda one: one[1], default=("", None))
+    what = ("load" + (f" of the part {part}" if part else "")) if newest is not None else "snapshot"
     newest = newest or newest_write(rows.table)
     if newest is None:
         return 1, "no load and no other change of rows is recorded in the snapshots of the table: its age is unknown"
@@ -129,12 +132,20 @@ def volume(check: VolumeCheck, context: CheckContext) -> Result:
     """Compare the rows that the last load wrote with the mean of the loads before it.
 
     A load of partitions is compared by its rows per partition, and only with loads of partitions. A load of the whole
-    table is compared only with loads of the whole table. The check passes when there are fewer than three such loads
-    before (or fewer than ``loads``, if that is less), and when they wrote no row.
+    table is compared only with loads of the whole table, and a load of a part only with loads of this part. The check
+    passes when there are fewer than three such loads before (or fewer than ``loads``, if that is less), and when they
+    wrote no row.
     """
     if not context.history:
         return 0, "no load is recorded in the snapshots of the table"
-    *before, last = context.history
+    parts = {load.part: [one for one in context.history if one.part == load.part] for load in context.history}
+    found = [(part, *_volume(check, history)) for part, history in parts.items()]
+    sentences = [f"part {part}: {text}" if part else text for part, _, text in found]
+    return sum(wrong for _, wrong, _ in found), "; ".join(sentences)
+
+
+def _volume(check: VolumeCheck, history: Sequence[LoadRecord]) -> Result:
+    *before, last = history
     by_partition = last.partitions is not None
     before = [load for load in before if (load.partitions is not None) == by_partition][-check.loads :]
     each = f", {_rows(last):,.1f} for each of {last.partitions:,} partitions" if (last.partitions or 1) > 1 else ""

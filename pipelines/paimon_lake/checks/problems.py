@@ -17,6 +17,7 @@ from paimon_lake.declarations.checks import (
     AcceptedValuesCheck,
     Check,
     FreshnessCheck,
+    PartsCompleteCheck,
     RangeCheck,
     SqlCheck,
     UniqueCheck,
@@ -63,6 +64,10 @@ def _of_check(check: Check, spec: TableSpec, fields: dict[str, DataField]) -> It
             found = fields.get(check.column)
             if found is not None and found.type.root not in TIME_ROOTS:
                 yield f"freshness needs a date or timestamp column, and {check.column!r} is {found.type}"
+        case PartsCompleteCheck():
+            found = fields.get(check.column)
+            if found is not None and found.type.root not in TIME_ROOTS:
+                yield f"parts_complete needs a date or timestamp column, and {check.column!r} is {found.type}"
         case SqlCheck():
             if not is_query(check.query):
                 yield f"query must begin with SELECT, WITH, FROM, VALUES or TABLE, not {check.query.strip()!r:.80}"

@@ -16,6 +16,7 @@ from paimon_lake.check_result import CheckResult
 from paimon_lake.checks.context import CheckContext
 from paimon_lake.checks.lag_check import lag_result
 from paimon_lake.checks.load_checks import freshness, row_count, volume
+from paimon_lake.checks.parts_check import parts_complete
 from paimon_lake.checks.row_checks import Result, Rows, accepted_values, not_null, range_, unique
 from paimon_lake.checks.sql_check import sql
 from paimon_lake.declarations import SettingsError, TableSpec
@@ -25,6 +26,7 @@ from paimon_lake.declarations.checks import (
     FreshnessCheck,
     LagCheck,
     NotNullCheck,
+    PartsCompleteCheck,
     RangeCheck,
     RowCountCheck,
     SqlCheck,
@@ -85,7 +87,7 @@ def _checked(
     def evaluate(check: TableCheck) -> Result:
         nonlocal rows
         rows = rows or _rows(spec, table, context)
-        return _evaluated(check, rows, context, spark)
+        return _evaluated(check, spec, rows, context, spark)
 
     def at_a_newer_snapshot() -> bool:
         nonlocal rows
@@ -115,7 +117,7 @@ def _rows(spec: TableSpec, table: TableView, context: CheckContext) -> Rows:
     return Rows(table.with_options(ALL_ROWS), spec.key, context.where)
 
 
-def _evaluated(check: TableCheck, rows: Rows, context: CheckContext, spark: Spark | None) -> Result:
+def _evaluated(check: TableCheck, spec: TableSpec, rows: Rows, context: CheckContext, spark: Spark | None) -> Result:
     match check:
         case UniqueCheck():
             return unique(check, rows)
@@ -129,6 +131,8 @@ def _evaluated(check: TableCheck, rows: Rows, context: CheckContext, spark: Spar
             return freshness(check, rows, context)
         case RowCountCheck():
             return row_count(check, rows, context)
+        case PartsCompleteCheck():
+            return parts_complete(check, spec, rows, context)
         case SqlCheck():
             return sql(check, rows, context, spark)
     return volume(check, context)

@@ -10,8 +10,9 @@ from pathlib import Path
 from paimon_core.errors import PaimonError
 from paimon_lake.checks import problems
 from paimon_lake.cli.new_lake import new_lake
-from paimon_lake.declarations import Settings
+from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.agreement import disagreements
+from paimon_lake.declarations.part_spec import load_specs
 from paimon_lake.declarations.sources import FilesSource
 from paimon_lake.differences import differences
 from paimon_lake.loads.files.path_rules import order_notes, path_problems
@@ -19,6 +20,7 @@ from paimon_lake.loads.files.source_files import file_kind, source_files
 from paimon_lake.loads.inputs.stale import stale_now
 from paimon_lake.loads.inputs.stale_text import stale_text
 from paimon_lake.loads.load import load_table
+from paimon_lake.loads.part_states import part_states
 from paimon_lake.loads.postgres.left_slots import left_slots
 from paimon_lake.loads.postgres.release import release
 from paimon_lake.overview import nothing_declared
@@ -27,6 +29,7 @@ from paimon_lake.query_analysis import query_problems
 from paimon_lake.session import Spark
 from paimon_lake.steps.apply import PartlyApplied, apply
 from paimon_lake.steps.infer import infer
+from paimon_lake.tables import open_lake
 
 Add = Callable[..., argparse.ArgumentParser]
 SETTINGS_ONLY = ("check", "apply", "infer", "release")
@@ -54,6 +57,7 @@ def add_lake_commands(add: Add) -> None:
     loading.add_argument(
         "--partition", action="append", metavar="KEY", help="load only this partition; may be repeated"
     )
+    loading.add_argument("--part", default="", metavar="NAME", help="load only this part of a table with parts")
     releasing = add("release", "drop the replication slot and the publication that loads of a table made")
     releasing.add_argument("--table", required=True, metavar="DATABASE.TABLE", help="the table")
     loading.add_argument("--reload", action="store_true", help="load again what was loaded before")
@@ -87,7 +91,7 @@ def lines_of(spark: Spark, settings: Settings, asked: argparse.Namespace) -> tup
     lines = [*disagreements(settings), *(f"{name}: {text}" for name, text in _problems(settings))]
     lines += [f"{name} {text}" for name, texts in differences(settings).items() for text in texts]
     lines += query_problems(spark, settings)
-    lines += _stale(settings)
+    lines += [*_unloaded_parts(settings), *_stale(settings)]
     left = left_slots(settings)
     lines += left.problems
     notes = [f"note: {text}" for text in left.notes]
@@ -99,14 +103,36 @@ def _problems(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield (table, problem) for each problem of the declared checks and of the paths of sources."""
     for name, spec in settings.tables.items():
         yield from ((name, text) for text in problems(spec))
-        if isinstance(spec.source, FilesSource):
-            try:
-                file_kind(spec.source)
-                yield from ((name, text) for text in path_problems(spec))
-                if not spec.source.fetch and not source_files(settings, spec.source, None):
-                    yield name, f"no file matches source.path {spec.source.path}"
-            except PipelineError as error:
-                yield name, str(error)
+        for one in load_specs(spec):
+            if isinstance(one.source, FilesSource):
+                yield from ((one.load_name, text) for text in _file_problems(settings, one, one.source))
+
+
+def _file_problems(settings: Settings, spec: TableSpec, source: FilesSource) -> Iterator[str]:
+    try:
+        file_kind(source)
+        yield from path_problems(spec)
+        if not source.fetch and not source_files(settings, source, None):
+            yield f"no file matches source.path {source.path}"
+    except PipelineError as error:
+        yield str(error)
+
+
+def _unloaded_parts(settings: Settings) -> Iterator[str]:
+    """Yield one line for each part that was never loaded, of a table in the lake with another part that was."""
+    catalog = open_lake(settings)
+    for name, spec in settings.tables.items():
+        try:
+            if not spec.parts or not catalog.table_exists(name):
+                continue
+            states = part_states(settings, spec, catalog.table(name))
+        except (PaimonError, PipelineError) as error:
+            yield f"{name}: which parts were loaded is not known: {error}"
+            continue
+        if any(state.loaded_at for state in states):
+            for state in states:
+                if state.loaded_at is None:
+                    yield f"{name}: the part {state.part} was never loaded"
 
 
 def _stale(settings: Settings) -> Iterator[str]:
@@ -122,5 +148,5 @@ def _stale(settings: Settings) -> Iterator[str]:
 
 
 def _load(spark: Spark, settings: Settings, asked: argparse.Namespace) -> list[StepResult]:
-    result = load_table(spark, settings, asked.table, asked.partition, reload=asked.reload)
+    result = load_table(spark, settings, asked.table, asked.partition, part=asked.part, reload=asked.reload)
     return [replace(result, others=()), *result.others]

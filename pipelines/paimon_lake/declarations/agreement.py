@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from paimon_lake.declarations.databases import database_problems
 from paimon_lake.declarations.errors import Key, SettingsError, nearest
 from paimon_lake.declarations.functions import function_of
+from paimon_lake.declarations.part_spec import load_specs
 from paimon_lake.declarations.partitions import Partitions
 from paimon_lake.declarations.settings import Settings
 from paimon_lake.declarations.sources import FilesSource, PythonSource, Source, SqlSource
@@ -20,7 +21,8 @@ def disagreements(settings: Settings) -> list[str]:
     """Return a sentence for each broken rule across files; this imports the Python files that the declarations name."""
     found = early_disagreements(settings)
     for name in sorted(settings.tables):
-        found += [_said(settings, name, key, text) for key, text in _of_table(settings, settings.tables[name])]
+        for spec in load_specs(settings.tables[name]):
+            found += [_said(settings, name, key, text) for key, text in _of_table(settings, spec)]
     return found
 
 
@@ -46,7 +48,9 @@ Rule = tuple[str, tuple[str, ...], str]
 
 def inputs_of(spec: TableSpec) -> tuple[str, ...]:
     """Return the tables that a table is made from."""
-    return spec.source.inputs if isinstance(spec.source, SqlSource | PythonSource) else ()
+    sources = [spec.source, *(part.source for part in spec.parts.values())]
+    found = [one for source in sources if isinstance(source, SqlSource | PythonSource) for one in source.inputs]
+    return tuple(dict.fromkeys(found))
 
 
 def _names(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
@@ -59,25 +63,32 @@ def _names(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
             yield name, (), f"the name differs from {other} only by case: some file systems treat both as one"
         elif databases.setdefault(database.casefold(), database) != database:
             yield name, (), f"the database {database} differs from {databases[database.casefold()]} only by case"
-        refused = spec.rejects_table
-        if refused in tables:
-            yield name, ("rejects", "table"), f"the table of rejected rows, {refused}, is declared as a table"
-        if (other := rejects.setdefault(refused.casefold(), name)) != name:
-            yield name, ("rejects", "table"), f"the rejected rows go to {refused}, like the rejected rows of {other}"
+        for refused in [one.rejects_table for one in load_specs(spec)] or [spec.rejects_table]:
+            if refused in tables:
+                yield name, ("rejects", "table"), f"the table of rejected rows, {refused}, is declared as a table"
+            if (other := rejects.setdefault(refused.casefold(), name)) != name:
+                text = f"the rejected rows go to {refused}, like the rejected rows of {other}"
+                yield name, ("rejects", "table"), text
 
 
 def _inputs(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
-    rejects = {spec.rejects_table for spec in tables.values()}
+    rejects = {one.rejects_table for spec in tables.values() for one in load_specs(spec) or (spec,)}
     for name, spec in sorted(tables.items()):
-        inputs, key = inputs_of(spec), ("source", "inputs")
-        for one in inputs:
-            if one not in tables and one in rejects:
-                yield name, key, f"source.inputs names {one}: tables of rejects cannot be inputs yet"
-            elif one not in tables:
-                yield name, key, f"source.inputs names {one}, which is not declared{nearest(one, list(tables))}"
-            elif inputs.count(one) > 1:
-                yield name, key, f"source.inputs names {one} twice"
-                break
+        for loaded in load_specs(spec):
+            key = (*loaded.source_key, "inputs")
+            inputs = loaded.source.inputs if isinstance(loaded.source, SqlSource | PythonSource) else ()
+            yield from ((name, key, f"{'.'.join(key)} names {text}") for text in _wrong_inputs(inputs, tables, rejects))
+
+
+def _wrong_inputs(inputs: Sequence[str], tables: Mapping[str, TableSpec], rejects: Collection[str]) -> Iterator[str]:
+    for one in inputs:
+        if one not in tables and one in rejects:
+            yield f"{one}: tables of rejects cannot be inputs yet"
+        elif one not in tables:
+            yield f"{one}, which is not declared{nearest(one, list(tables))}"
+        elif inputs.count(one) > 1:
+            yield f"{one} twice"
+            break
 
 
 def _cycles(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
@@ -91,7 +102,8 @@ def _cycles(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
             del path[depth:]
             if name in path:
                 cycle = [*path[path.index(name) :], name]
-                yield cycle[0], ("source", "inputs"), f"the inputs form a cycle: {' <- '.join(cycle)}"
+                made = next(one for one in load_specs(tables[cycle[0]]) if cycle[1] in inputs_of(one))
+                yield cycle[0], (*made.source_key, "inputs"), f"the inputs form a cycle: {' <- '.join(cycle)}"
                 continue
             if name in done:
                 continue
@@ -102,20 +114,23 @@ def _cycles(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
 
 def _query_files(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
     for name, spec in sorted(tables.items()):
-        file = spec.source.file if isinstance(spec.source, SqlSource) else ""
-        if file.startswith("/") or "\0" in file:
-            yield name, ("source", "file"), f"source.file: {file!r:.80} must be a path relative to the folder"
+        for one in load_specs(spec):
+            file, key = one.source.file if isinstance(one.source, SqlSource) else "", (*one.source_key, "file")
+            if file.startswith("/") or "\0" in file:
+                yield name, key, f"{'.'.join(key)}: {file!r:.80} must be a path relative to the folder"
 
 
 def _of_table(settings: Settings, spec: TableSpec) -> Iterator[tuple[tuple[str, ...], str]]:
     source = spec.source
     if isinstance(source, SqlSource) and source.file and not (settings.folder / source.file).is_file():
-        yield ("source", "file"), f"source.file: {shown(settings.folder / source.file)} does not exist"
-    for key, text, parameters in _functions(source):
+        key = (*spec.source_key, "file")
+        yield key, f"{'.'.join(key)}: {shown(settings.folder / source.file)} does not exist"
+    for what, text, parameters in _functions(source):
         try:
             function_of(text, settings.folder, parameters)
         except SettingsError as error:
-            yield ("source", key), f"source.{key}: {error}"
+            key = (*spec.source_key, what)
+            yield key, f"{'.'.join(key)}: {error}"
     if isinstance(source, SqlSource) and source.read in ("whole", "changes"):
         return
     for name in inputs_of(spec):

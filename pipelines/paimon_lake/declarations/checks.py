@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from paimon_lake.declarations.model import Model, Names, SomeNames
 
@@ -151,6 +152,30 @@ class LagCheck(_Check):
         return self
 
 
+def _duration(value: str) -> str:
+    if not re.fullmatch(r"[1-9]\d{0,5} ?(min|h|d)", value):
+        raise ValueError(f"must be a time such as 30 min, 2 h or 1 d, not {value!r:.40}")
+    return value
+
+
+class PartsCompleteCheck(_Check):
+    """No row of a table with parts lacks a part for longer than ``max_wait``.
+
+    A row lacks a part when no row of the part came with its key; a part that was deleted is not lacking.
+    """
+
+    type: Literal["parts_complete"]
+    """No row lacks a part for too long."""
+    parts: Names = ()
+    """The parts that a row needs; default: all parts."""
+    max_wait: Annotated[str, AfterValidator(_duration)]
+    """The longest time without the part, such as ``30 min``, ``2 h`` or ``1 d``."""
+    column: str = ""
+    """The date or timestamp column from which a row waits; rows with a null in it are only told. Default: the rows are
+    compared with the rows of the newest snapshot that is ``max_wait`` old, so ``retention.keep_hours`` must be longer.
+    """
+
+
 class SqlCheck(_Check):
     """A query that must return no row; it names the table as ``database.table``."""
 
@@ -170,6 +195,7 @@ TableCheck = (
     | FreshnessCheck
     | RowCountCheck
     | VolumeCheck
+    | PartsCompleteCheck
     | SqlCheck
 )
 """The checks that read the table."""

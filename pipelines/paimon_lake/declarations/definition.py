@@ -23,6 +23,7 @@ from paimon_core.storage.storage import Storage
 from paimon_core.types import STRING_ROOTS, DataType, TypeRoot, parse_type
 from paimon_lake.declarations.errors import Key, SettingsError, nearest
 from paimon_lake.declarations.kafka import KafkaSource
+from paimon_lake.declarations.part_spec import load_specs
 from paimon_lake.declarations.sources import (
     EVENT_FORMATS,
     DatabaseSource,
@@ -68,8 +69,10 @@ def check_definition(spec: TableSpec, file: YamlFile) -> None:
         for column, text in spec.columns.items():
             key = ("columns", column)
             types[column] = column_type(text)
-            _check_source(spec, column, types[column])
-            _check_bytes(spec, column, types[column])
+            for loaded in load_specs(spec):
+                if loaded.fills(column):
+                    _check_source(loaded, column, types[column])
+                    _check_bytes(loaded, column, types[column])
         key = ("partitions", "column")
         _check_partitions(spec, types)
         key = ()

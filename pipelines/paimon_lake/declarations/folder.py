@@ -20,6 +20,7 @@ from paimon_lake.declarations.databases import with_database
 from paimon_lake.declarations.definition import check_definition
 from paimon_lake.declarations.errors import Key, SettingsError, sentence
 from paimon_lake.declarations.model import Model
+from paimon_lake.declarations.part_spec import check_parts
 from paimon_lake.declarations.rejects import TABLE_NAME
 from paimon_lake.declarations.settings import EnvironmentSettings, Settings
 from paimon_lake.declarations.table import TableSpec
@@ -131,6 +132,7 @@ def _table(path: Path) -> TableSpec:
     refuse_secrets(file)
     values = {"name": path.stem, **with_variables(file)}
     spec = _checked(TableSpec, values, file.values, file, {})
+    check_parts(spec, file)
     check_definition(spec, file)
     return spec
 

@@ -15,6 +15,7 @@ from paimon_lake.declarations.kafka import KafkaSource, check_kafka
 from paimon_lake.declarations.kinds import Kinds
 from paimon_lake.declarations.model import Model, Names, Texts
 from paimon_lake.declarations.partitions import Partitions
+from paimon_lake.declarations.parts import Part, part_options
 from paimon_lake.declarations.rejects import Rejects
 from paimon_lake.declarations.schedule import Schedule, schedule_of
 from paimon_lake.declarations.sources import (
@@ -85,6 +86,8 @@ class TableSpec(Model):
     """The owners of the table: email addresses or ``team:<name>``."""
     source: Source | None = None
     """Where the rows come from; ``type`` selects the kind."""
+    parts: Mapping[str, Part] = Field(default={})
+    """Instead of ``source``: several sources, each of which fills its own columns of the rows with its keys."""
     partitions: Annotated[
         Partitions | None,
         BeforeValidator(_partitions, json_schema_input_type=Literal["none", "dynamic"] | Partitions | None),
@@ -131,6 +134,30 @@ class TableSpec(Model):
         return self.name.replace(".", "_")
 
     @property
+    def has_loads(self) -> bool:
+        """Whether the table is loaded: it has a source, or parts with sources."""
+        return self.source is not None or bool(self.parts)
+
+    @property
+    def is_part(self) -> bool:
+        """Whether this is one part of a table."""
+        return False
+
+    @property
+    def load_name(self) -> str:
+        """The name under which loads record what they loaded: the name of the table."""
+        return self.name
+
+    @property
+    def source_key(self) -> tuple[str, ...]:
+        """The key of the source in the file of the table."""
+        return ("source",)
+
+    def fills(self, column: str) -> bool:
+        """Whether loads write a column of the table: all of them, except for a part of a table."""
+        return True
+
+    @property
     def table_options(self) -> dict[str, str]:
         """The options with which the table is created: the defaults, overridden by the declared options.
 
@@ -138,8 +165,8 @@ class TableSpec(Model):
         A load without rows also commits a snapshot: its properties record the load.
         """
         defaults = {"bucket": "1"} if self.primary_key else {}
-        if self.source is not None:
-            defaults |= {"write-only": "true", "commit.force-create-snapshot": "true"}
+        if self.has_loads:
+            defaults |= {"write-only": "true", "commit.force-create-snapshot": "true", **part_options(self.parts)}
             if self.primary_key and self.order_by and all(column in self.columns for column in self.order_by):
                 defaults["sequence.field"] = ",".join(self.order_by)
         return {**defaults, **self.options}
@@ -307,7 +334,7 @@ class TableSpec(Model):
         field = self.options.get("sequence.field")
         if self.order_by and field is not None and field.replace(" ", "") != ",".join(self.order_by):
             raise Mistake(f"is {field}, and order_by is {', '.join(self.order_by)}", "options", "sequence.field")
-        if self.source is None and self.model_fields_set & {"rejects", "kinds", "order_by", "mode"}:
+        if not self.has_loads and self.model_fields_set & {"rejects", "kinds", "order_by", "mode"}:
             key = next(key for key in ("rejects", "kinds", "order_by", "mode") if key in self.model_fields_set)
             raise Mistake("needs a source: it says how loads write", key)
         if isinstance(self.source, SqlSource) and self.source.read == "partition" and self.partitions is None:
@@ -319,7 +346,7 @@ class TableSpec(Model):
         if options.get("bucket") != "-2" or options.get("postpone.batch-write-fixed-bucket", "true") == "true":
             return
         for number, check in enumerate(self.checks):
-            if check.block and self.source is not None:
+            if check.block and self.has_loads:
                 raise Mistake(
                     "has no effect: with postpone.batch-write-fixed-bucket = false, the rows of a load are visible "
                     "only after a compaction",
@@ -331,8 +358,10 @@ class TableSpec(Model):
     def _check_schedule(self) -> None:
         if self.schedule is None:
             return
-        if self.source is None:
+        if not self.has_loads:
             raise Mistake("a schedule needs a source, which it loads", "schedule")
+        if self.source is None:
+            return
         if self.schedule.on == "files" and not isinstance(self.source, FilesSource):
             raise Mistake(f"files needs a source of type files, not {self.source.type}", "schedule", "on")
         if self.schedule.on == "files" and isinstance(self.source, FilesSource) and self.source.fetch:

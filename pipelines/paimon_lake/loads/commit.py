@@ -37,6 +37,8 @@ class LoadCommit:
     replace: Replace | None = None
     audit: Audit | None = None
     """Checks the table with the prepared commit; the load is published only if this returns no problem."""
+    loaded: str = ""
+    """The load name of a part of the table; "" for the table."""
     after: int | None = None
     """The load that must be the newest, because this load continues where it ended; None: it does not matter."""
 
@@ -47,23 +49,25 @@ def commit_load(table: Table, messages: Sequence[CommitMessage], load: LoadCommi
     Raises NumberTaken, AuditFailed, and CommitConflict when concurrent commits prevent every attempt; then the files of
     the messages are deleted. After CommitStateUnknown the files stay.
     """
-    if load.after is not None and newest_load(table) != load.after:  # rolled back, or another load was first
+    user = load_user(load.loaded or table.name)
+    newest = newest_load(table, load.loaded) if load.after is not None else None
+    if newest != load.after:  # rolled back, or another load was first
         abort(messages, table.context)
         raise NumberTaken
     attempt = str(uuid.uuid4())
-    request = CommitRequest.of(table.context, load_user(table.name), load.number, {**load.properties, ATTEMPT: attempt})
+    request = CommitRequest.of(table.context, user, load.number, {**load.properties, ATTEMPT: attempt})
     try:
         if load.audit is None:
             snapshot = _complete(table, messages, request, load)
         else:
             snapshot = _audited(table, messages, request, load, load.audit)
     except InvalidRequest:
-        if not _is_taken(table, load.number):
+        if not _is_taken(table, load):
             raise
         snapshot = None
     if snapshot is not None and (snapshot.properties or {}).get(ATTEMPT) == attempt:
         return snapshot
-    if snapshot is None and not _is_taken(table, load.number):
+    if snapshot is None and not _is_taken(table, load):
         raise PipelineError(
             f"{table.name}: a load without rows cannot be recorded, because the table does not have the option "
             "commit.force-create-snapshot = true"
@@ -96,7 +100,7 @@ def _complete(
 ) -> Snapshot | None:
     """Commit the messages; for an overwrite that adds and removes no file, commit an empty append as the record."""
     snapshot = table.complete(request, messages, _overwrite(table, load.replace))
-    if snapshot is None and load.replace is not None and not _is_taken(table, load.number):
+    if snapshot is None and load.replace is not None and not _is_taken(table, load):
         snapshot = table.complete(request, [])
     return snapshot
 
@@ -105,10 +109,10 @@ def _overwrite(table: Table, replace: Replace | None) -> Overwrite | None:
     return None if replace is None else table.overwrite_spec(replace.predicate(table))
 
 
-def _is_taken(table: Table, number: int) -> bool:
-    return newest_load(table) >= number
+def _is_taken(table: Table, load: LoadCommit) -> bool:
+    return newest_load(table, load.loaded) >= load.number
 
 
-def newest_load(table: Table) -> int:
-    """Return the number of the newest load; 0 before the first one."""
-    return max((load.number for load in loads_of(table)), default=0)
+def newest_load(table: Table, loaded: str = "") -> int:
+    """Return the number of the newest load of the table, or of the part ``loaded``; 0 before the first one."""
+    return max((load.number for load in loads_of(table, loaded)), default=0)

@@ -17,7 +17,7 @@ from paimon_core.schema import DataField
 from paimon_core.types import parse_type
 from paimon_lake.declarations.kinds import Kinds
 from paimon_lake.loads.rejected.reject_partitions import RejectPartitions
-from paimon_lake.loads.row_shape import kind_texts
+from paimon_lake.loads.row_shape import kind_texts, without_deleted
 from paimon_lake.protocol import KIND, PipelineError
 from paimon_lake.sources.files.columnar import reason_of, row_text
 from paimon_lake.sources.files.columns import accepting, arrow_field, exact_type
@@ -36,6 +36,8 @@ class FrameShape:
     kinds: Kinds | None
     partitions: RejectPartitions | None = None
     """Adds the partition of a reject to ``file``; None when rejects do not name their partition."""
+    emptied: tuple[str, ...] = ()
+    """The columns that are null in rows that delete."""
 
     def parsed(self, rows: pa.Table) -> Parsed:
         """Return the rows that fit, with the column ``KIND`` where there are kinds, and the other rows as rejects.
@@ -51,7 +53,7 @@ class FrameShape:
             fitting = self._table_rows(rows)
         except (SchemaMismatch, PipelineError):
             return self._divided(rows, _batch(given))
-        return Parsed(_batch(fitting), no_rejects(), len(rows))
+        return Parsed(without_deleted(_batch(fitting), self.emptied), no_rejects(), len(rows))
 
     def _table_rows(self, rows: pa.Table) -> pa.Table:
         if self.kinds is None:
@@ -94,7 +96,8 @@ class FrameShape:
             "raw": [cut(row_text(given, reject.row)) for reject in rejected],
         }
         fitting = self._table_rows(pa.Table.from_batches([builder.rows()]))
-        return Parsed(_batch(fitting), pa.RecordBatch.from_pydict(found, REJECTS), len(rows))
+        written = without_deleted(_batch(fitting), self.emptied)
+        return Parsed(written, pa.RecordBatch.from_pydict(found, REJECTS), len(rows))
 
 
 def _batch(table: pa.Table) -> pa.RecordBatch:

@@ -36,6 +36,7 @@ from paimon_lake.loads.ledger.load_snapshot import INPUTS, KEY
 from paimon_lake.loads.ledger.restore import lost_inputs
 from paimon_lake.loads.partition_keys import rows_of
 from paimon_lake.loads.rejected.reject_partitions import ReadAgain, RejectPartitions
+from paimon_lake.loads.row_shape import check_filled, emptied_columns, row_fields
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad
 from paimon_lake.loads.write_tasks import WriteResult, write_frame
 from paimon_lake.protocol import KIND, PipelineError
@@ -71,7 +72,7 @@ class SqlLoads:
         try:
             return self._analysed(step, inputs, query)
         except PipelineError as error:
-            raise PipelineError(f"{step.spec.name}: {query_place(step.settings, step.spec)}: {error}") from None
+            raise PipelineError(f"{step.spec.load_name}: {query_place(step.settings, step.spec)}: {error}") from None
 
     def _analysed(self, step: LoadStep, inputs: Mapping[str, TableView], query: str) -> QueryResult:
         if self._source.read == "changes":
@@ -172,7 +173,7 @@ def _plan(
         {f"input_{name}": f"snapshot {number}" for name, (number, _) in positions.items()},
         step.replacement(step.partitions),
         inputs,
-        left_out=lost_inputs(inputs),
+        left_out=lost_inputs(step.settings, inputs),
         rejects_of=_rejects_of(step),
         stale=left,
     )
@@ -215,9 +216,10 @@ def _write(step: LoadStep, frame: DataFrame) -> WriteResult:
     kinds = None if spec.kinds is None else spec.kinds.column
     if kinds is not None and kinds not in frame.columns:
         raise PipelineError(f"{spec.name}: kinds.column {kinds!r} is not a column of the rows")
-    fields = tuple(step.table.schema.fields)
+    fields = row_fields(spec, step.table)
+    check_filled(spec, frame.columns)
     partitions = RejectPartitions.of(spec, fields, step.partitions)
-    shape = FrameShape(_source_name(spec), fields, spec.kinds, partitions)
+    shape = FrameShape(_source_name(spec), fields, spec.kinds, partitions, emptied_columns(spec))
     rows, dropped = routed_rows(frame, step.table, kinds=kinds, order_by=spec.order_by)
 
     def parse(found: pa.Table) -> Parsed:

@@ -56,6 +56,7 @@ from paimon_lake.loads.ledger.load_snapshot import POSITION, RESTORES, STEP, WAT
 from paimon_lake.loads.ledger.restore import check_lost, makes_up_for_all
 from paimon_lake.loads.load_result import LoadedOnce, nothing_loaded, result_of_loads
 from paimon_lake.loads.partition_keys import check_key, rows_of
+from paimon_lake.loads.parts import load_parts
 from paimon_lake.loads.postgres.postgres_changes import PostgresChangesLoads
 from paimon_lake.loads.postgres.shared_slot import SharedLoad
 from paimon_lake.loads.rejected.rejects import (
@@ -83,6 +84,7 @@ def load_table(
     name: str,
     partitions: Sequence[str] | None = None,
     *,
+    part: str = "",
     run_key: str = "",
     reload: bool = False,
     properties: Mapping[str, str] | None = None,
@@ -95,26 +97,36 @@ def load_table(
     concurrent processes: of two loads at the same time, the second loads only what the first has not loaded; a load
     sees its source at one moment; other writers of the table never make a load lose or repeat rows. A load that
     assigned keys to dynamic buckets while a concurrent commit did so too is written again; after 3 attempts,
-    CommitConflict is raised. Raises PipelineError for a wrong request, AuditFailed when too many rows are rejected or a
-    blocking check fails (nothing is published then).
+    CommitConflict is raised. The parts of a wide table load at the same time, each in commits of its own; ``part``
+    loads only this one. Raises PipelineError for a wrong request, AuditFailed when too many rows are rejected or a
+    blocking check fails (nothing is published then), PartsFailed when parts failed, after the other parts were loaded.
     """
-    begun = partial(_TableRun.begun, spark, settings, properties=properties)
-    run = begun(name, partitions, run_key=run_key, reload=reload)
-    if database_of(run.spec):
-        return _load_shared(run, partial(begun, partitions=None, run_key="", reload=False))
-    source = source_of(run.spec)
-    while run.load(source) and run.loads[-1].plan.has_more:
-        pass
-    return run.result()
+    spec = settings.table(name)
+    begun = partial(_TableRun.begun, spark, settings, run_key=run_key, properties=properties)
+    keys = _checked_partitions(spec, partitions)
+    if database := database_of(spec):
+        run = begun(spec, keys, reload=reload)
+        return _load_shared(run, database, partial(begun, keys=None, run_key="", reload=False))
+
+    def load(one: TableSpec) -> StepResult:
+        asked = keys if one.partitions is not None else None  # the source of a part may have no partitions
+        run, source = begun(one, asked, reload=reload), source_of(one)
+        while run.load(source) and run.loads[-1].plan.has_more:
+            pass
+        return run.result()
+
+    if spec.parts or part:
+        return load_parts(spark, settings, spec, part, load)
+    return load(spec)
 
 
-def _load_shared(asked: _TableRun, begun: Callable[[str], _TableRun]) -> StepResult:
+def _load_shared(asked: _TableRun, database: str, begun: Callable[[TableSpec], _TableRun]) -> StepResult:
     """Load all tables of the slot of a table; the result is of this table, and has the results of the others."""
-    name, settings, database = asked.spec.name, asked.settings, database_of(asked.spec)
+    name, settings = asked.spec.name, asked.settings
     runs = {name: asked}
 
     def opened(table: str) -> _TableRun:
-        return runs.setdefault(table, begun(table)) if table != name else asked
+        return runs.setdefault(table, begun(settings.table(table))) if table != name else asked
 
     shared = SharedLoad(settings, database, tables_of(settings.tables, database), name, opened)
     shared.run()
@@ -150,25 +162,29 @@ class _TableRun:
     def begun(
         spark: Spark,
         settings: Settings,
-        name: str,
-        partitions: Sequence[str] | None,
+        spec: TableSpec,
+        keys: tuple[str, ...] | None,
         *,
         run_key: str,
         reload: bool,
         properties: Mapping[str, str] | None,
     ) -> _TableRun:
-        """Open the table for a run; raises PipelineError for a wrong request."""
-        started, spec = time.monotonic(), settings.table(name)
+        """Open a table, or a part of it, for a run; raises PipelineError for a wrong request."""
+        started = time.monotonic()
         source_of(spec)
-        keys = _checked_partitions(spec, partitions)
         if reload and keys is not None and spec.adds_up:
             adds = "append" if spec.write_mode == "append" else "aggregate"
             raise PipelineError(
-                f"{name}: reload of some partitions would {adds} their rows again; reload the whole table"
+                f"{spec.name}: reload of some partitions would {adds} their rows again; reload the whole table"
             )
-        table = open_table(settings, name, create=True)
+        table = open_table(settings, spec.name, create=True)
         _check_columns(spec, table)
         return _TableRun(spark, settings, spec, table, keys, run_key, reload, properties, state_of(table), started)
+
+    @property
+    def counts(self) -> bool:
+        """Whether the result counts the rows of the table: those of parts are counted once, after all parts."""
+        return not self.spec.is_part
 
     @property
     def is_reload(self) -> bool:
@@ -196,19 +212,18 @@ class _TableRun:
 
     def position(self) -> object:
         """Return the position in the log of a database server up to which the table is loaded; None without one."""
-        return read_ledger(self.table, accept_gaps=True).position
+        return read_ledger(self.table, self.spec.load_name, accept_gaps=True).position
 
     def snapshot(self) -> int:
         """Return the id of the newest snapshot of a load of the table."""
-        return loads_of(self.table)[-1].id
+        return loads_of(self.table, self.spec.load_name)[-1].id
 
     def result(self) -> StepResult:
         """Return what the run has loaded."""
         if self.loads:
-            return result_of_loads(self.table, self.before, self.started, self.loads, self.rest)
-        return replace(
-            nothing_loaded(self.table, self.rest, self.started), stale=stale_now(self.settings, self.spec.name)
-        )
+            return result_of_loads(self.table, self.before, self.started, self.loads, self.rest, counts=self.counts)
+        stale = stale_now(self.settings, self.spec.name) if self.counts else {}
+        return replace(nothing_loaded(self.table, self.rest, self.started, counts=self.counts), stale=stale)
 
 
 def _attempts(
@@ -231,7 +246,7 @@ def _attempts(
         try:
             plan = source.plan(step)
         except PipelineError as error:
-            if newest_load(table) == step.ledger.number:
+            if newest_load(table, spec.load_name) == step.ledger.number:
                 raise
             refused = error  # another load has committed since the ledger was read
             continue
@@ -245,12 +260,12 @@ def _attempts(
             refused = taken.__cause__
             continue
         if changes_rejects(snapshot.properties or {}):
-            publish_rejects(table, step.rejects)
+            publish_rejects(table, step.rejects, spec.load_name)
         _mark(step, again=True)
         return LoadedOnce(plan, snapshot, written, check_results)
     why = "" if refused is None else f": {refused}"
     raise CommitConflict(
-        f"{spec.name}: {_TRIES} tries lost against other writers of this table: load it again later{why}"
+        f"{spec.load_name}: {_TRIES} tries lost against other writers of this table: load it again later{why}"
     )
 
 
@@ -271,12 +286,12 @@ def _step(
     """
     rejects = open_rejects(settings, spec)
     snapshots = table.inspect.snapshots()
-    if any(changes_rejects(load.properties) for load in loads_in(snapshots, spec.name)):
-        publish_rejects(table, rejects)
-    ledger = read_ledger(table, accept_gaps=reload and keys is None, snapshots=snapshots)
-    number = 1 + max(ledger.number, newest_number(rejects, spec.name))
+    if any(changes_rejects(load.properties) for load in loads_in(snapshots, spec.load_name)):
+        publish_rejects(table, rejects, spec.load_name)
+    ledger = read_ledger(table, spec.load_name, accept_gaps=reload and keys is None, snapshots=snapshots)
+    number = 1 + max(ledger.number, newest_number(rejects, spec.load_name))
     again = reload or (bool(ledger.lost) and spec.write_mode == "overwrite" and keys is None)
-    meanwhile = Ledger() if began is None else loads_after(began, table, snapshots)
+    meanwhile = Ledger() if began is None else loads_after(began, spec.load_name, snapshots)
     step = LoadStep(spark, settings, spec, table, rejects, ledger, number, keys, run_key, again, meanwhile)
     check_lost(step)
     return step
@@ -319,7 +334,7 @@ def _load(
     spec = step.spec
     written = plan.write()
     commit_properties = {
-        STEP: f"load {spec.name}",
+        STEP: f"load {spec.load_name}",
         ROWS_READ: str(written.rows_read),
         ROWS_WRITTEN: str(written.rows_written),
         ROWS_REJECTED: str(written.rows_rejected),
@@ -337,7 +352,7 @@ def _load(
     try:
         check_share(step.table, spec, written)
         after = step.ledger.number if commit_properties.keys() & {POSITION, WATERMARK} else None
-        commit = LoadCommit(step.number, commit_properties, plan.replace, audit, after)
+        commit = LoadCommit(step.number, commit_properties, plan.replace, audit, spec.load_name, after)
         snapshot = commit_load(step.table, written.messages, commit)
     except (AuditFailed, CommitConflict, NumberTaken, InvalidRequest) as error:
         abort(written.rejects, step.rejects.context)

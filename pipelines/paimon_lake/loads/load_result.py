@@ -13,7 +13,7 @@ from paimon_lake.loads.write_tasks import WriteResult
 from paimon_lake.protocol import StepResult, some
 from paimon_lake.tables import TableState, result_of, state_of
 
-_ADDED = frozenset({"rows_read", "rows_rejected", "rows_merged", "changes", "transactions"})
+ADDED = frozenset({"rows_read", "rows_rejected", "rows_merged", "changes", "transactions"})
 """The details that are added up over the loads of a run."""
 
 
@@ -28,13 +28,16 @@ class LoadedOnce:
 
 
 def result_of_loads(
-    table: Table, before: TableState, started: float, loads: Sequence[LoadedOnce], rest: NothingToLoad
+    table: Table, before: TableState, started: float, loads: Sequence[LoadedOnce], rest: NothingToLoad, *, counts: bool
 ) -> StepResult:
-    """Return the result of the loads of a run; ``rest``: why the source had no further load."""
+    """Return the result of the loads of a run.
+
+    ``rest``: why the source had no further load; ``counts``: whether the visible rows are counted.
+    """
     told: dict[str, str | int | float] = {}
     for load in loads:
         for name, value in {**load.plan.details, **_counts(load.written)}.items():
-            told[name] = told[name] + value if name in _ADDED and name in told else value  # type: ignore[operator]
+            told[name] = told[name] + value if name in ADDED and name in told else value  # type: ignore[operator]
     result = result_of(
         "load",
         table,
@@ -43,6 +46,7 @@ def result_of_loads(
         commits=[load.snapshot.id for load in loads],
         details={**told, **rest.details},
         rows_written=sum(load.written.rows_written for load in loads),
+        counts=counts,
     )
     last = loads[-1]
     left_out = dict.fromkeys(
@@ -57,12 +61,20 @@ def result_of_loads(
     )
 
 
-def nothing_loaded(table: Table, plan: NothingToLoad, started: float) -> StepResult:
+def nothing_loaded(table: Table, plan: NothingToLoad, started: float, *, counts: bool) -> StepResult:
     """Return the result of a run without loads; ``plan``: why there was none."""
     now = state_of(table)  # read again, because a concurrent load may have committed everything during this load
     commits = [] if plan.snapshot is None else [plan.snapshot]
     return result_of(
-        "load", table, now, started, commits=commits, skipped=plan.reasons, details=plan.details, note=plan.note
+        "load",
+        table,
+        now,
+        started,
+        commits=commits,
+        skipped=plan.reasons,
+        details=plan.details,
+        note=plan.note,
+        counts=counts,
     )
 
 

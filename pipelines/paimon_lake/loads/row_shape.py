@@ -6,16 +6,18 @@ fills. With ``kinds``, it also has the column that says whether a row inserts, u
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_core.schema import DataField
 from paimon_core.table.table import Table
 from paimon_core.types import parse_type
 from paimon_lake.declarations import TableSpec
 from paimon_lake.declarations.kinds import Kinds
+from paimon_lake.declarations.part_spec import PartSpec
 from paimon_lake.declarations.sources import DatabaseSource, FilesSource, PostgresChangesSource
 from paimon_lake.protocol import KIND, PipelineError
 from paimon_lake.sources.files.columns import RowRules, accepting, arrow_field
@@ -35,6 +37,8 @@ class RowShape:
     kinds: Kinds | None
     keeps_kinds: bool = False
     """Whether the column of kinds is a column of the table too."""
+    emptied: tuple[str, ...] = ()
+    """The columns that are null in rows that delete."""
 
     @property
     def kinds_column(self) -> str | None:
@@ -48,10 +52,10 @@ class RowShape:
             text = file.path if what == "file" else file.partition
             rows = rows.append_column(column, pa.repeat(pa.scalar(text, pa.string()).cast(kind), len(rows)))
         if self.kinds is None:
-            return rows
+            return without_deleted(rows, self.emptied)
         kinds = kind_texts(rows[self.kinds.column], self.kinds)
         rows = rows if self.keeps_kinds else rows.drop_columns([self.kinds.column])
-        return rows.append_column(KIND, kinds)
+        return without_deleted(rows.append_column(KIND, kinds), self.emptied)
 
 
 def shape_of(spec: TableSpec, source: FilesSource | DatabaseSource | PostgresChangesSource, table: Table) -> RowShape:
@@ -59,7 +63,7 @@ def shape_of(spec: TableSpec, source: FilesSource | DatabaseSource | PostgresCha
 
     Raises PipelineError for columns that the table does not have.
     """
-    names = table.schema.names
+    names = [name for name in table.schema.names if spec.fills(name)]
     source = source if isinstance(source, FilesSource) else FilesSource(type="files", path="rows of a database")
     has_events = source.has_events
     for role, columns in (("rename", source.rename.values()), ("add", source.add)):
@@ -67,7 +71,7 @@ def shape_of(spec: TableSpec, source: FilesSource | DatabaseSource | PostgresCha
             if column not in names:
                 raise PipelineError(f"{spec.name}: source.{role} names {column!r}, which is not a column of the table")
     named = {column: file for file, column in source.rename.items()}
-    fields = {named.get(f.name, f.name): f.type for f in table.schema.fields if f.name not in source.add}
+    fields = {named.get(f.name, f.name): f.type for f in row_fields(spec, table) if f.name not in source.add}
     required = [name for name, kind in fields.items() if not kind.nullable]
     keeps_kinds = spec.kinds is not None and spec.kinds.column in names
     if spec.kinds is not None and not keeps_kinds:
@@ -79,13 +83,58 @@ def shape_of(spec: TableSpec, source: FilesSource | DatabaseSource | PostgresCha
         texts = (*spec.kinds.insert, *spec.kinds.update, *spec.kinds.delete)
         schema = schema.set(at, accepting(schema.field(at), texts))
     added = {column: (what, table.arrow_schema.field(column).type) for column, what in source.add.items()}
-    rules = RowRules(tuple(required), *_keys(table, source, named)) if has_events else RowRules(tuple(required))
-    return RowShape(schema, rules, dict(source.rename), added, spec.kinds, keeps_kinds)
+    rules = RowRules(tuple(required), *_keys(spec, table, source, named)) if has_events else RowRules(tuple(required))
+    return RowShape(schema, rules, dict(source.rename), added, spec.kinds, keeps_kinds, emptied_columns(spec))
 
 
-def _keys(table: Table, source: FilesSource, named: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def row_fields(spec: TableSpec, table: Table) -> tuple[DataField, ...]:
+    """Return the columns that loads write; in a part, the columns that order its rows are NOT NULL."""
+    fields = (field for field in table.schema.fields if spec.fills(field.name))
+    ordering = spec.order_by if isinstance(spec, PartSpec) else ()
+    return tuple(replace(f, type=f.type.with_nullable(False)) if f.name in ordering else f for f in fields)
+
+
+def check_filled(spec: TableSpec, columns: Collection[str]) -> None:
+    """Raise PipelineError unless the rows of a part have the columns that the part fills, and no column of another."""
+    if not isinstance(spec, PartSpec):
+        return
+    for column in (*spec.primary_key, *spec.filled):
+        if column not in columns:
+            raise PipelineError(f"{spec.load_name}: the rows have no column {column!r}, which the part fills")
+    for column in columns:
+        if column in spec.columns and not spec.fills(column):
+            raise PipelineError(
+                f"{spec.load_name}: the rows have the column {column!r}, which the part does not fill: leave it out, "
+                f"or add it to parts.{spec.part}.columns"
+            )
+
+
+def emptied_columns(spec: TableSpec) -> tuple[str, ...]:
+    """Return the columns that a row that deletes must not fill: Paimon takes them for a row that follows later."""
+    if not isinstance(spec, PartSpec) or not spec.removes_rows:
+        return ()
+    return tuple(column for column in spec.filled if column not in spec.order_by)
+
+
+def without_deleted(rows: pa.RecordBatch, emptied: Collection[str]) -> pa.RecordBatch:
+    """Return rows of a table with the column ``KIND``, in which the columns ``emptied`` are null in rows -D."""
+    if not emptied or KIND not in rows.schema.names:
+        return rows
+    deletes = pc.equal(rows[KIND], "-D")
+    if not pc.any(deletes).as_py():
+        return rows
+    columns = [
+        pc.if_else(deletes, pa.scalar(None, column.type), column) if name in emptied else column
+        for name, column in zip(rows.schema.names, rows.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=rows.schema)
+
+
+def _keys(
+    spec: TableSpec, table: Table, source: FilesSource, named: Mapping[str, str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the key of a table, and the columns that order the rows of a key, as files of events name them."""
-    field = table.options["sequence.field"]
+    field = spec.order_by if isinstance(spec, PartSpec) else table.options["sequence.field"]
     ordering = [name for name in field or () if name not in source.add]
     return tuple(named.get(name, name) for name in table.schema.primary_keys), tuple(named.get(n, n) for n in ordering)
 

@@ -10,6 +10,7 @@ from typing import Protocol
 from paimon_core.table.table import Table
 from paimon_core.table.view import TableView
 from paimon_lake.declarations import Settings, TableSpec
+from paimon_lake.declarations.part_spec import PartSpec
 from paimon_lake.declarations.sources import SqlSource
 from paimon_lake.loads.ledger.ledger import Ledger
 from paimon_lake.loads.partition_keys import rows_of
@@ -62,6 +63,8 @@ class LoadStep:
         """
         if self.spec.adds_up:
             return True
+        if isinstance(self.spec, PartSpec):  # the rows have the columns of other parts too
+            return False
         reads_changes = isinstance(self.spec.source, SqlSource) and self.spec.source.read == "changes"
         return bool(self.ledger.lost) and (reads_changes or self.table.options["merge-engine"] != "deduplicate")
 

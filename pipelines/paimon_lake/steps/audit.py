@@ -12,10 +12,11 @@ from paimon_lake.checks import CheckContext, CheckResult, load_records, run_chec
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.agreement import inputs_of
 from paimon_lake.declarations.checks import RowCountCheck, UniqueCheck
+from paimon_lake.declarations.part_spec import part_names
 from paimon_lake.loads.inputs.stale import stale_now
 from paimon_lake.loads.inputs.stale_text import stale_text
 from paimon_lake.protocol import PipelineError
-from paimon_lake.steps.rejects_upkeep import lost_rejects, with_rejects
+from paimon_lake.steps.rejects_upkeep import lost_rejects, rejects_tables, with_rejects
 from paimon_lake.steps.row_account import account_of
 from paimon_lake.tables import open_table
 
@@ -48,9 +49,9 @@ def audit_fsck(settings: Settings, name: str) -> CheckResult:
     """Check the invariants of the table and of its table of rejects; rows are not read."""
     report = open_table(settings, name).maintenance.check()
     errors = [for_table(finding.sentence(), name) for finding in report.errors]
-    if (with_them := with_rejects(settings, name)) is not None:
-        rejects = settings.table(name).rejects_table
-        found_in = open_table(with_them, rejects).maintenance.check().errors
+    with_them = with_rejects(settings, name)
+    for rejects in rejects_tables(settings, with_them, name):
+        found_in = open_table(with_them or settings, rejects).maintenance.check().errors
         errors += [f"{rejects}: {for_table(finding.sentence(), rejects)}" for finding in found_in]
     found = "; ".join(errors[:3]) or "no error"
     return CheckResult("fsck", name, len(errors), f"{sum(map(bool, report.checked.values()))} invariants: {found}")
@@ -66,7 +67,7 @@ def audit_loads(settings: Settings, name: str) -> CheckResult:
     context = CheckContext(datetime.now(UTC), history=load_records(table))
     found = run_check(RowCountCheck(type="row_count"), settings.table(name), table, context=context)
     try:
-        account, lost = account_of(table), lost_rejects(settings, name)
+        account, lost = account_of(table, part_names(settings.table(name))), lost_rejects(settings, name)
     except PipelineError as error:  # the properties of a load are damaged
         return dataclasses.replace(found, audit="rows", wrong=found.wrong + 1, sentence=f"{error}; {found.sentence}")
     sentence = "; ".join(filter(None, (*account.problems, found.sentence, *account.notes, *lost)))
@@ -85,7 +86,7 @@ def audit_stale(settings: Settings, name: str) -> CheckResult:
 
 def audits_of(spec: TableSpec) -> tuple[str, ...]:
     """Return the audits that a table has: ``rows`` needs a source, ``keys`` a key, ``stale`` inputs."""
-    rows, keys = ["rows"] if spec.source is not None else [], ["keys"] if spec.key else []
+    rows, keys = ["rows"] if spec.has_loads else [], ["keys"] if spec.key else []
     return (*rows, *keys, "files", "fsck", *(["stale"] if inputs_of(spec) else []))
 
 

@@ -13,9 +13,10 @@ from paimon_core.maintain.planning.plan import Plan, Protected
 from paimon_core.spark import apply_spark
 from paimon_core.table.table import Table
 from paimon_lake.declarations import Settings
+from paimon_lake.declarations.part_spec import part_names
 from paimon_lake.loads.inputs.comparisons import keep_comparisons
-from paimon_lake.loads.ledger.ledger import carry_on
 from paimon_lake.loads.ledger.load_snapshot import loads_of
+from paimon_lake.loads.ledger.part_ledgers import carry_all_on
 from paimon_lake.loads.rejected.rejects import publish_before_expiry
 from paimon_lake.protocol import StepResult
 from paimon_lake.session import Spark
@@ -116,7 +117,7 @@ def _apply(spark: Spark, settings: Settings, table: Table, plan: Plan, keep_load
         loads = {load.id for load in loads_of(table, keep_loads_of)} if keep_loads_of else set()
         if loads and loads <= expiring:
             raise PlanOutdated(f"{table.name}: other commits came after the plan was made")
-        carry_on(table, expiring, begin=spec.source is not None)
+        carry_all_on(table, part_names(spec), expiring, begin=spec.has_loads)
         for derived, why in keep_comparisons(settings, table.name, expiring).items():
             _LOG.warning("%s counts as stale, because snapshots of %s expire: %s", derived, table.name, why)
         if len(plan.files) >= settings.table(table.name).retention.spark_from_files:

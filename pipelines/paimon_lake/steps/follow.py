@@ -22,12 +22,12 @@ from paimon_core.lsm.compaction.strategy import stop_trigger
 from paimon_lake.declarations import Settings
 from paimon_lake.declarations.databases import database_of, tables_of
 from paimon_lake.loads.load import load_table
-from paimon_lake.protocol import AuditFailed, PipelineError, StepResult
+from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult
 from paimon_lake.session import Spark, spark_reason
 from paimon_lake.steps.maintenance import compact
 from paimon_lake.tables import fullest_bucket, open_table
 
-FAILURES = (PaimonError, PipelineError, AuditFailed, PySparkException)
+FAILURES = (PaimonError, PipelineError, AuditFailed, PartsFailed, PySparkException)
 """The errors after which a table is loaded again later."""
 MOST_WAIT_SECONDS = 60.0
 """The longest wait after failures in a row; it doubles with each of them."""

@@ -23,7 +23,8 @@ from paimon_core.spark.compactor import spark_work
 from paimon_core.table.table import Table
 from paimon_core.types import TypeRoot
 from paimon_lake.declarations import Settings
-from paimon_lake.loads.ledger.ledger import carry_to
+from paimon_lake.declarations.part_spec import part_names
+from paimon_lake.loads.ledger.part_ledgers import carry_all_to
 from paimon_lake.protocol import PipelineError, StepResult, plain
 from paimon_lake.session import Spark
 from paimon_lake.tables import open_table, result_of, state_of
@@ -101,7 +102,7 @@ def tag(settings: Settings, name: str, tag_name: str) -> StepResult:
         tagged, done = table.tags.read(tag_name).snapshot.id, "exists already, on"
     except TagNotFound:
         tagged, done = before.snapshot_id, "was created on"
-        if (carried := carry_to(table, tagged, begin=spec.source is not None)) is not None:
+        if (carried := carry_all_to(table, part_names(spec), tagged, begin=spec.has_loads)) is not None:
             tagged = carried.id
             commits.append(tagged)
         keep_for = datetime.timedelta(days=spec.retention.keep_tags_days)

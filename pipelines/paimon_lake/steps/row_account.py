@@ -18,7 +18,7 @@ from paimon_core.query.scan_options import ALL_ROWS
 from paimon_core.table.table import Table
 from paimon_lake.checks.text import many
 from paimon_lake.loads.ledger.ledger import read_ledger
-from paimon_lake.loads.ledger.load_properties import ROWS_MERGED, ROWS_WRITTEN, load_user
+from paimon_lake.loads.ledger.load_properties import ROWS_MERGED, ROWS_WRITTEN, is_load_user
 
 _SHOWN = 3
 
@@ -31,22 +31,22 @@ class Account:
     notes: Sequence[str]
 
 
-def account_of(table: Table) -> Account:
+def account_of(table: Table, parts: Sequence[str] = ()) -> Account:
     """Compare the latest snapshot of a table with the loads whose snapshots have not expired.
 
-    Raises PipelineError when the properties of loads are damaged, SnapshotNotFound when the snapshot expires during the
-    call.
+    ``parts`` are the load names of the parts of the table; () for a table without parts. Raises PipelineError when the
+    properties of loads are damaged, SnapshotNotFound when the snapshot expires during the call.
     """
     found = table.inspect.snapshots()
     rows = found.to_pylist()
     if not rows:
         return Account((), ())
-    ledger = read_ledger(table, accept_gaps=True, snapshots=found)
-    problems = [ledger.lost.sentence()] if ledger.lost else []
-    notes = [ledger.gap] if ledger.gap else []
+    ledgers = [read_ledger(table, loaded, accept_gaps=True, snapshots=found) for loaded in parts or (table.name,)]
+    problems = list(dict.fromkeys(ledger.lost.sentence() for ledger in ledgers if ledger.lost))
+    notes = [ledger.gap for ledger in ledgers if ledger.gap]
     if rows[0]["snapshot_id"] != 1:
         notes.append(f"not compared: the rows of snapshots before {rows[0]['snapshot_id']}, which have expired")
-    loads = [row for row in rows if row["commit_user"] == load_user(table.name)]
+    loads = [row for row in rows if is_load_user(row["commit_user"], table.name)]
     problems += _limited([text for row in loads if (text := _unequal(row, table))])
     others = [row for row in rows if row["delta_record_count"] and _is_other(row, table)]
     notes += _limited([_told(row) for row in others])
@@ -73,7 +73,7 @@ def _unequal(row: Mapping[str, Any], table: Table) -> str:
 
 def _is_other(row: Mapping[str, Any], table: Table) -> bool:
     merges = bool(table.schema.primary_keys) and row["commit_kind"] == "COMPACT"
-    return row["commit_user"] != load_user(table.name) and not merges
+    return not is_load_user(row["commit_user"], table.name) and not merges
 
 
 def _told(row: Mapping[str, Any]) -> str:

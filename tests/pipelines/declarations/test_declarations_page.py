@@ -16,7 +16,10 @@ PAGE = (ROOT / "docs" / "declarations.md").read_text()
 def test_the_examples_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_PASSWORD", "x")
     examples, functions = (re.findall(rf"```{kind}\n(.*?)```", PAGE, re.DOTALL) for kind in ("yaml", "python"))
-    names = ("shop.orders", "shop.stock", "shop.products", "shop.sales", "shop.events", "shop.followed")
+    names = (
+        *("shop.orders", "shop.stock", "shop.products", "shop.sales", "shop.events", "shop.followed"),
+        "shop.wide",
+    )
     (tmp_path / "tables").mkdir()
     for name, example in zip(names, examples, strict=True):
         (tmp_path / "tables" / f"{name}.yaml").write_text(example)
@@ -26,7 +29,8 @@ def test_the_examples_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     (tmp_path / "local.yaml").write_text("")
     settings = load_settings(configs=tmp_path)
     modes = [settings.table(name).write_mode for name in names]
-    assert (modes, disagreements(settings)) == (["upsert", "changes", "changes", "upsert", "changes", "upsert"], [])
+    expected = ["upsert", "changes", "changes", "upsert", "changes", "upsert", "upsert"]
+    assert (modes, disagreements(settings)) == (expected, [])
 
 
 def test_every_link_of_the_page_leads_to_a_heading() -> None:

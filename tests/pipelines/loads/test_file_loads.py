@@ -77,7 +77,7 @@ def test_a_load_that_died_before_its_rejects_were_published_has_them_published_b
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(loading, "publish_rejects", lambda table, rejects: None if not loads_of(table) else die())
+        patched.setattr(loading, "publish_rejects", lambda table, *_: None if not loads_of(table) else die())
         with pytest.raises(KeyboardInterrupt):
             orders.load("shop.orders")
     assert orders.rows("shop.orders__rejects") == []

@@ -51,7 +51,7 @@ def load(settings: Settings, *partitions: str, **more: Any) -> Any:
 def interrupted(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Load, and end before the rejects are published."""
     with monkeypatch.context() as patched:
-        patched.setattr(loading, "publish_rejects", lambda table, rejects: None)
+        patched.setattr(loading, "publish_rejects", lambda table, *_: None)
         load(settings)
     assert count(settings, REJECTS) == 0
 

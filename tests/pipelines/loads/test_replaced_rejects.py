@@ -116,7 +116,7 @@ def test_a_process_that_dies_while_it_replaces_rejects(
             delete = Table.delete
             patched.setattr(Table, "delete", lambda *a, **more: die(delete(*a, **more)))
         else:
-            patched.setattr(loading, "publish_rejects", lambda table, _: die() if len(loads_of(table)) == 2 else None)
+            patched.setattr(loading, "publish_rejects", lambda table, *_: die() if len(loads_of(table)) == 2 else None)
         with pytest.raises(Died):
             orders.load(NAME, "2024-01-02", reload=True)
     assert rejected(orders)[:1] == [("01", "2,x", 1)]
@@ -133,7 +133,7 @@ def test_two_reloads_at_the_same_time_leave_the_rejects_of_the_later_one(
     orders.load(NAME)
     publish = publish_rejects
 
-    def publish_after_another(table: Table, rejects: Table) -> None:
+    def publish_after_another(table: Table, rejects: Table, *_: str) -> None:
         if len(loads_of(table)) == 2:  # this reload has committed, and not published yet
             monkeypatch.setattr(loading, "publish_rejects", publish)
             orders.load(NAME, reload=True)

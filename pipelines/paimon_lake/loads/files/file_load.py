@@ -173,7 +173,8 @@ def _record_versions(step: LoadStep, files: LoadedFiles, total: int) -> int | No
     if step.table.options["commit.force-create-snapshot"]:
         texts = {FILES: files.to_text(), CONTENTS: files.contents_text(), TOTAL: str(total)}
         with contextlib.suppress(NumberTaken):
-            return commit_load(step.table, [], LoadCommit(step.number, {STEP: CARRIED, **texts})).id
+            record = LoadCommit(step.number, {STEP: CARRIED, **texts}, loaded=step.spec.load_name)
+            return commit_load(step.table, [], record).id
     return None
 
 

@@ -16,6 +16,7 @@ from paimon_core.metadata.commit_message import position_of
 from paimon_core.table.view import TableView
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.agreement import inputs_of
+from paimon_lake.declarations.part_spec import load_specs
 from paimon_lake.declarations.sources import SqlSource
 from paimon_lake.loads.inputs.input_loads import InputLoad, LoadedPartitions
 from paimon_lake.loads.inputs.stale import stale_partitions
@@ -34,13 +35,13 @@ def keep_comparisons(settings: Settings, name: str, expiring: Collection[int]) -
     ``read: changes`` is skipped, because it needs the changed rows, and a record of partitions does not help it.
     """
     failed: dict[str, str] = {}
-    for derived, spec in settings.tables.items():
+    for spec in (one for table in settings.tables.values() for one in load_specs(table)):
         reads_changes = isinstance(spec.source, SqlSource) and spec.source.read == "changes"
         if name in inputs_of(spec) and not reads_changes:
             try:
                 _keep(settings, open_lake(settings), spec, name, expiring)
             except (PaimonError, PipelineError) as error:
-                failed[derived] = str(error)
+                failed[spec.load_name] = str(error)
     return failed
 
 
@@ -49,7 +50,7 @@ def _keep(settings: Settings, catalog: Catalog, spec: TableSpec, name: str, expi
         if not catalog.table_exists(spec.name):
             return
         table = catalog.table(spec.name)
-        ledger = read_ledger(table, accept_gaps=True)
+        ledger = read_ledger(table, spec.load_name, accept_gaps=True)
         read = ledger.input_loads[-1].inputs.get(name) if ledger.input_loads else None
         if read is None or read[0] not in expiring:
             return
@@ -58,7 +59,8 @@ def _keep(settings: Settings, catalog: Catalog, spec: TableSpec, name: str, expi
         loaded = LoadedPartitions.of(ledger.input_loads)
         positions = {one: position_of(pinned.latest_snapshot()) for one, pinned in inputs.items()}
         compared = InputLoad(positions, tuple(sorted(loaded.owners)), loaded.whole is not None, stale)
-        if commit_entries(table, replace(ledger, inputs=positions, input_loads=(compared,))) is not None:
+        copied = replace(ledger, inputs=positions, input_loads=(compared,))
+        if commit_entries(table, copied, spec.load_name) is not None:
             return
     raise PipelineError(f"{spec.name}: loads took the number {_TRIES} times before what is stale could be recorded")
 

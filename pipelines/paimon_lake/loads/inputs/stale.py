@@ -11,10 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from paimon_core.catalog.catalog import Catalog
 from paimon_core.errors import CorruptTable, InvalidRequest, SchemaMismatch, SnapshotNotFound, UnsupportedFeature
 from paimon_core.table.view import TableView
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.agreement import inputs_of
+from paimon_lake.declarations.part_spec import PartSpec, load_specs
 from paimon_lake.declarations.sources import SqlSource
 from paimon_lake.loads.inputs.input_changes import InputChanges, broken_position, input_changes, live_ids
 from paimon_lake.loads.inputs.input_loads import InputLoad, LoadedPartitions
@@ -30,10 +32,22 @@ def stale_now(settings: Settings, name: str) -> dict[str, str]:
     The key ``OTHERS`` stands for all other rows of the table. An input that changes during the call may be seen before
     or after the change.
     """
-    spec, catalog = settings.table(name), open_lake(settings)
-    if not inputs_of(spec) or not catalog.table_exists(name):
+    catalog = open_lake(settings)
+    if not inputs_of(settings.table(name)) or not catalog.table_exists(name):
         return {}
-    loads = read_ledger(catalog.table(name), accept_gaps=True).input_loads
+    found: dict[str, str] = {}
+    for spec in load_specs(settings.table(name)):
+        for key, why in stale_of(settings, spec, catalog).items():
+            text = f"part {spec.part}: {why}" if isinstance(spec, PartSpec) else why
+            found[key] = f"{found[key]}, {text}" if key in found else text
+    return found
+
+
+def stale_of(settings: Settings, spec: TableSpec, catalog: Catalog) -> dict[str, str]:
+    """Return the stale partitions of a table in the lake, or of one part of it, with the reason of each."""
+    if not inputs_of(spec):
+        return {}
+    loads = read_ledger(catalog.table(spec.name), spec.load_name, accept_gaps=True).input_loads
     if not loads:
         return {}
     inputs = {one: catalog.table(one) for one in inputs_of(spec) if catalog.table_exists(one)}

@@ -28,7 +28,7 @@ from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table.table import Table
 from paimon_core.table.view import TableView
 from paimon_lake.loads.inputs.input_loads import LOADED, InputLoad, LoadedPartitions
-from paimon_lake.loads.ledger.load_properties import load_user
+from paimon_lake.loads.ledger.load_properties import load_command, load_user, part_of
 from paimon_lake.loads.ledger.load_snapshot import (
     ALL,
     CARRIED,
@@ -36,6 +36,7 @@ from paimon_lake.loads.ledger.load_snapshot import (
     INPUTS,
     KEYS,
     LOST,
+    PARTS,
     POSITION,
     STEP,
     TOTAL,
@@ -88,29 +89,33 @@ class Ledger:
         return {ALL: self.files.to_text(), TOTAL: entries.get(TOTAL, str(len(self.files.versions)))}
 
 
-def read_ledger(table: TableView, *, accept_gaps: bool = False, snapshots: pa.Table | None = None) -> Ledger:
+def read_ledger(
+    table: TableView, loaded: str = "", *, accept_gaps: bool = False, snapshots: pa.Table | None = None
+) -> Ledger:
     """Read the ledger from the snapshots of a table; ``accept_gaps``: return an incomplete ledger instead of an error.
 
-    ``snapshots`` are the snapshots of the table, when the caller has just listed them. When a concurrent expiry copies
-    entries into a new snapshot and deletes the old ones, the snapshots are read again. Raises PipelineError when
-    entries are damaged, or missing.
+    ``loaded`` is the load name of a part of the table; by default the ledger of the table is read. ``snapshots`` are
+    the snapshots of the table, when the caller has just listed them. When a concurrent expiry copies entries into a new
+    snapshot and deletes the old ones, the snapshots are read again. Raises PipelineError when entries are damaged, or
+    missing.
     """
-    ledger = _read(table, table.inspect.snapshots() if snapshots is None else snapshots)
+    loaded = loaded or table.name
+    ledger = _read(loaded, table.inspect.snapshots() if snapshots is None else snapshots)
     if ledger.gap:
-        ledger = _read(table, table.inspect.snapshots())
+        ledger = _read(loaded, table.inspect.snapshots())
     if ledger.gap and not accept_gaps:
         raise PipelineError(
             f"{ledger.gap}. Nothing is loaded, as it could be loaded twice: expire this table only with "
             "`paimon-lake expire` or the nightly job. To repair it, load the whole table with reload: "
-            f"`paimon-lake load --table {table.name} --reload`; delete its rows before if its loads append"
+            f"`{load_command(loaded)} --reload`; delete its rows before if its loads append"
         )
     return ledger
 
 
-def loads_after(number: int, table: Table, snapshots: pa.Table) -> Ledger:
-    """Return the ledger of only those loads in ``snapshots`` whose number is greater than ``number``."""
-    later = [load for load in loads_in(snapshots, table.name) if load.number > number]
-    return _ledger(table.name, later, 1)
+def loads_after(number: int, loaded: str, snapshots: pa.Table) -> Ledger:
+    """Return the ledger of only those loads of ``loaded`` in ``snapshots`` whose number is greater than ``number``."""
+    later = [load for load in loads_in(snapshots, loaded) if load.number > number]
+    return ledger_of(loaded, later, 1)
 
 
 def carry_on(table: Table, expiring: Collection[int], *, begin: bool = False) -> Snapshot | None:
@@ -133,22 +138,30 @@ def carry_to(table: Table, snapshot_id: int, *, begin: bool = False) -> Snapshot
 def _carry(table: Table, stays: Callable[[int], bool], begin: bool) -> Snapshot | None:
     for _ in range(_TRIES):
         found = table.inspect.snapshots()
-        events = events_in(found, table.name)
-        if not only_loads(events):
-            begins = begin and _first(found) == 1 and not stays(1)
-            if not begins or not table.options["commit.force-create-snapshot"]:
-                return None
-        kept = [event for event in events if stays(event.id)]
-        ledger = _ledger(table.name, events, _first(found) or 1)
-        if only_loads(kept) and _same_entries(ledger, _ledger(table.name, kept, kept[0].id)):
+        ledger = needed_copy(table, table.name, found, stays, begin)
+        if ledger is None:
             return None
         if (snapshot := commit_entries(table, ledger)) is not None:
             return snapshot
     raise CommitConflict(f"{table.name}: loads took the number {_TRIES} times before the entries could be carried on")
 
 
-def commit_entries(table: Table, ledger: Ledger) -> Snapshot | None:
-    """Commit all entries of a ledger under the next number; returns None when a load took the number."""
+def needed_copy(table: Table, loaded: str, found: pa.Table, stays: Callable[[int], bool], begin: bool) -> Ledger | None:
+    """Return the ledger of ``loaded`` if the snapshots that stay do not have all of its entries; None otherwise."""
+    events = events_in(found, loaded)
+    if not only_loads(events):
+        begins = begin and _first(found) == 1 and not stays(1)
+        if not begins or not table.options["commit.force-create-snapshot"]:
+            return None
+    kept = [event for event in events if stays(event.id)]
+    ledger = ledger_of(loaded, events, _first(found) or 1)
+    if only_loads(kept) and _same_entries(ledger, ledger_of(loaded, kept, kept[0].id)):
+        return None
+    return ledger
+
+
+def entries_of(ledger: Ledger) -> dict[str, str]:
+    """Return the properties of a snapshot that copies a ledger."""
     properties = {
         STEP: CARRIED,
         ALL: ledger.files.to_text(),
@@ -162,39 +175,59 @@ def commit_entries(table: Table, ledger: Ledger) -> Snapshot | None:
     }
     if ledger.input_loads:
         properties[LOADED] = json.dumps(LoadedPartitions.of(ledger.input_loads).to_json())
+    return properties
+
+
+def commit_entries(table: Table, ledger: Ledger, loaded: str = "") -> Snapshot | None:
+    """Commit all entries of a ledger under the next number; returns None when a load took the number."""
+    loaded, properties = loaded or table.name, entries_of(ledger)
     try:
-        snapshot = table.commit([], user=load_user(table.name), identifier=ledger.number + 1, properties=properties)
+        snapshot = table.commit([], user=load_user(loaded), identifier=ledger.number + 1, properties=properties)
     except InvalidRequest:
-        if all(load.number <= ledger.number for load in loads_of(table)):
+        if all(load.number <= ledger.number for load in loads_of(table, loaded)):
             raise
         return None
     if snapshot is None:
-        raise PipelineError(
-            f"{table.name}: the entries of its loads cannot be carried on, because the table does not have the option "
-            "commit.force-create-snapshot = true"
-        )
+        raise not_carried(table)
     return snapshot if (snapshot.properties or {}).get(STEP) == CARRIED else None
+
+
+def not_carried(table: Table) -> PipelineError:
+    """Return the error for a table without the option that a snapshot without rows needs."""
+    return PipelineError(
+        f"{table.name}: the entries of its loads cannot be carried on, because the table does not have the option "
+        "commit.force-create-snapshot = true"
+    )
 
 
 def _first(found: pa.Table) -> int | None:
     return found["snapshot_id"][0].as_py() if found.num_rows else None
 
 
-def _read(table: TableView, found: pa.Table) -> Ledger:
-    events, first = events_in(found, table.name), _first(found)
-    loads, ledger = only_loads(events), _ledger(table.name, events, first or 1)
+def _read(loaded: str, found: pa.Table) -> Ledger:
+    events, first = events_in(found, loaded), _first(found)
+    loads, ledger = only_loads(events), ledger_of(loaded, events, first or 1)
     known = len(ledger.files.versions)
     if known < ledger.total:
         named = f"its snapshots name {known:,} of {ledger.total:,} loaded files"
         gap = f"{named}: another program expired snapshots of loads"
-    elif not loads and first not in (None, 1) and found["total_record_count"][-1].as_py() != 0:
+    elif (
+        not (loads or (part_of(loaded) and _copies_parts(found)))
+        and first not in (None, 1)
+        and found["total_record_count"][-1].as_py() != 0
+    ):
         gap = f"its snapshots before {first} expired, and no snapshot that is left says what was loaded"
     else:
         return ledger
-    return replace(ledger, gap=f"{table.name}: {gap}")
+    return replace(ledger, gap=f"{loaded}: {gap}")
 
 
-def _ledger(table: str, events: Sequence[Event], oldest: int) -> Ledger:
+def _copies_parts(found: pa.Table) -> bool:
+    """Whether a snapshot copies the ledgers of all parts: then a part without entries was never loaded."""
+    return any(PARTS in dict(listed or ()) for listed in found["properties"].to_pylist())
+
+
+def ledger_of(table: str, events: Sequence[Event], oldest: int) -> Ledger:
     """Return the ledger of the ``events``; ``oldest``: the first snapshot of the table that has not expired."""
     loads = only_loads(events)
     versions: dict[bytes, bytes] = {}

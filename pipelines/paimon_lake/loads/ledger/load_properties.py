@@ -8,8 +8,30 @@ PARTITIONS, PARTITION_COUNT = "pipeline.partitions", "pipeline.partition-count"
 ROWS_READ, ROWS_WRITTEN, ROWS_REJECTED = "pipeline.rows-read", "pipeline.rows-written", "pipeline.rows-rejected"
 ROWS_MERGED = "pipeline.rows-merged"
 """What these words mean is defined in docs/glossary.md; ``WriteResult`` computes them."""
+_PART = " part "
 
 
-def load_user(table: str) -> str:
-    """Return the commit user of the loads of a table."""
-    return f"load {table}"
+def load_user(loaded: str) -> str:
+    """Return the commit user of the loads of a table, or of one part of it: of a load name."""
+    return f"load {loaded}"
+
+
+def is_load_user(user: str, table: str) -> bool:
+    """Whether a commit user is the user of the loads of a table or of one of its parts."""
+    return user == load_user(table) or user.startswith(load_user(table) + _PART)
+
+
+def part_of(user_or_name: str) -> str:
+    """Return the part in a load name or in the commit user of a load; "" for a whole table."""
+    return user_or_name.partition(_PART)[2]
+
+
+def table_of(loaded: str) -> str:
+    """Return the table of a load name."""
+    return loaded.partition(_PART)[0]
+
+
+def load_command(loaded: str) -> str:
+    """Return the command that loads the table, or the part of a table, with this load name."""
+    part = part_of(loaded)
+    return f"paimon-lake load --table {table_of(loaded)}{f' --part {part}' if part else ''}"

@@ -15,7 +15,7 @@ from paimon_core.metadata.commit_message import Position
 from paimon_core.metadata.snapshot import CommitKind
 from paimon_core.table.table import Table
 from paimon_lake.loads.inputs.input_loads import LOADED, STALE, InputLoad, LoadedPartitions, from_reasons, texts
-from paimon_lake.loads.ledger.load_properties import PARTITIONS, load_user
+from paimon_lake.loads.ledger.load_properties import PARTITIONS, load_user, part_of, table_of
 from paimon_lake.loads.ledger.loaded_files import CONTENT_BYTES, PATH_BYTES, VERSION_BYTES, LoadedFiles, entries
 from paimon_lake.loads.ledger.lost import Lost
 from paimon_lake.protocol import PipelineError
@@ -30,6 +30,8 @@ LOST, RESTORES = "pipeline.lost", "pipeline.restores"
 """``LOST``: the lost rows, in a snapshot that copies the ledger. ``RESTORES``: the newest removal of missing files
 whose rows a load has loaded again."""
 STEP = "pipeline.step"
+PARTS = "pipeline.parts-all"
+"""In a snapshot that copies the ledgers of all parts of a table: the number and the properties of each part."""
 CARRIED = "carry-on"
 """The value of the property ``STEP`` in a snapshot that only copies the ledger."""
 _MOST_DIGITS = 19
@@ -149,13 +151,17 @@ Event = LoadSnapshot | Removal
 
 
 def loads_of(table: Table, loaded: str = "") -> list[LoadSnapshot]:
-    """Return the unexpired snapshots in ``table`` of loads of the table ``loaded`` (default: itself), oldest first."""
+    """Return the unexpired snapshots in ``table`` of the loads of ``loaded``, oldest first.
+
+    ``loaded`` is a load name: the name of a table, by default of ``table``, or of a part of a table.
+    """
     return loads_in(table.inspect.snapshots(), loaded or table.name)
 
 
 def loads_in(snapshots: pa.Table, loaded: str) -> list[LoadSnapshot]:
-    """Return the snapshots of loads of a table among ``inspect.snapshots()``, oldest first."""
-    return only_loads(events_in(snapshots.filter(pc.equal(snapshots["commit_user"], load_user(loaded))), loaded))
+    """Return the snapshots of loads of a table, or of a part, among ``inspect.snapshots()``, oldest first."""
+    users = pa.array([load_user(loaded), load_user(table_of(loaded))])
+    return only_loads(events_in(snapshots.filter(pc.is_in(snapshots["commit_user"], users)), loaded))
 
 
 def only_loads(events: Sequence[Event]) -> list[LoadSnapshot]:
@@ -164,16 +170,36 @@ def only_loads(events: Sequence[Event]) -> list[LoadSnapshot]:
 
 
 def events_in(snapshots: pa.Table, loaded: str) -> list[Event]:
-    """Return the loads of a table and the removals of missing files among its snapshots, oldest first."""
+    """Return the loads of a table, or of a part, and the removals of missing files among its snapshots, oldest first.
+
+    A snapshot that copies the ledgers of all parts counts as a load of the part. Raises PipelineError when it is
+    damaged.
+    """
     names = ("snapshot_id", "commit_user", "commit_identifier", "commit_kind", "properties")
     events: list[Event] = []
     for number, user, load, kind, listed in zip(*(snapshots[name].to_pylist() for name in names), strict=True):
         properties = dict(listed or ())
         if user == load_user(loaded):
             events.append(LoadSnapshot(number, load, properties))
+        elif PARTS in properties and part_of(loaded):
+            events += _carried(number, properties[PARTS], loaded)
         elif LOSS in properties and kind == CommitKind.OVERWRITE:  # a compaction of manifests copies the properties
             events.append(Removal(number, properties[LOSS]))
     return events
+
+
+def _carried(number: int, text: str, loaded: str) -> list[Event]:
+    """Return the entries of one part in a snapshot that copies the ledgers of all parts, as a list of at most one."""
+    try:
+        found = json.loads(text).get(loaded)
+        if found is None:
+            return []
+        load, properties = found["number"], {str(name): str(one) for name, one in found["properties"].items()}
+    except (ValueError, TypeError, LookupError, AttributeError):
+        raise _damaged(loaded, number, PARTS) from None
+    if type(load) is not int:
+        raise _damaged(loaded, number, PARTS)
+    return [LoadSnapshot(number, load, properties)]
 
 
 def _damaged(table: str, snapshot: int, name: str) -> PipelineError:

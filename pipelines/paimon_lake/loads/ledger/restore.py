@@ -12,9 +12,12 @@ from collections.abc import Mapping, Sequence
 
 from paimon_core.table.view import TableView
 from paimon_lake.checks.text import many
+from paimon_lake.declarations import Settings
+from paimon_lake.declarations.part_spec import load_specs
 from paimon_lake.declarations.sources import FilesSource
 from paimon_lake.loads.files.source_files import source_files
 from paimon_lake.loads.ledger.ledger import read_ledger
+from paimon_lake.loads.ledger.load_properties import load_command
 from paimon_lake.loads.ledger.loaded_files import path_digest
 from paimon_lake.loads.step import LoadStep
 from paimon_lake.protocol import PipelineError, some
@@ -70,9 +73,9 @@ def files_again(step: LoadStep, listed: Sequence[SourceFile], planned: Sequence[
 
 
 def _refused(step: LoadStep, why: str, *, reload: bool = True) -> PipelineError:
-    lost, name = step.ledger.lost, step.spec.name
+    lost, name = step.ledger.lost, step.spec.load_name
     removals = ", ".join(map(str, lost.snapshots))
-    command = f"`paimon-lake load --table {name}{' --reload' if reload else ''}`"
+    command = f"`{load_command(name)}{' --reload' if reload else ''}`"
     how = f"{command} {_advice(step)}" if reload else command
     return PipelineError(
         f"{name}: nothing was loaded, because of {many(lost.rows, 'lost row')}: snapshot {removals} removed missing "
@@ -104,7 +107,11 @@ def left_lost(step: LoadStep, listed: Sequence[SourceFile]) -> list[str]:
     return [f"{many(len(gone), 'file')} with lost rows not in the source any more: these rows stay lost"]
 
 
-def lost_inputs(inputs: Mapping[str, TableView]) -> list[str]:
+def lost_inputs(settings: Settings, inputs: Mapping[str, TableView]) -> list[str]:
     """Return a sentence about each input that is incomplete because rows of its loads are lost."""
-    found = {name: read_ledger(table, accept_gaps=True).lost for name, table in inputs.items()}
-    return [f"its input {name} is not complete, {lost.sentence()}" for name, lost in found.items() if lost]
+    return [
+        f"its input {name} is not complete, {lost.sentence()}"
+        for name, table in inputs.items()
+        for one in load_specs(settings.table(name)) or (settings.table(name),)
+        if (lost := read_ledger(table, one.load_name, accept_gaps=True).lost)
+    ]

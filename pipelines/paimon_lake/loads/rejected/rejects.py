@@ -30,6 +30,7 @@ from paimon_core.predicate import Predicate
 from paimon_core.table.table import Table
 from paimon_core.types import from_arrow
 from paimon_lake.declarations import Settings, TableSpec
+from paimon_lake.declarations.part_spec import load_specs
 from paimon_lake.loads.ledger.load_properties import load_user
 from paimon_lake.loads.ledger.load_snapshot import LoadSnapshot, loads_of
 from paimon_lake.loads.ledger.loaded_files import digest
@@ -106,35 +107,38 @@ def _files_of(rejects: Table, where: Predicate | None) -> list[str]:
     return list(found)
 
 
-def publish_rejects(table: Table, rejects: Table) -> None:
+def publish_rejects(table: Table, rejects: Table, loaded: str = "") -> None:
     """Commit the rejects of each load of the table whose rejects are not committed yet.
 
+    ``loaded`` is the load name of a part of the table, which has a table of rejects of its own.
     Several processes may do this at the same time: each load's rejects are committed once. Raises PipelineError when a
     property is damaged.
     """
-    waiting = [load for load in loads_of(table) if changes_rejects(load.properties)]
-    missing = set(rejects.filter_committed(load_user(table.name), [load.number for load in waiting]))
+    user = load_user(loaded or table.name)
+    waiting = [load for load in loads_of(table, loaded) if changes_rejects(load.properties)]
+    missing = set(rejects.filter_committed(user, [load.number for load in waiting]))
     for load in waiting:
         if load.number in missing and load.properties.get(OF_TABLE) in (None, _identity(rejects)):
             _delete_replaced(table, rejects, load)
             if MESSAGES in load.properties:
-                _publish(table, rejects, load.number, load.properties[MESSAGES])
+                _publish(table, rejects, load, user)
 
 
 def publish_before_expiry(settings: Settings, spec: TableSpec, table: Table) -> None:
-    """Publish the rejects of the loads of a table, unless it has no table of rejects."""
+    """Publish the rejects of the loads of a table and of its parts, where there are tables of rejects."""
     catalog = open_lake(settings)
-    if spec.source is not None and catalog.table_exists(spec.rejects_table):
-        publish_rejects(table, catalog.table(spec.rejects_table))
+    for one in load_specs(spec):
+        if catalog.table_exists(one.rejects_table):
+            publish_rejects(table, catalog.table(one.rejects_table), one.load_name)
 
 
-def newest_number(rejects: Table, table: str) -> int:
+def newest_number(rejects: Table, loaded: str) -> int:
     """Return the largest number of a load whose rejects were committed; 0 when no rejects were committed.
 
     After a rollback of a load, the number of the load may exist only in the table of rejects; it must not be used
     again.
     """
-    return max((load.number for load in loads_of(rejects, table)), default=0)
+    return max((load.number for load in loads_of(rejects, loaded)), default=0)
 
 
 def check_share(table: Table, spec: TableSpec, written: WriteResult) -> None:
@@ -163,12 +167,12 @@ def _delete_replaced(table: Table, rejects: Table, load: LoadSnapshot) -> None:
         rejects.delete(older & col("file").is_in(files), properties=properties)
 
 
-def _publish(table: Table, rejects: Table, number: int, text: str) -> None:
+def _publish(table: Table, rejects: Table, load: LoadSnapshot, user: str) -> None:
+    number, texts = load.number, load.properties[MESSAGES]
     try:
-        messages = [CommitMessage.from_bytes(base64.b64decode(one, validate=True)) for one in json.loads(text)]
+        messages = [CommitMessage.from_bytes(base64.b64decode(one, validate=True)) for one in json.loads(texts)]
     except (ValueError, TypeError, InvalidRequest):
         raise PipelineError(f"{table.name}: the property {MESSAGES} of load {number} is damaged") from None
-    user = load_user(table.name)
     try:
         rejects.commit(messages, user=user, identifier=number, properties={"pipeline.step": f"rejects of {table.name}"})
     except InvalidRequest:

@@ -1,0 +1,49 @@
+"""Parts: sources that fill different columns of one wide table, by its primary key.
+
+Each part has columns of its own and a column that orders its rows. They are a sequence group of merge engine
+partial-update, so a part never changes the columns of another part, in whatever order their rows come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from paimon_lake.declarations.kinds import Kinds
+from paimon_lake.declarations.model import Model, Names, SomeNames
+from paimon_lake.declarations.sources import Source
+
+_REMOVING = "partial-update.remove-record-on-sequence-group"
+
+
+class Part(Model):
+    """A source that fills some columns of a wide table, for the rows with its keys."""
+
+    source: Source
+    """Where the rows of the part come from: files, a query, a function or a database."""
+    columns: SomeNames
+    """The columns that this part fills, beside the primary key and ``order_by``; no other part fills them."""
+    order_by: Names = ()
+    """The columns that order the rows of this part with the same key: the greatest is the newest row, whenever it is
+    loaded. They are columns of the table that no other part has. A row with a null in one of them is rejected."""
+    kinds: Kinds | None = None
+    """The column that says whether a row of this part inserts, updates or deletes."""
+    deletes: Literal["columns", "row"] = "columns"
+    """What a row that deletes does: set the columns of this part to null, or remove the whole row."""
+
+    @property
+    def filled(self) -> tuple[str, ...]:
+        """The columns of the part, with the columns that order its rows."""
+        return tuple(dict.fromkeys((*self.columns, *self.order_by)))
+
+
+def part_options(parts: Mapping[str, Part]) -> dict[str, str]:
+    """Return the options of a table: a sequence group for each part, and which deletes remove rows; {} without."""
+    if not parts:
+        return {}
+    options = {"merge-engine": "partial-update"}
+    for part in parts.values():
+        group = [column for column in part.columns if column not in part.order_by]
+        options[f"fields.{','.join(part.order_by)}.sequence-group"] = ",".join(group)
+    removing = [column for part in parts.values() if part.deletes == "row" for column in part.order_by]
+    return options | ({_REMOVING: ",".join(removing)} if removing else {})

@@ -1,0 +1,146 @@
+"""Parts: load the parts of a wide table at the same time, each in commits of its own.
+
+A part that fails does not stop the other parts, and what they committed stays. The next load of the table loads what
+the failed part left, because each part has a ledger of its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from pyspark.errors import PySparkException
+
+from paimon_core.errors import PaimonError
+from paimon_core.table.table import Table
+from paimon_lake.check_result import CheckResult
+from paimon_lake.declarations import Settings, TableSpec
+from paimon_lake.declarations.part_spec import PartSpec, load_specs
+from paimon_lake.loads.inputs.stale import stale_now
+from paimon_lake.loads.load_result import ADDED
+from paimon_lake.loads.part_states import part_states
+from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult
+from paimon_lake.session import Spark, spark_reason
+from paimon_lake.tables import TableState, open_table, result_of, state_of
+
+AT_ONCE = 4
+"""The number of parts that load at the same time, in threads of the driver."""
+
+
+@dataclass(frozen=True)
+class PartLoad:
+    """The load of one part: its result, or its error."""
+
+    part: str
+    result: StepResult | None
+    error: Exception | None = None
+
+    def sentence(self) -> str:
+        """Return one clause: the rows and snapshots, why nothing was loaded, or the error."""
+        if self.result is None:
+            return f"failed: {_reason(self.error)}"
+        if not self.result.commits:
+            return self.result.note or ", ".join(self.result.skipped) or "nothing to load"
+        at = ", ".join(map(str, self.result.commits))
+        left_out = "".join(f", {text}" for text in self.result.skipped)
+        return f"{self.result.note or f'{self.result.rows_written:,} rows written'} in snapshot {at}{left_out}"
+
+
+def load_parts(
+    spark: Spark, settings: Settings, spec: TableSpec, part: str, load: Callable[[TableSpec], StepResult]
+) -> StepResult:
+    """Load all parts of a table, or the one with the name ``part``; at most ``AT_ONCE`` load at the same time.
+
+    ``load`` loads one part. Raises PartsFailed when parts failed; the error itself when ``part`` failed; PipelineError
+    for an unknown part.
+    """
+    started = time.monotonic()
+    parts = [one for one in load_specs(spec) if isinstance(one, PartSpec)]
+    chosen = [one for one in parts if part in ("", one.part)]
+    if not chosen:
+        known = f"its parts are {', '.join(one.part for one in parts)}" if parts else "it has no parts"
+        raise PipelineError(f"{spec.name} has no part {part!r:.80}: {known}")
+    table = open_table(settings, spec.name, create=True)
+    before = state_of(table)
+    spark()  # once, before several threads ask for it
+    loads = _loads(chosen, load)
+    if part and loads[0].error is not None:
+        raise loads[0].error
+    others = {one.part for one in parts} - {one.part for one in chosen}
+    states = {one.part: one.sentence() for one in part_states(settings, spec, table) if one.part in others}
+    return _combined(table, before, started, loads, states, stale_now(settings, spec.name))
+
+
+def _loads(parts: Sequence[PartSpec], load: Callable[[TableSpec], StepResult]) -> list[PartLoad]:
+    def one(spec: PartSpec) -> PartLoad:
+        try:
+            return PartLoad(spec.part, load(spec))
+        except Exception as error:  # whatever it is, the other parts are loaded; the caller raises it
+            return PartLoad(spec.part, None, error)
+
+    with ThreadPoolExecutor(min(AT_ONCE, len(parts)), "part") as pool:
+        return list(pool.map(one, parts))
+
+
+def _combined(
+    table: Table,
+    before: TableState,
+    started: float,
+    loads: Sequence[PartLoad],
+    states: Mapping[str, str],
+    stale: Mapping[str, str],
+) -> StepResult:
+    """Return the loads of parts as one result; ``states``: a clause about each part that was not loaded now.
+
+    Raises PartsFailed, with the result, when parts failed.
+    """
+    results = {load.part: load.result for load in loads if load.result is not None}
+    details: dict[str, str | int | float] = {}
+    for part, one in results.items():
+        for name, value in one.details.items():
+            if name in ADDED:
+                details[name] = details.get(name, 0) + value  # type: ignore[operator]
+            else:
+                details[f"{part}_{name}"] = value
+    texts = {load.part: load.sentence() for load in loads}
+    details |= {f"part_{part}": text for part, text in {**texts, **states}.items()}
+    done = result_of(
+        "load",
+        table,
+        before,
+        started,
+        commits=sorted(number for one in results.values() for number in one.commits),
+        skipped=[f"part {part}: {text}" for part, one in results.items() for text in one.skipped],
+        details=details,
+        rows_written=sum(one.rows_written for one in results.values()),
+    )
+    lineage = {column: found for one in results.values() for column, found in one.column_lineage.items()}
+    done = replace(done, check_results=_check_results(loads), column_lineage=lineage, stale=stale)
+    errors = {load.part: load.error for load in loads if load.error is not None}
+    if errors:
+        told = "; ".join(f"part {part} failed: {_reason(error)}" for part, error in errors.items())
+        raise PartsFailed(f"{done.sentence()}; {told}", done, errors)
+    return done
+
+
+def _reason(error: Exception | None) -> str:
+    """Return an error as one line: its message, and the type of an error that is not for users."""
+    if isinstance(error, PySparkException):
+        return spark_reason(error)
+    is_told = isinstance(error, PipelineError | AuditFailed | PaimonError)
+    return " ".join((str(error) if is_told else f"{type(error).__name__}: {error}").split())
+
+
+def _check_results(loads: Sequence[PartLoad]) -> tuple[CheckResult, ...]:
+    """Return the result of each blocking check, of the last part that evaluated it; a failed result comes first."""
+    found: dict[str, CheckResult] = {}
+    for load in loads:
+        results = load.result.check_results if load.result is not None else ()
+        if isinstance(load.error, AuditFailed):
+            results = load.error.check_results
+        for one in results:
+            if one.audit not in found or found[one.audit].passed:
+                found[one.audit] = one
+    return tuple(found.values())
