@@ -216,7 +216,7 @@ MISTAKES = [
     (
         "  - type: not_null",
         "  - type: notnull",
-        ":17: checks[0].type must be one of accepted_values, freshness, lag, not_null, range, row_count, sql, unique, volume, not 'notnull'; did you mean not_null?",
+        ":17: checks[0].type must be one of accepted_values, freshness, lag, not_null, parts_complete, range, row_count, sql, unique, volume, not 'notnull'; did you mean not_null?",
     ),
     (
         "    columns: [id, day]",
@@ -619,7 +619,7 @@ def test_hidden_files_of_editors_are_no_declarations(lake: Path) -> None:
             "warehose: w\n",
             "",
             "base.yaml:1: unknown key warehose; did you mean warehouse? (known here: allowed_roots, catalog, dagster, "
-            "landing_directory, spark, storage, warehouse)",
+            "landing_directory, postgres, spark, storage, warehouse)",
         ),
         (
             "spark: {master: x}\n",
