@@ -14,7 +14,15 @@ from typing import Any
 from paimon_core.errors import CorruptTable
 from paimon_core.predicate import Predicate
 from paimon_core.table.view import TableView
-from paimon_lake.loads.ledger.load_properties import PARTITION_COUNT, ROWS_READ, ROWS_REJECTED, ROWS_WRITTEN, load_user
+from paimon_lake.loads.ledger.load_properties import (
+    PARTITION_COUNT,
+    ROWS_READ,
+    ROWS_REJECTED,
+    ROWS_RETRIED,
+    ROWS_WAITING,
+    ROWS_WRITTEN,
+    load_user,
+)
 
 _WITHOUT_ROWS = ("COMPACT", "ANALYZE")
 """The kinds of snapshots that do not change what a reader sees."""
@@ -33,6 +41,15 @@ class LoadRecord:
     committed_at: datetime
     partitions: int | None = None
     """The number of partitions that the load read; None for a load that is not divided by partitions."""
+    rows_waiting: int = 0
+    """The rows that the load read and that wait for rows of other tables."""
+    rows_retried: int = 0
+    """The rows that waited before, and that the load wrote or rejected."""
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether each row was written or rejected, or waits."""
+        return self.rows_read + self.rows_retried == self.rows_written + self.rows_rejected + self.rows_waiting
 
 
 @dataclass(frozen=True)
@@ -95,7 +112,11 @@ def _history(table: TableView) -> list[dict[str, Any]]:
 def _record(table: str, snapshot: Mapping[str, Any]) -> LoadRecord:
     read, written, rejected = (_figure(table, snapshot, name) for name in (ROWS_READ, ROWS_WRITTEN, ROWS_REJECTED))
     partitions = _figure(table, snapshot, PARTITION_COUNT) if PARTITION_COUNT in snapshot["properties"] else None
-    return LoadRecord(read, written, rejected, snapshot["snapshot_id"], snapshot["commit_time_utc"], partitions)
+    waiting, retried = (
+        _figure(table, snapshot, name) if name in snapshot["properties"] else 0 for name in (ROWS_WAITING, ROWS_RETRIED)
+    )
+    at = snapshot["snapshot_id"], snapshot["commit_time_utc"]
+    return LoadRecord(read, written, rejected, *at, partitions, waiting, retried)
 
 
 def _figure(table: str, snapshot: Mapping[str, Any], name: str) -> int:

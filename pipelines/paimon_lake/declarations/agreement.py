@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from paimon_lake.declarations.errors import Key, SettingsError, nearest
 from paimon_lake.declarations.functions import function_of
+from paimon_lake.declarations.lookup import lookups_of
+from paimon_lake.declarations.lookup_agreement import lookup_disagreements
 from paimon_lake.declarations.partitions import Partitions
 from paimon_lake.declarations.settings import Settings
 from paimon_lake.declarations.sources import FilesSource, PythonSource, Source, SqlSource
@@ -29,7 +31,7 @@ def early_disagreements(settings: Settings) -> list[str]:
     ``load_settings`` raises an error for them.
     """
     tables = settings.tables
-    rules = (*_names(tables), *_inputs(tables), *_cycles(tables), *_query_files(tables))
+    rules = (*_names(tables), *_inputs(tables), *lookup_disagreements(tables), *_cycles(tables), *_query_files(tables))
     return [_said(settings, *one) for one in rules]
 
 
@@ -40,6 +42,11 @@ Rule = tuple[str, tuple[str, ...], str]
 def inputs_of(spec: TableSpec) -> tuple[str, ...]:
     """Return the tables that a table is made from."""
     return spec.source.inputs if isinstance(spec.source, SqlSource | PythonSource) else ()
+
+
+def tables_before(spec: TableSpec) -> tuple[str, ...]:
+    """Return the tables that are loaded before a table: its inputs, and the tables that it looks up."""
+    return tuple(dict.fromkeys((*inputs_of(spec), *(lookup.table for lookup in lookups_of(spec.source)))))
 
 
 def _names(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
@@ -74,7 +81,7 @@ def _inputs(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
 
 
 def _cycles(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
-    """Yield each cycle among inputs once. It does not call itself, because a chain of tables may be long."""
+    """Yield each cycle of inputs and lookups once. It does not call itself, because a chain of tables may be long."""
     done: set[str] = set()
     for start in sorted(tables):
         path: list[str] = []
@@ -84,13 +91,14 @@ def _cycles(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
             del path[depth:]
             if name in path:
                 cycle = [*path[path.index(name) :], name]
-                yield cycle[0], ("source", "inputs"), f"the inputs form a cycle: {' <- '.join(cycle)}"
+                key, what = ("inputs", "inputs") if cycle[1] in inputs_of(tables[name]) else ("lookup", "lookups")
+                yield name, ("source", key), f"the {what} form a cycle: {' <- '.join(cycle)}"
                 continue
             if name in done:
                 continue
             done.add(name)
             path.append(name)
-            waiting += [(one, depth + 1) for one in sorted(inputs_of(tables[name]), reverse=True) if one in tables]
+            waiting += [(one, depth + 1) for one in sorted(tables_before(tables[name]), reverse=True) if one in tables]
 
 
 def _query_files(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:

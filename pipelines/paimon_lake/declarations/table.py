@@ -12,6 +12,7 @@ from paimon_lake.declarations.change_events import check_events, has_events
 from paimon_lake.declarations.checks import Check
 from paimon_lake.declarations.errors import Mistake, as_written, nearest
 from paimon_lake.declarations.kinds import Kinds
+from paimon_lake.declarations.lookup import check_lookups
 from paimon_lake.declarations.model import Model, Names, Texts
 from paimon_lake.declarations.partitions import Partitions
 from paimon_lake.declarations.rejects import Rejects
@@ -147,6 +148,11 @@ class TableSpec(Model):
         return self.rejects.table or f"{self.name}__rejects"
 
     @property
+    def waiting_table(self) -> str:
+        """The name of the table of rows that wait for a row of another table, see ``source.lookup``."""
+        return f"{self.name}__waiting"
+
+    @property
     def write_mode(self) -> Mode:
         """The declared mode, or the default mode for the source and the keys of the table.
 
@@ -215,6 +221,7 @@ class TableSpec(Model):
     def _consistent(self) -> TableSpec:
         self._check_keys()
         check_events(self)
+        check_lookups(self)
         self._check_mode()
         self._check_schedule()
         self._check_effects()

@@ -25,6 +25,7 @@ from paimon_lake.checks.prepared_audit import Audit
 from paimon_lake.checks.run import run_checks
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.checks import SqlCheck
+from paimon_lake.declarations.lookup import lookups_of, waits
 from paimon_lake.declarations.sources import (
     DatabaseSource,
     FilesSource,
@@ -46,10 +47,20 @@ from paimon_lake.loads.ledger.load_properties import (
     ROWS_MERGED,
     ROWS_READ,
     ROWS_REJECTED,
+    ROWS_RETRIED,
+    ROWS_WAITING,
     ROWS_WRITTEN,
 )
 from paimon_lake.loads.ledger.load_snapshot import POSITION, RESTORES, STEP, WATERMARK, loads_in
 from paimon_lake.loads.ledger.restore import check_lost, makes_up_for_all
+from paimon_lake.loads.lookup.lookup_loads import LookupLoads, counted_lookups, details_now
+from paimon_lake.loads.lookup.lookups import abort_waiting
+from paimon_lake.loads.lookup.waiting_table import (
+    changes_waiting,
+    check_left_waiting,
+    newest_waiting,
+    publish_waiting,
+)
 from paimon_lake.loads.partition_keys import check_key, rows_of
 from paimon_lake.loads.postgres.postgres_changes import PostgresChangesLoads
 from paimon_lake.loads.rejected.rejects import (
@@ -69,7 +80,9 @@ from paimon_lake.sources.table_names import named_tables
 from paimon_lake.tables import TableState, open_table, result_of, state_of
 
 _TRIES = 3
-_ADDED = frozenset({"rows_read", "rows_rejected", "rows_merged", "changes", "transactions"})
+_ADDED = frozenset(
+    {"rows_read", "rows_rejected", "rows_merged", "rows_began_to_wait", "rows_waited", "changes", "transactions"}
+)
 """The details that are added up over the loads of a run."""
 
 
@@ -103,16 +116,18 @@ def load_table(
         raise PipelineError(f"{name}: reload of some partitions would {adds} their rows again; reload the whole table")
     table = open_table(settings, name, create=True)
     _check_columns(spec, table)
+    check_left_waiting(settings, spec)
     before = state_of(table)
     loads: list[_Loaded] = []
     while not loads or loads[-1].plan.has_more:
         loaded = _attempts(spark, settings, spec, table, source, keys, run_key, properties, reload=reload and not loads)
         if isinstance(loaded, NothingToLoad):
             if not loads:
+                loaded = replace(loaded, details={**loaded.details, **details_now(settings, name)})
                 return replace(_nothing_loaded(table, loaded, started), stale=stale_now(settings, name))
-            return _result(table, before, started, loads, loaded)
+            return _result(settings, table, before, started, loads, loaded)
         loads.append(loaded)
-    return _result(table, before, started, loads, NothingToLoad(()))
+    return _result(settings, table, before, started, loads, NothingToLoad(()))
 
 
 @dataclass(frozen=True)
@@ -160,6 +175,8 @@ def _attempts(
             continue
         if changes_rejects(snapshot.properties or {}):
             publish_rejects(table, step.rejects)
+        if changes_waiting(snapshot.properties or {}):
+            publish_waiting(settings, spec, table)
         _mark(step, again=True)
         return _Loaded(plan, snapshot, written, check_results)
     why = "" if refused is None else f": {refused}"
@@ -169,7 +186,12 @@ def _attempts(
 
 
 def _result(
-    table: Table, before: TableState, started: float, loads: Sequence[_Loaded], rest: NothingToLoad
+    settings: Settings,
+    table: Table,
+    before: TableState,
+    started: float,
+    loads: Sequence[_Loaded],
+    rest: NothingToLoad,
 ) -> StepResult:
     """Return the result of the loads of a run; ``rest``: why the source had no further load."""
     told: dict[str, str | int | float] = {}
@@ -182,7 +204,7 @@ def _result(
         before,
         started,
         commits=[load.snapshot.id for load in loads],
-        details={**told, **rest.details},
+        details={**told, **rest.details, **details_now(settings, table.name)},
         rows_written=sum(load.written.rows_written for load in loads),
     )
     last = loads[-1]
@@ -226,7 +248,7 @@ def _step(
     if any(changes_rejects(load.properties) for load in loads_in(snapshots, spec.name)):
         publish_rejects(table, rejects)
     ledger = read_ledger(table, accept_gaps=reload and keys is None, snapshots=snapshots)
-    number = 1 + max(ledger.number, newest_number(rejects, spec.name))
+    number = 1 + max(ledger.number, newest_number(rejects, spec.name), newest_waiting(settings, spec))
     again = reload or (bool(ledger.lost) and spec.write_mode == "overwrite" and keys is None)
     meanwhile = Ledger() if began is None else loads_after(began, table, snapshots)
     step = LoadStep(spark, settings, spec, table, rejects, ledger, number, keys, run_key, again, meanwhile)
@@ -240,6 +262,7 @@ def _counts(written: WriteResult) -> dict[str, str | int | float]:
         "rows_rejected": written.rows_rejected,
         "rows_merged": written.rows_merged,
     }
+    counts |= counted_lookups(written.lookup)
     return counts | ({"ignored_columns": some(written.ignored_columns)} if written.ignored_columns else {})
 
 
@@ -257,6 +280,11 @@ def _mark(step: LoadStep, *, again: bool) -> None:
 
 def source_of(spec: TableSpec) -> TableSource:
     """Return the object that plans the loads of a table; raises PipelineError for a table without a source."""
+    source = _plain_source_of(spec)
+    return LookupLoads(source) if lookups_of(spec.source) else source
+
+
+def _plain_source_of(spec: TableSpec) -> TableSource:
     match spec.source:
         case FilesSource():
             return FileLoads(spec.source)
@@ -277,12 +305,14 @@ def _load(
 ) -> tuple[Snapshot, WriteResult, tuple[CheckResult, ...]]:
     spec = step.spec
     written = plan.write()
+    lookup = written.lookup
     commit_properties = {
         STEP: f"load {spec.name}",
         ROWS_READ: str(written.rows_read),
         ROWS_WRITTEN: str(written.rows_written),
         ROWS_REJECTED: str(written.rows_rejected),
         ROWS_MERGED: str(written.rows_merged),
+        **({ROWS_WAITING: str(lookup.waiting), ROWS_RETRIED: str(lookup.retried)} if waits(spec) else {}),
         **_partitions(step),
         **plan.entries,
         **written.entries,
@@ -300,6 +330,7 @@ def _load(
         snapshot = commit_load(step.table, written.messages, commit)
     except (AuditFailed, CommitConflict, NumberTaken, InvalidRequest) as error:
         abort(written.rejects, step.rejects.context)
+        abort_waiting(plan.lookups, written.waiting)
         if isinstance(error, CommitConflict) and "committed" not in error.facts:
             abort(written.messages, step.table.context)
             if is_staged(step.table.context):
