@@ -11,7 +11,7 @@ from paimon_lake.declarations.order import in_order
 from paimon_lake.loads.inputs.stale import stale_now
 from paimon_lake.loads.inputs.stale_text import OTHERS
 from paimon_lake.protocol import LevelSize, PipelineError, some
-from paimon_lake.steps.rejects_upkeep import with_rejects
+from paimon_lake.steps.rejects_upkeep import tables_beside
 from paimon_lake.tables import counted_rows, open_lake, open_table, state_of
 
 
@@ -56,17 +56,17 @@ def nothing_declared(settings: Settings) -> str:
 
 
 def overviews(settings: Settings) -> list[TableOverview]:
-    """Return the overviews of all tables that exist; a table of rejects follows its table when it has rows.
+    """Return the overviews of all tables that exist; rejects and waiting rows follow their table when there are any.
 
     The overview of a table that cannot be read has the reason as ``problem``.
     """
     found = []
     for name in existing(settings):
         found.append(_overview_or_problem(settings, name))
-        with_them = with_rejects(settings, name)
-        rejects = _overview_or_problem(with_them, settings.table(name).rejects_table) if with_them is not None else None
-        if rejects is not None and (rejects.row_count or rejects.problem):
-            found.append(replace(rejects, name=f"  {rejects.name}"))
+        for with_it, table in tables_beside(settings, name):
+            beside = _overview_or_problem(with_it, table)
+            if beside.row_count or beside.problem:
+                found.append(replace(beside, name=f"  {beside.name}"))
     return found
 
 

@@ -15,6 +15,7 @@ from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.check_result import CheckResult
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.agreement import inputs_of
+from paimon_lake.declarations.lookup import lookups_of
 from paimon_lake.declarations.sources import DatabaseSource, FilesSource, PostgresChangesSource
 from paimon_lake.protocol import AuditFailed, PipelineError, StepResult
 from paimon_lake.session import Spark
@@ -96,14 +97,18 @@ def run_key(context: dg.AssetExecutionContext, spec: TableSpec, keys: Sequence[s
 def dependencies(
     settings: Settings, spec: TableSpec, translator: PaimonTranslator = PLAIN
 ) -> list[dg.AssetSpec | dg.AssetDep]:
-    """Return the inputs of a table with their partition mappings.
+    """Return the inputs of a table with their partition mappings, and the tables that it looks up.
 
-    For a source outside of the lake, return the asset of the source.
+    For a source outside of the lake, return the asset of the source instead of inputs.
     """
+    deps: list[dg.AssetSpec | dg.AssetDep] = []
+    for name in dict.fromkeys(lookup.table for lookup in lookups_of(spec.source)):
+        found = settings.table(name)
+        whole = None if found.partitions is None else dg.AllPartitionMapping()
+        deps.append(dg.AssetDep(translator.asset_key(found), partition_mapping=whole))
     outside = source_spec(settings, spec, translator)
     if outside is not None:
-        return [outside]
-    deps: list[dg.AssetSpec | dg.AssetDep] = []
+        return [outside, *deps]
     for name in inputs_of(spec):
         found = settings.table(name)
         deps.append(dg.AssetDep(translator.asset_key(found), partition_mapping=mapping(found, spec)))

@@ -53,11 +53,10 @@ from paimon_lake.loads.ledger.load_properties import (
 )
 from paimon_lake.loads.ledger.load_snapshot import POSITION, RESTORES, STEP, WATERMARK, loads_in
 from paimon_lake.loads.ledger.restore import check_lost, makes_up_for_all
-from paimon_lake.loads.lookup.lookup_loads import LookupLoads, counted_lookups, details_now
+from paimon_lake.loads.lookup.lookup_loads import LookupLoads, counted_lookups, with_waiting
 from paimon_lake.loads.lookup.lookups import abort_waiting
 from paimon_lake.loads.lookup.waiting_table import (
     changes_waiting,
-    check_left_waiting,
     newest_waiting,
     publish_waiting,
 )
@@ -116,18 +115,17 @@ def load_table(
         raise PipelineError(f"{name}: reload of some partitions would {adds} their rows again; reload the whole table")
     table = open_table(settings, name, create=True)
     _check_columns(spec, table)
-    check_left_waiting(settings, spec)
     before = state_of(table)
     loads: list[_Loaded] = []
     while not loads or loads[-1].plan.has_more:
         loaded = _attempts(spark, settings, spec, table, source, keys, run_key, properties, reload=reload and not loads)
         if isinstance(loaded, NothingToLoad):
             if not loads:
-                loaded = replace(loaded, details={**loaded.details, **details_now(settings, name)})
-                return replace(_nothing_loaded(table, loaded, started), stale=stale_now(settings, name))
-            return _result(settings, table, before, started, loads, loaded)
+                result = replace(_nothing_loaded(table, loaded, started), stale=stale_now(settings, name))
+                return with_waiting(settings, spec, result)
+            return with_waiting(settings, spec, _result(table, before, started, loads, loaded))
         loads.append(loaded)
-    return _result(settings, table, before, started, loads, NothingToLoad(()))
+    return with_waiting(settings, spec, _result(table, before, started, loads, NothingToLoad(())))
 
 
 @dataclass(frozen=True)
@@ -186,12 +184,7 @@ def _attempts(
 
 
 def _result(
-    settings: Settings,
-    table: Table,
-    before: TableState,
-    started: float,
-    loads: Sequence[_Loaded],
-    rest: NothingToLoad,
+    table: Table, before: TableState, started: float, loads: Sequence[_Loaded], rest: NothingToLoad
 ) -> StepResult:
     """Return the result of the loads of a run; ``rest``: why the source had no further load."""
     told: dict[str, str | int | float] = {}
@@ -204,7 +197,7 @@ def _result(
         before,
         started,
         commits=[load.snapshot.id for load in loads],
-        details={**told, **rest.details, **details_now(settings, table.name)},
+        details={**told, **rest.details},
         rows_written=sum(load.written.rows_written for load in loads),
     )
     last = loads[-1]

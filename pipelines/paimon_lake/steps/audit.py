@@ -14,8 +14,9 @@ from paimon_lake.declarations.agreement import inputs_of
 from paimon_lake.declarations.checks import RowCountCheck, UniqueCheck
 from paimon_lake.loads.inputs.stale import stale_now
 from paimon_lake.loads.inputs.stale_text import stale_text
+from paimon_lake.loads.lookup.waiting_table import waiting_text
 from paimon_lake.protocol import PipelineError
-from paimon_lake.steps.rejects_upkeep import lost_rejects, with_rejects
+from paimon_lake.steps.rejects_upkeep import lost_rejects, tables_beside
 from paimon_lake.steps.row_account import account_of
 from paimon_lake.tables import open_table
 
@@ -45,13 +46,12 @@ def audit_files(settings: Settings, name: str) -> CheckResult:
 
 
 def audit_fsck(settings: Settings, name: str) -> CheckResult:
-    """Check the invariants of the table and of its table of rejects; rows are not read."""
+    """Check the invariants of the table and of its tables of rejects and of waiting rows; rows are not read."""
     report = open_table(settings, name).maintenance.check()
     errors = [for_table(finding.sentence(), name) for finding in report.errors]
-    if (with_them := with_rejects(settings, name)) is not None:
-        rejects = settings.table(name).rejects_table
-        found_in = open_table(with_them, rejects).maintenance.check().errors
-        errors += [f"{rejects}: {for_table(finding.sentence(), rejects)}" for finding in found_in]
+    for with_it, table in tables_beside(settings, name):
+        found_in = open_table(with_it, table).maintenance.check().errors
+        errors += [f"{table}: {for_table(finding.sentence(), table)}" for finding in found_in]
     found = "; ".join(errors[:3]) or "no error"
     return CheckResult("fsck", name, len(errors), f"{sum(map(bool, report.checked.values()))} invariants: {found}")
 
@@ -69,7 +69,8 @@ def audit_loads(settings: Settings, name: str) -> CheckResult:
         account, lost = account_of(table), lost_rejects(settings, name)
     except PipelineError as error:  # the properties of a load are damaged
         return dataclasses.replace(found, audit="rows", wrong=found.wrong + 1, sentence=f"{error}; {found.sentence}")
-    sentence = "; ".join(filter(None, (*account.problems, found.sentence, *account.notes, *lost)))
+    waiting = waiting_text(settings, settings.table(name))
+    sentence = "; ".join(filter(None, (*account.problems, found.sentence, *account.notes, *lost, waiting)))
     return dataclasses.replace(found, audit="rows", wrong=found.wrong + len(account.problems), sentence=sentence)
 
 

@@ -96,7 +96,7 @@ def _decide(
         rejects &= ~nulls
     found.waits |= waits
     found.without[name] = found.without.get(name, False) | (missing & ~waits & ~rejects)
-    late = f", and the row has waited for {rule.max_wait_ms / 1000:,.0f} s" if rule.missing == "wait" else ""
+    late = f", and the row has waited for {rule.max_wait_ms / 1000:,} s" if rule.missing == "wait" else ""
     for row in np.flatnonzero(rejects).tolist():
         values = ", ".join(
             f"{key.name} = {_text(array[row])}" for key, array in zip(rule.dimension.key, keys, strict=True)

@@ -16,7 +16,7 @@ from paimon_core.spark.reference import TableReference
 from paimon_core.table.table import Table
 from paimon_core.table.view import TableView
 from paimon_core.types import DataType
-from paimon_lake.declarations import Settings
+from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.lookup import Lookup, lookups_of, waits
 from paimon_lake.declarations.lookup_agreement import INEXACT, type_mismatch
 from paimon_lake.declarations.sources import PostgresChangesSource
@@ -35,7 +35,7 @@ from paimon_lake.loads.lookup.waiting_table import (
 )
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad, TableSource
 from paimon_lake.loads.write_tasks import WriteResult, write_parts
-from paimon_lake.protocol import KIND, PipelineError
+from paimon_lake.protocol import KIND, PipelineError, StepResult
 from paimon_lake.tables import open_lake, open_table
 
 LOOKUPS = "pipeline.lookups"
@@ -241,7 +241,8 @@ def counted_lookups(counts: LookupCounts) -> dict[str, str | int | float]:
     return {name: value for name, value in {**found, **nulls}.items() if value}
 
 
-def details_now(settings: Settings, name: str) -> dict[str, str | int | float]:
-    """Return the details of a load about the rows that wait after it; {} for a table whose rows do not wait."""
-    spec = settings.table(name)
-    return {"rows_waiting": waiting_now(settings, spec)} if waits(spec) else {}
+def with_waiting(settings: Settings, spec: TableSpec, result: StepResult) -> StepResult:
+    """Return the result of a load with the number of rows that wait after it, for a table whose rows may wait."""
+    if not waits(spec):
+        return result
+    return replace(result, details={**result.details, "rows_waiting": waiting_now(settings, spec)})

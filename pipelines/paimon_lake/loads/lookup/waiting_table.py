@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +27,7 @@ from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.table import Table
 from paimon_core.table.view import TableView
 from paimon_core.types import DataType, parse_type
+from paimon_lake.checks.text import many
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.lookup import lookups_of, waits
 from paimon_lake.loads.ledger.load_properties import load_user
@@ -90,18 +92,6 @@ def open_waiting(settings: Settings, spec: TableSpec, table: Table, only_in_sour
 _ADVICE = "load {of} with the old declaration until no row waits, or drop {name} to give its rows up"
 
 
-def check_left_waiting(settings: Settings, spec: TableSpec) -> None:
-    """Raise PipelineError when rows wait that no lookup of the declaration waits for any more."""
-    catalog = open_lake(settings)
-    if waits(spec) or spec.source is None or not catalog.table_exists(spec.waiting_table):
-        return
-    if count := waiting_rows(catalog.table(spec.waiting_table)):
-        raise PipelineError(
-            f"{spec.name}: {count:,} rows wait in {spec.waiting_table}, and no lookup of the declaration has missing: "
-            f"wait: {_ADVICE.format(name=spec.waiting_table, of=spec.name)}"
-        )
-
-
 def waiting_rows(waiting: Table) -> int:
     """Return the number of rows that wait."""
     return waiting.scan().count() if waiting.latest_snapshot() is not None else 0
@@ -113,6 +103,16 @@ def waiting_now(settings: Settings, spec: TableSpec) -> int:
     if not waits(spec) or not catalog.table_exists(spec.waiting_table):
         return 0
     return waiting_rows(catalog.table(spec.waiting_table))
+
+
+def waiting_text(settings: Settings, spec: TableSpec) -> str:
+    """Return a clause about the rows of a table that wait; "" when no row waits."""
+    count = waiting_now(settings, spec)
+    if not count:
+        return ""
+    since = first_since_ms(open_lake(settings).table(spec.waiting_table)) or 0
+    text = f"{datetime.fromtimestamp(since / 1000, UTC):%Y-%m-%d %H:%M} UTC"
+    return f"{many(count, 'row')} waiting, the oldest since {text}"
 
 
 def first_since_ms(waiting: TableView) -> int | None:
@@ -175,8 +175,15 @@ def newest_waiting(settings: Settings, spec: TableSpec) -> int:
     """Return the largest number of a load whose waiting rows were committed; 0 without any.
 
     After a rollback of a load, its number may exist only in the table of waiting rows; it must not be used again.
+    Raises PipelineError when rows wait that no lookup of the declaration waits for.
     """
     catalog = open_lake(settings)
-    if not waits(spec) or not catalog.table_exists(spec.waiting_table):
+    if not catalog.table_exists(spec.waiting_table):
         return 0
-    return max((load.number for load in loads_of(catalog.table(spec.waiting_table), spec.name)), default=0)
+    waiting = catalog.table(spec.waiting_table)
+    if not waits(spec) and (count := waiting_rows(waiting)):
+        raise PipelineError(
+            f"{spec.name}: {count:,} rows wait in {spec.waiting_table}, and no lookup of the declaration has missing: "
+            f"wait; {_ADVICE.format(name=spec.waiting_table, of=spec.name)}"
+        )
+    return max((load.number for load in loads_of(waiting, spec.name)), default=0)
