@@ -57,6 +57,8 @@ LONG = (
     "tests/interop/test_simulated_tables.py",
     "tests/interop/test_statistics.py",
     "tests/interop/test_support.py",
+    "tests/pipelines/loads/lookup/test_histories.py",
+    "tests/pipelines/loads/postgres/test_followed_lookups.py",
     "tests/pipelines/loads/postgres/test_histories.py",
     "tests/pipelines/test_s3.py",
     "tests/regressions/test_limits.py",

@@ -109,20 +109,27 @@ def check_lookups(spec: TableSpec) -> None:
         if spec.name == lookup.table:
             raise Mistake("a table cannot look up its own rows", "source", "lookup", number, "table")
         for column in lookup.on:
-            if column in taken:
-                raise Mistake(
-                    f"{column!r} is looked up itself, by {taken[column]}: look it up with columns of the source",
-                    *("source", "lookup", number, "on", column),
-                )
-            if column not in spec.columns and getattr(spec.source, "type", "") == "postgres_changes":
-                raise Mistake(
-                    "must be a column of the table, because PostgreSQL does not send unchanged values again",
-                    *("source", "lookup", number, "on", column),
-                )
+            if why := _why_not_on(spec, column, taken):
+                raise Mistake(f"{column!r:.80} {why}", "source", "lookup", number, "on", column)
     if lookups and len(taken) == len(spec.columns):
         raise Mistake("all columns are looked up: none is left for the source", "source", "lookup")
     if waits(spec):
         _check_waiting(spec)
+
+
+def _why_not_on(spec: TableSpec, column: str, taken: dict[str, str]) -> str:
+    """Return why rows cannot be looked up by a column; "" when they can."""
+    if column in taken:
+        return f"is looked up itself, by {taken[column]}: name columns of the source"
+    if new := getattr(spec.source, "rename", {}).get(column):
+        return f"is renamed: use its new name {new!r:.80}"
+    if column in spec.columns:
+        return ""
+    if spec.kinds is not None and column == spec.kinds.column:
+        return "is kinds.column: rows cannot be looked up by it"
+    if getattr(spec.source, "type", "") == "postgres_changes":
+        return "must be a column of the table: PostgreSQL does not send large values again that did not change"
+    return ""
 
 
 def _check_target(spec: TableSpec, column: str, taken: dict[str, str], key: tuple[str | int, ...]) -> None:
@@ -161,6 +168,8 @@ def _check_waiting(spec: TableSpec) -> None:
             f"wait does not fit merge-engine {engine}: a newer row of a key replaces a waiting row; use null or reject",
             *key,
         )
+    if spec.primary_key and getattr(spec.source, "type", "") == "database" and getattr(spec.source, "split", ""):
+        raise Mistake("wait does not fit source.split: all rows of a key must be read by one task", *key)
     if "rowkind.field" in spec.options:
         raise Mistake("wait does not fit options.rowkind.field: use kinds", *key)
     only = {column for lookup in lookups_of(spec.source) for column in lookup.on} - set(spec.columns)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
+
 import pytest
 
 from paimon_lake.loads.ledger.load_snapshot import loads_of
@@ -227,7 +230,7 @@ def test_a_dimension_is_followed_by_its_changes(quick):
 def test_a_dimension_that_is_too_large(quick):
     declared(quick, rule="cache_bytes: 1048576")
     planes(quick, 1, *(f"{n},{'x' * 200},1,I" for n in range(6000)))
-    with pytest.raises(PipelineError, match=r"ods.flights: the looked-up columns of dim.planes need more than 1,048,576"):
+    with pytest.raises(PipelineError, match=r"the looked-up columns of dim.planes need more than 1,048,576 bytes"):
         flights(quick, 1, "1,5")
 
 
@@ -236,7 +239,7 @@ def test_a_dimension_whose_columns_changed(quick):
     planes(quick, 1, "a,Airbus,100,I")
     altered = quick.table("dim.planes").alter("ALTER COLUMN seats TYPE BIGINT", "RENAME COLUMN model TO name")
     altered.write([{"id": "b", "name": "Boeing", "seats": 1}])
-    with pytest.raises(PipelineError, match="ods.flights: the lookup of dim.planes does not fit: it has no column 'model'"):
+    with pytest.raises(PipelineError, match=r"the lookup of dim.planes does not fit: it has no column 'model'"):
         flights(quick, 1, "1,a")
 
 
@@ -247,3 +250,17 @@ def test_an_empty_dimension(quick):
     quick.create("dim.planes")
     with pytest.raises(PipelineError, match=r"ods.flights: it looks up rows of dim.planes, which is empty: load it"):
         quick.load("ods.flights")
+
+
+def test_rows_of_a_database(quick):
+    declared(quick)
+    planes(quick, 1, "a,Airbus,100,I")
+    source = "{type: database, url: 'sqlite:///f.db', table: f, lookup: [%s]}"
+    lookup = "{table: dim.planes, on: {tail: id}, columns: {model: model}, missing: reject}"
+    columns = "columns: {flight: BIGINT, tail: STRING, model: STRING}\nprimary_key: flight\n"
+    quick.declare("ods.flights", f"{columns}source: {source % lookup}\nrejects: {{max_share: 1}}\n")
+    with contextlib.closing(sqlite3.connect(quick.folder / "f.db")) as database:
+        database.executescript("CREATE TABLE f (flight INT, tail TEXT); INSERT INTO f VALUES (1, 'a'), (2, 'b')")
+    quick.load("ods.flights")
+    assert quick.rows("ods.flights") == [(1, "a", "Airbus")]
+    assert [row[1:3] for row in rejects(quick)] == [("tail", "dim.planes has no row with id = 'b'")]

@@ -93,39 +93,48 @@ class TaskLookups:
         return self._writer.flush() if self._writer is not None else [], LookupCounts.sum(self._counts)
 
     def _new(self, parsed: Parsed) -> Parsed:
-        rows, removes = parsed.rows, self._lookups.removes_rejected
+        """Look up the columns of rows of the source."""
+        rows = parsed.rows
         found = joined(self._lookups, self._cached, rows, np.zeros(len(rows), np.int64))
         rejected = found.rejected
         waits = found.waits & ~rejected
-        self._wait(rows, waits, ~waits if removes else ~waits & ~rejected, parsed.file)
+        self._wait(rows, waits, ~waits if self._lookups.removes_rejected else ~waits & ~rejected, parsed.file)
         self._count(found, waits | rejected, waiting=int(waits.sum()))
-        rejects = self._rejects(found, rows, [parsed.file] * len(found.reasons))
-        removals = int(rejected.sum()) if removes else 0
-        if removals:
-            kinds = np.where(rejected, "-D", found.columns[KIND].to_numpy(zero_copy_only=False))
-            found.columns[KIND] = pa.array(kinds, pa.string())
-        kept = rows_of(found, self._lookups.fields).filter(pa.array(~waits if removes else ~waits & ~rejected))
+        mine = self._parsed(found, rows, waits, [parsed.file] * len(found.reasons))
         return replace(
             parsed,
-            rows=kept,
-            rejects=pa.concat_batches([parsed.rejects, rejects]),
-            read=parsed.read + removals,
-            removals=parsed.removals + removals,
+            rows=mine.rows,
+            rejects=pa.concat_batches([parsed.rejects, mine.rejects]),
+            read=parsed.read + mine.read,
+            removals=parsed.removals + mine.removals,
         )
 
     def _again(self, batch: pa.RecordBatch) -> Parsed:
-        """Look up the columns of rows that wait since earlier loads."""
-        lookups = self._lookups
+        """Look up the columns of rows that wait since earlier loads, which do not count as read."""
         since = np.asarray(batch["__since"].cast(pa.int64()))
         rows = self._as_read(batch)
-        found = joined(lookups, self._cached, rows, lookups.now_ms - since)
+        found = joined(self._lookups, self._cached, rows, self._lookups.now_ms - since)
         rejected = found.rejected
         stays = found.waits & ~rejected
-        self._write(batch.filter(pa.array(~stays)), np.full(int((~stays).sum()), "-D"))
-        self._count(found, stays | rejected, retried=int((~stays).sum()), retried_rejected=int(rejected.sum()))
+        ends = int((~stays).sum())
+        self._write(batch.filter(pa.array(~stays)), np.full(ends, "-D"))
+        self._count(found, stays | rejected, retried=ends, retried_rejected=int(rejected.sum()))
         files = batch["__file"].take(pa.array(sorted(found.reasons), pa.int64())).to_pylist()
-        kept = rows_of(found, lookups.fields).filter(pa.array(~stays & ~rejected))
-        return Parsed(kept, self._rejects(found, rows, files), 0)
+        return self._parsed(found, rows, stays, files)
+
+    def _parsed(self, found: Joined, rows: pa.RecordBatch, waits: Mask, files: Sequence[str]) -> Parsed:
+        """Return the rows that do not wait, and rejects.
+
+        Where rejected rows remove the older rows with their keys, such rows -D count as read and as removals.
+        """
+        rejected, removals = found.rejected, 0
+        if self._lookups.removes_rejected and KIND in found.columns:  # a first copy has no older rows
+            removals = int(rejected.sum())
+            kinds = np.where(rejected, "-D", found.columns[KIND].to_numpy(zero_copy_only=False))
+            found.columns[KIND] = pa.array(kinds, pa.string())
+            rejected = np.zeros_like(rejected)
+        kept = rows_of(found, self._lookups.fields).filter(pa.array(~waits & ~rejected))
+        return Parsed(kept, self._rejects(found, rows, files), removals, removals=removals)
 
     def _as_read(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return rows that wait as the source delivered them."""
