@@ -94,7 +94,8 @@ def test_declarations_are_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for number, text in enumerate(texts):
         name = "shop.orders" if number == 0 else f"shop.t{number}"
         (tmp_path / "tables" / f"{name}.yaml").write_text(text)
-    assert len(load_settings("local", configs=tmp_path).tables) == len(texts) == 5
+    (tmp_path / "tables" / "dim.planes.yaml").write_text("columns: {id: STRING, model: STRING}\nprimary_key: id\n")
+    assert len(load_settings("local", configs=tmp_path).tables) == len(texts) + 1 == 7
 
 
 def test_the_function_that_brings_files_brings_them(tmp_path: Path) -> None:

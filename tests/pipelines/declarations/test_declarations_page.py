@@ -16,17 +16,18 @@ PAGE = (ROOT / "docs" / "declarations.md").read_text()
 def test_the_examples_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_PASSWORD", "x")
     examples, functions = (re.findall(rf"```{kind}\n(.*?)```", PAGE, re.DOTALL) for kind in ("yaml", "python"))
-    names = ("shop.orders", "shop.stock", "shop.products", "shop.sales", "shop.followed")
+    names = ("shop.orders", "shop.stock", "shop.products", "shop.sales", "shop.followed", "ods.flights")
     (tmp_path / "tables").mkdir()
     for name, example in zip(names, examples, strict=True):
         (tmp_path / "tables" / f"{name}.yaml").write_text(example)
+    (tmp_path / "tables" / "dim.planes.yaml").write_text("columns: {id: STRING, model: STRING}\nprimary_key: id\n")
     (tmp_path / "shop.py").write_text(functions[0])
     (tmp_path / "sales.py").write_text(functions[1])
     (tmp_path / "base.yaml").write_text("")
     (tmp_path / "local.yaml").write_text("")
     settings = load_settings(configs=tmp_path)
     modes = [settings.table(name).write_mode for name in names]
-    assert (modes, disagreements(settings)) == (["upsert", "changes", "changes", "upsert", "upsert"], [])
+    assert (modes, disagreements(settings)) == (["upsert", "changes", "changes", *["upsert"] * 3], [])
 
 
 def test_every_link_of_the_page_leads_to_a_heading() -> None:
