@@ -127,7 +127,7 @@ class History:
             return
         target = sorted(ids)[len(ids) // 2]
         table.rollback(snapshot=target)
-        all_rows = sorted([*self.loaded, *self.new])
+        all_rows = sorted([*self.loaded, *self.new], key=lambda row: row[3])
         self.rows, self.waiting, self.loaded = (list(part) for part in self.states[target])
         self.new = [row for row in all_rows if row not in self.loaded]
         self.states = {number: state for number, state in self.states.items() if number <= target}
@@ -168,7 +168,7 @@ def dies(history, patch, number):
 @settings(
     max_examples=examples(25),
     deadline=None,
-    phases=[Phase.explicit, Phase.generate],
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
 def test_histories(keyed, steps):
