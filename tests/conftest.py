@@ -72,6 +72,8 @@ LONG = (
     "tests/interop/test_statistics.py",
     "tests/interop/test_support.py",
     "tests/pipelines/loads/kafka/",
+    "tests/pipelines/loads/lookup/test_histories.py",
+    "tests/pipelines/loads/postgres/test_followed_lookups.py",
     "tests/pipelines/loads/postgres/test_group_histories.py",
     "tests/pipelines/loads/postgres/test_histories.py",
     "tests/pipelines/loads/postgres/test_interrupted.py",

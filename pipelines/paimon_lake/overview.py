@@ -16,7 +16,7 @@ from paimon_lake.loads.lag import lags
 from paimon_lake.loads.part_states import part_states
 from paimon_lake.protocol import LevelSize, PipelineError, size_text, some
 from paimon_lake.sources.lag import Lag
-from paimon_lake.steps.rejects_upkeep import rejects_tables, with_rejects
+from paimon_lake.steps.rejects_upkeep import tables_beside
 from paimon_lake.tables import counted_rows, open_lake, open_table, state_of
 
 
@@ -67,18 +67,16 @@ def nothing_declared(settings: Settings) -> str:
 
 
 def overviews(settings: Settings) -> list[TableOverview]:
-    """Return the overviews of all tables that exist; a table of rejects follows its table when it has rows.
+    """Return the overviews of all tables that exist; rejects and waiting rows follow their table when there are any.
 
     The overview of a table that cannot be read has the reason as ``problem``.
     """
     found = []
     for name in existing(settings):
         found.append(_overview_or_problem(settings, name))
-        with_them = with_rejects(settings, name)
-        for table in rejects_tables(settings, with_them, name):
-            rejects = _overview_or_problem(with_them or settings, table)
-            if rejects.row_count or rejects.problem:
-                found.append(replace(rejects, name=f"  {rejects.name}"))
+        declared, beside = tables_beside(settings, name)
+        them = [_overview_or_problem(declared, table) for table in beside]
+        found += [replace(one, name=f"  {one.name}") for one in them if one.row_count or one.problem]
     return found
 
 

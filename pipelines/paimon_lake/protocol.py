@@ -96,6 +96,8 @@ class StepResult:
             done = ", ".join((done, *self.skipped) if self.commits else (*self.skipped, "nothing written"))
         rejected = self.details.get("rows_rejected", 0)
         done += f", {rejected:,} rejected" if isinstance(rejected, int) and rejected else ""
+        waiting = self.details.get("rows_waiting", 0)
+        done += f", {waiting:,} waiting" if isinstance(waiting, int) and waiting else ""
         merged = self.details.get("rows_merged", 0)
         done += f", {merged:,} merged" if isinstance(merged, int) and merged else ""
         again = self.details.get("files_loaded_again")

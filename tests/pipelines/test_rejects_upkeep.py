@@ -139,5 +139,5 @@ def test_the_command_line_shows_and_maintains_rejects(settings: Settings, capsys
 
 
 def test_a_table_without_rejects_has_nothing_to_maintain(settings: Settings) -> None:
-    assert rejects_upkeep.with_rejects(settings, NAME) is None
+    assert rejects_upkeep.tables_beside(settings, NAME)[1] == {}
     assert [*expire_rejects(never, settings, NAME), *sweep_rejects(never, settings, NAME)] == []

@@ -16,6 +16,7 @@ from paimon_lake.check_result import CheckResult
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.agreement import inputs_of
 from paimon_lake.declarations.kafka import KafkaSource
+from paimon_lake.declarations.lookup import lookups_of
 from paimon_lake.declarations.part_spec import load_specs
 from paimon_lake.declarations.sources import DatabaseSource, FilesSource, PostgresChangesSource
 from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult
@@ -128,10 +129,10 @@ def run_key(context: dg.AssetExecutionContext, spec: TableSpec, keys: Sequence[s
 def dependencies(
     settings: Settings, spec: TableSpec, translator: PaimonTranslator = PLAIN
 ) -> list[dg.AssetSpec | dg.AssetDep]:
-    """Return the inputs of a table, of all of its parts, with their partition mappings.
+    """Return the inputs and looked-up tables of a table, of all of its parts, with their partition mappings.
 
-    For a source outside of the lake, return the asset of the source. An input that several parts read differently is
-    needed as a whole.
+    For a source outside of the lake, return the asset of the source. An input that several parts read differently, and
+    a table that is looked up, is needed as a whole.
     """
     deps: list[dg.AssetSpec | dg.AssetDep] = []
     mappings: dict[str, dg.PartitionMapping | None] = {}
@@ -142,6 +143,9 @@ def dependencies(
             wanted = mapping(settings.table(name), one)
             same = mappings.setdefault(name, wanted) == wanted
             mappings[name] = wanted if same else dg.AllPartitionMapping()
+        for name in (lookup.table for lookup in lookups_of(one.source)):
+            whole = None if settings.table(name).partitions is None else dg.AllPartitionMapping()
+            mappings[name] = mappings.get(name) or whole
     for name, wanted in mappings.items():
         deps.append(dg.AssetDep(translator.asset_key(settings.table(name)), partition_mapping=wanted))
     return deps

@@ -19,6 +19,8 @@ from paimon_lake.loads.ledger.load_properties import (
     PARTITION_COUNT,
     ROWS_READ,
     ROWS_REJECTED,
+    ROWS_RETRIED,
+    ROWS_WAITING,
     ROWS_WRITTEN,
     is_load_user,
     part_of,
@@ -45,6 +47,15 @@ class LoadRecord:
     """The number of partitions that the load read; None for a load that is not divided by partitions."""
     part: str = ""
     """The part of the table that was loaded; "" for a table without parts."""
+    rows_waiting: int = 0
+    """The rows that the load read and that wait for rows of other tables."""
+    rows_retried: int = 0
+    """The rows that waited before, and that the load wrote or rejected."""
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether each row was written or rejected, or waits."""
+        return self.rows_read + self.rows_retried == self.rows_written + self.rows_rejected + self.rows_waiting
 
 
 @dataclass(frozen=True)
@@ -111,8 +122,11 @@ def _history(table: TableView) -> list[dict[str, Any]]:
 def _record(table: str, snapshot: Mapping[str, Any]) -> LoadRecord:
     read, written, rejected = (_figure(table, snapshot, name) for name in (ROWS_READ, ROWS_WRITTEN, ROWS_REJECTED))
     partitions = _figure(table, snapshot, PARTITION_COUNT) if PARTITION_COUNT in snapshot["properties"] else None
+    waiting, retried = (
+        _figure(table, snapshot, name) if name in snapshot["properties"] else 0 for name in (ROWS_WAITING, ROWS_RETRIED)
+    )
     at, part = snapshot["commit_time_utc"], part_of(snapshot["commit_user"])
-    return LoadRecord(read, written, rejected, snapshot["snapshot_id"], at, partitions, part)
+    return LoadRecord(read, written, rejected, snapshot["snapshot_id"], at, partitions, part, waiting, retried)
 
 
 def _figure(table: str, snapshot: Mapping[str, Any], name: str) -> int:

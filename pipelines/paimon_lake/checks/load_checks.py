@@ -94,11 +94,11 @@ def _aged(what: str, age: float, most: float) -> Result:
 
 
 def row_count(check: RowCountCheck, rows: Rows, context: CheckContext) -> Result:
-    """Check that each load wrote or rejected every row that it read, and that the table has from min to max rows.
+    """Check that each load wrote or rejected the rows that it read, or lets them wait; check the number of rows.
 
     The numbers of a load are not compared with the rows of the table, because an upsert writes more rows than it adds.
     """
-    wrong = [load for load in context.history if load.rows_read != load.rows_written + load.rows_rejected]
+    wrong = [load for load in context.history if not load.is_equal]
     problems = [_unequal(load) for load in wrong[:EXAMPLES]]
     more = [f"{len(wrong) - EXAMPLES:,} more loads differ"] if len(wrong) > EXAMPLES else []
     count = rows.total
@@ -115,7 +115,7 @@ def row_count(check: RowCountCheck, rows: Rows, context: CheckContext) -> Result
 def _unequal(load: LoadRecord) -> str:
     return (
         f"the load of snapshot {load.snapshot_id} read {many(load.rows_read, 'row')}, "
-        f"but wrote {load.rows_written:,} and rejected {load.rows_rejected:,}"
+        f"but wrote {load.rows_written:,} and rejected {load.rows_rejected:,}{_waiting([load])}"
     )
 
 
@@ -125,7 +125,15 @@ def _sums(context: CheckContext) -> str:
         return "no load is recorded in the snapshots of the table"
     read, written = sum(load.rows_read for load in loads), sum(load.rows_written for load in loads)
     rejected = sum(load.rows_rejected for load in loads)
-    return f"{many(len(loads), 'load')} read {many(read, 'row')}, wrote {written:,} and rejected {rejected:,}"
+    numbers = f"read {many(read, 'row')}, wrote {written:,} and rejected {rejected:,}"
+    return f"{many(len(loads), 'load')} {numbers}{_waiting(loads)}"
+
+
+def _waiting(loads: Sequence[LoadRecord]) -> str:
+    began, ended = sum(load.rows_waiting for load in loads), sum(load.rows_retried for load in loads)
+    if not began + ended:
+        return ""
+    return f"; {many(began, 'row')} began to wait, and {ended:,} that waited were written or rejected"
 
 
 def volume(check: VolumeCheck, context: CheckContext) -> Result:

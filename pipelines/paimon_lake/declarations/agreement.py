@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from paimon_lake.declarations.databases import database_problems
 from paimon_lake.declarations.errors import Key, SettingsError, nearest
 from paimon_lake.declarations.functions import function_of
+from paimon_lake.declarations.lookup import lookups_of
+from paimon_lake.declarations.lookup_agreement import lookup_disagreements
 from paimon_lake.declarations.part_spec import load_specs
 from paimon_lake.declarations.partitions import Partitions
 from paimon_lake.declarations.settings import Settings
@@ -35,6 +37,7 @@ def early_disagreements(settings: Settings) -> list[str]:
     rules = (
         *_names(tables),
         *_inputs(tables),
+        *lookup_disagreements(tables),
         *_cycles(tables),
         *_query_files(tables),
         *database_problems(tables, settings.postgres),
@@ -51,6 +54,12 @@ def inputs_of(spec: TableSpec) -> tuple[str, ...]:
     sources = [spec.source, *(part.source for part in spec.parts.values())]
     found = [one for source in sources if isinstance(source, SqlSource | PythonSource) for one in source.inputs]
     return tuple(dict.fromkeys(found))
+
+
+def tables_before(spec: TableSpec) -> tuple[str, ...]:
+    """Return the tables that are loaded before a table: its inputs, and the tables that it looks up."""
+    looked_up = [lookup.table for one in load_specs(spec) for lookup in lookups_of(one.source)]
+    return tuple(dict.fromkeys((*inputs_of(spec), *looked_up)))
 
 
 def _names(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
@@ -92,7 +101,7 @@ def _wrong_inputs(inputs: Sequence[str], tables: Mapping[str, TableSpec], reject
 
 
 def _cycles(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
-    """Yield each cycle among inputs once. It does not call itself, because a chain of tables may be long."""
+    """Yield each cycle of inputs and lookups once. It does not call itself, because a chain of tables may be long."""
     done: set[str] = set()
     for start in sorted(tables):
         path: list[str] = []
@@ -102,14 +111,15 @@ def _cycles(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
             del path[depth:]
             if name in path:
                 cycle = [*path[path.index(name) :], name]
-                made = next(one for one in load_specs(tables[cycle[0]]) if cycle[1] in inputs_of(one))
-                yield cycle[0], (*made.source_key, "inputs"), f"the inputs form a cycle: {' <- '.join(cycle)}"
+                made = next(one for one in load_specs(tables[cycle[0]]) if cycle[1] in tables_before(one))
+                key, what = ("inputs", "inputs") if cycle[1] in inputs_of(made) else ("lookup", "lookups")
+                yield cycle[0], (*made.source_key, key), f"the {what} form a cycle: {' <- '.join(cycle)}"
                 continue
             if name in done:
                 continue
             done.add(name)
             path.append(name)
-            waiting += [(one, depth + 1) for one in sorted(inputs_of(tables[name]), reverse=True) if one in tables]
+            waiting += [(one, depth + 1) for one in sorted(tables_before(tables[name]), reverse=True) if one in tables]
 
 
 def _query_files(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:

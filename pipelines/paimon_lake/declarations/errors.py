@@ -135,7 +135,8 @@ class _Found:
         name = text_of(self.key)
         if self.kind == "extra_forbidden":
             known = _keys(self.types[-2])
-            return f"unknown key {name}{nearest(str(self.key[-1]), known)} (known here: {', '.join(known)})"
+            hint = _HINTS.get(str(self.key[-1])) or nearest(str(self.key[-1]), known)
+            return f"unknown key {name}{hint} (known here: {', '.join(known)})"
         if self.kind == "missing":
             return f"{name} is missing"
         if self.kind in ("union_tag_invalid", "union_tag_not_found"):
@@ -177,6 +178,12 @@ class _Found:
 
 NOT_YET = frozenset(("pulsar", "kinesis", "debezium", "canal", "maxwell", "ogg", "cdc", "mysql-cdc", "postgres-cdc"))
 """Types of sources that come later: streams and formats of change data."""
+_HINTS = {
+    "lookup": ": only files, databases and changes have it, below source; a query or function joins its inputs",
+    "key_from": ": a key from a mapping table is not supported yet; map it in a table of its own with a query",
+    "refresh": ": rows are not updated yet when the other table changes; a load with --reload looks all up again",
+}
+"""What else an unknown key needs to be said about."""
 _EVENTS = {
     name: f"; files of its events are of type files with format {name}-json"
     for name in ("debezium", "canal", "maxwell")

@@ -1,20 +1,20 @@
-"""Order: sorts the tables of a lake so that each table follows the tables that it is made from."""
+"""Order: sorts the tables of a lake so that each table follows its inputs and the tables that it looks up."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from graphlib import TopologicalSorter
 
-from paimon_lake.declarations.agreement import inputs_of
+from paimon_lake.declarations.agreement import tables_before
 from paimon_lake.declarations.table import TableSpec
 
 
 def in_order(tables: Mapping[str, TableSpec]) -> list[list[str]]:
-    """Return the names in groups: each table is in the first group after its inputs; the names of a group are sorted.
+    """Return the names in groups: each table is in the first group after these tables; the names of a group are sorted.
 
-    The inputs of the tables must not form a cycle; ``load_settings`` refuses a cycle.
+    Inputs and lookups must not form a cycle; ``load_settings`` refuses a cycle.
     """
-    sorter = TopologicalSorter({name: set(inputs_of(spec)) & set(tables) for name, spec in tables.items()})
+    sorter = TopologicalSorter({name: set(tables_before(spec)) & set(tables) for name, spec in tables.items()})
     sorter.prepare()
     groups = []
     while sorter.is_active():

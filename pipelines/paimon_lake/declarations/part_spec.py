@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from paimon_lake.declarations.change_events import has_events
 from paimon_lake.declarations.checks import PartsCompleteCheck
 from paimon_lake.declarations.errors import Key, Mistake, SettingsError, nearest, text_of
+from paimon_lake.declarations.lookup import lookups_of
 from paimon_lake.declarations.parts import Part
 from paimon_lake.declarations.sources import (
     DatabaseSource,
@@ -268,5 +269,9 @@ def _of_part(spec: TableSpec, name: str, part: Part) -> Iterator[tuple[Key, str]
             for column in columns:
                 if column in spec.columns and column not in (*spec.primary_key, *part.filled):
                     yield (*key, "source", role), f"{column!r:.80} is not a column of this part"
+    for lookup in lookups_of(part.source):
+        for column in lookup.columns:
+            if column in spec.columns and column not in part.filled:
+                yield (*key, "source", "lookup"), f"{column!r:.80} is not a column of this part"
     if isinstance(part.source, SqlSource) and part.source.read == "partition" and spec.partitions is None:
         yield (*key, "source", "read"), "partition needs partitions, which divide the loads"

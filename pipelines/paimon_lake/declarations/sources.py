@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from paimon_lake.declarations.kafka import KafkaSource
+from paimon_lake.declarations.lookup import Lookup
 from paimon_lake.declarations.model import Model, Names, SomeNames, Texts
 
 EVENT_FORMATS = ("debezium-json", "canal-json", "maxwell-json")
@@ -60,6 +61,8 @@ class FilesSource(Model):
     changed: Literal["tell", "load", "fail"] = "tell"
     """A file that changed after it was loaded: only report it in the result (``tell``), ``load`` it again, or ``fail``
     the load."""
+    lookup: tuple[Lookup, ...] = Field(default=(), strict=False)
+    """Columns that are taken from other tables of the lake."""
 
     @property
     def has_events(self) -> bool:
@@ -137,6 +140,8 @@ class DatabaseSource(Model):
     parts: Annotated[int, Field(ge=1, le=16)] = 4
     """The number of parts that are read in parallel; needs ``split``. At most 16, because each part adds a sorted run
     to the buckets of a table with a key."""
+    lookup: tuple[Lookup, ...] = Field(default=(), strict=False)
+    """Columns that are taken from other tables of the lake."""
 
     @model_validator(mode="after")
     def _one_query(self) -> DatabaseSource:
@@ -209,6 +214,8 @@ class PostgresChangesSource(Model):
     schema_changes: Literal["refuse", "ignore"] = "refuse"
     """What is done when the source has columns that it did not have at the first copy: ``ignore`` leaves them out and
     tells them. A declared column that is dropped, renamed or gets another type is always refused."""
+    lookup: tuple[Lookup, ...] = Field(default=(), strict=False)
+    """Columns that are taken from other tables of the lake."""
 
     @model_validator(mode="after")
     def _names(self) -> PostgresChangesSource:

@@ -9,10 +9,12 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from paimon_lake.declarations.change_events import check_events, has_events
-from paimon_lake.declarations.checks import Check, LagCheck
+from paimon_lake.declarations.checks import Check
 from paimon_lake.declarations.errors import Mistake, as_written, nearest
+from paimon_lake.declarations.followed import check_followed, check_lag
 from paimon_lake.declarations.kafka import KafkaSource, check_kafka
 from paimon_lake.declarations.kinds import Kinds
+from paimon_lake.declarations.lookup import check_lookups
 from paimon_lake.declarations.model import Model, Names, Texts
 from paimon_lake.declarations.partitions import Partitions
 from paimon_lake.declarations.parts import Part, part_options
@@ -22,7 +24,6 @@ from paimon_lake.declarations.sources import (
     CHANGES,
     DatabaseSource,
     FilesSource,
-    PostgresChangesSource,
     PythonSource,
     Source,
     SqlSource,
@@ -31,15 +32,6 @@ from paimon_lake.declarations.sources import (
 from paimon_lake.declarations.upkeep import Compaction, Retention
 
 Mode = Literal["upsert", "append", "overwrite-partitions", "overwrite", "changes"]
-_NOT_FOLLOWED = {
-    "merge-engine": "deduplicate",
-    "changelog-producer": "none, lookup, full-compaction",
-    "deletion-vectors.enabled": "false",
-    "ignore-delete": "false",
-    "deduplicate.ignore-delete": "false",
-    **dict.fromkeys(("sequence.field", "rowkind.field"), ""),
-}
-"""Options with the only values with which a table can be equal to the table of PostgreSQL that it follows."""
 _EMAIL = re.compile(r"\b[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}\b")
 
 
@@ -177,6 +169,11 @@ class TableSpec(Model):
         return self.rejects.table or f"{self.name}__rejects"
 
     @property
+    def waiting_table(self) -> str:
+        """The name of the table of rows that wait for a row of another table, see ``source.lookup``."""
+        return f"{self.name}__waiting"
+
+    @property
     def write_mode(self) -> Mode:
         """The declared mode, or the default mode for the source and the keys of the table.
 
@@ -223,32 +220,15 @@ class TableSpec(Model):
         return self
 
     @model_validator(mode="after")
-    def _followed(self) -> TableSpec:
-        """Refuse what would make a table differ from the table of PostgreSQL that it follows."""
-        if not isinstance(self.source, PostgresChangesSource):
-            return self
-        if not self.primary_key:
-            raise Mistake("a table with changes of PostgreSQL needs a primary_key, the key of its source", "source")
-        for key in ("mode", "kinds", "order_by", "partitions", "mark_done"):
-            if key in self.model_fields_set and getattr(self, key):
-                raise Mistake("has no place here: the log of PostgreSQL says what is done, and in which order", key)
-        for option, allowed in _NOT_FOLLOWED.items():
-            given = self.options.get(option)
-            if given is not None and given.strip().lower() not in allowed.split(", "):
-                must = f"must be {allowed}" if allowed else "must not be set"
-                raise Mistake(f"{must}, as the table would differ from its source in PostgreSQL", "options", option)
-        if self.options.get("bucket", "").strip() == "-2":
-            raise Mistake("must not be -2: loads read rows that would wait for a compaction", "options", "bucket")
-        return self
-
-    @model_validator(mode="after")
     def _consistent(self) -> TableSpec:
+        check_followed(self)
         self._check_keys()
         check_events(self)
         check_kafka(self)
+        check_lookups(self)
         self._check_mode()
         self._check_schedule()
-        self._check_lag()
+        check_lag(self)
         self._check_effects()
         self._check_waiting()
         labels = [check.label for check in self.checks]
@@ -370,17 +350,6 @@ class TableSpec(Model):
             raise Mistake("inputs needs a source with inputs", "schedule", "on")
         if self.schedule.on == "changes" and not has_changes(self.source):
             raise Mistake(f"changes needs a source of type {CHANGES}, not {self.source.type}", "schedule", "on")
-
-    def _check_lag(self) -> None:
-        """Refuse checks of the lag where there is none, and before a load is published."""
-        for number, check in enumerate(self.checks):
-            if not isinstance(check, LagCheck):
-                continue
-            if not has_changes(self.source):
-                has = "the table has none" if self.source is None else f"this source is of type {self.source.type}"
-                raise Mistake(f"lag needs a source of type {CHANGES}, and {has}", "checks", number, "type")
-            if check.block:
-                raise Mistake("has no place in a lag check: a load makes the lag smaller", "checks", number, "block")
 
     def _named_columns(self) -> Iterator[tuple[tuple[str | int, ...], tuple[str, ...]]]:
         """Yield (key, columns) for each key of the file that names columns of the table."""

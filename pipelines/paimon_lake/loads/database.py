@@ -95,7 +95,7 @@ class DatabaseLoads:
         return PlannedLoad(lambda: self._write(step, read), entries, told, step.replacement(None), rejects_of=again)
 
     def _read(self, step: LoadStep, database: Database, connection: Connection) -> DatabaseRead:
-        shape, found = shape_of(step.spec, self._source, step.table), connection.schema()
+        shape, found = shape_of(step.spec, self._source, step.table, step.lookups), connection.schema()
         required = required_columns(shape.file_schema, shape.rules)
         is_postgresql = database.is_postgresql
         rows = rows_of_database(database.name, found, shape.file_schema, required, is_postgresql=is_postgresql)
@@ -161,6 +161,7 @@ def write_read(
         step.stamp,
         kinds=read.shape.kinds_column,
         overwrites=overwrites,
+        lookups=step.lookups,
     )
 
 
@@ -169,7 +170,8 @@ def _reader(database: Database, rows: DatabaseRows, shape: RowShape, snapshot: s
         with database.connected(snapshot) as connection:
             for batch in connection.batches(payload.decode()):
                 parsed = rows.parsed(batch)
-                yield replace(parsed, rows=shape.table_rows(parsed.rows, SourceFile(database.name, 0, "", "")))
+                file = SourceFile(database.name, 0, "", "")
+                yield replace(parsed, rows=shape.table_rows(parsed.rows, file), file=file.path)
 
     return read
 

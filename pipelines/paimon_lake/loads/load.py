@@ -11,38 +11,22 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from functools import partial
 
 from paimon_core.errors import CommitConflict, InvalidRequest
 from paimon_core.metadata.abort import abort
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table.table import Table
-from paimon_core.table.view import TableView
 from paimon_core.write.staging import is_staged
 from paimon_lake.check_result import CheckResult
-from paimon_lake.checks.context import CheckContext, load_records
-from paimon_lake.checks.prepared_audit import Audit
-from paimon_lake.checks.run import run_checks
 from paimon_lake.declarations import Settings, TableSpec
-from paimon_lake.declarations.checks import SqlCheck
 from paimon_lake.declarations.databases import database_of, tables_of
-from paimon_lake.declarations.kafka import KafkaSource
-from paimon_lake.declarations.sources import (
-    DatabaseSource,
-    FilesSource,
-    PostgresChangesSource,
-    PythonSource,
-    SqlSource,
-)
+from paimon_lake.declarations.lookup import waits
 from paimon_lake.differences import column_differences
+from paimon_lake.loads.blocking_audit import blocking_audit
 from paimon_lake.loads.commit import LoadCommit, NumberTaken, commit_load, newest_load
-from paimon_lake.loads.database import DatabaseLoads
 from paimon_lake.loads.done import mark_loaded
-from paimon_lake.loads.files.file_load import FileLoads
-from paimon_lake.loads.frames import PythonLoads, SqlLoads
 from paimon_lake.loads.inputs.stale import stale_now
-from paimon_lake.loads.kafka.kafka_loads import KafkaLoads
 from paimon_lake.loads.ledger.ledger import Ledger, loads_after, read_ledger
 from paimon_lake.loads.ledger.load_properties import (
     PARTITION_COUNT,
@@ -50,14 +34,18 @@ from paimon_lake.loads.ledger.load_properties import (
     ROWS_MERGED,
     ROWS_READ,
     ROWS_REJECTED,
+    ROWS_RETRIED,
+    ROWS_WAITING,
     ROWS_WRITTEN,
 )
 from paimon_lake.loads.ledger.load_snapshot import POSITION, RESTORES, STEP, WATERMARK, loads_in, loads_of
 from paimon_lake.loads.ledger.restore import check_lost, makes_up_for_all
 from paimon_lake.loads.load_result import LoadedOnce, nothing_loaded, result_of_loads
-from paimon_lake.loads.partition_keys import check_key, rows_of
+from paimon_lake.loads.lookup.lookup_loads import with_waiting
+from paimon_lake.loads.lookup.lookups import abort_waiting
+from paimon_lake.loads.lookup.waiting_table import changes_waiting, newest_waiting, publish_waiting
+from paimon_lake.loads.partition_keys import check_key
 from paimon_lake.loads.parts import load_parts
-from paimon_lake.loads.postgres.postgres_changes import PostgresChangesLoads
 from paimon_lake.loads.postgres.shared_slot import SharedLoad
 from paimon_lake.loads.rejected.rejects import (
     changes_rejects,
@@ -68,11 +56,11 @@ from paimon_lake.loads.rejected.rejects import (
     publish_rejects,
     replaced_files,
 )
+from paimon_lake.loads.source_loads import source_of
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad, TableSource
 from paimon_lake.loads.write_tasks import WriteResult
 from paimon_lake.protocol import AuditFailed, PipelineError, StepResult, plain
 from paimon_lake.session import Spark
-from paimon_lake.sources.table_names import named_tables
 from paimon_lake.tables import TableState, open_table, state_of
 
 _TRIES = 3
@@ -221,9 +209,11 @@ class _TableRun:
     def result(self) -> StepResult:
         """Return what the run has loaded."""
         if self.loads:
-            return result_of_loads(self.table, self.before, self.started, self.loads, self.rest, counts=self.counts)
-        stale = stale_now(self.settings, self.spec.name) if self.counts else {}
-        return replace(nothing_loaded(self.table, self.rest, self.started, counts=self.counts), stale=stale)
+            found = result_of_loads(self.table, self.before, self.started, self.loads, self.rest, counts=self.counts)
+        else:
+            stale = stale_now(self.settings, self.spec.name) if self.counts else {}
+            found = replace(nothing_loaded(self.table, self.rest, self.started, counts=self.counts), stale=stale)
+        return with_waiting(self.settings, self.spec, found)
 
 
 def _attempts(
@@ -261,6 +251,8 @@ def _attempts(
             continue
         if changes_rejects(snapshot.properties or {}):
             publish_rejects(table, step.rejects, spec.load_name)
+        if changes_waiting(snapshot.properties or {}):
+            publish_waiting(settings, spec, table)
         _mark(step, again=True)
         return LoadedOnce(plan, snapshot, written, check_results)
     why = "" if refused is None else f": {refused}"
@@ -289,7 +281,7 @@ def _step(
     if any(changes_rejects(load.properties) for load in loads_in(snapshots, spec.load_name)):
         publish_rejects(table, rejects, spec.load_name)
     ledger = read_ledger(table, spec.load_name, accept_gaps=reload and keys is None, snapshots=snapshots)
-    number = 1 + max(ledger.number, newest_number(rejects, spec.load_name))
+    number = 1 + max(ledger.number, newest_number(rejects, spec.load_name), newest_waiting(settings, spec))
     again = reload or (bool(ledger.lost) and spec.write_mode == "overwrite" and keys is None)
     meanwhile = Ledger() if began is None else loads_after(began, spec.load_name, snapshots)
     step = LoadStep(spark, settings, spec, table, rejects, ledger, number, keys, run_key, again, meanwhile)
@@ -309,36 +301,19 @@ def _mark(step: LoadStep, *, again: bool) -> None:
         mark_loaded(step.spec, step.table, step.partitions, again=again)
 
 
-def source_of(spec: TableSpec) -> TableSource:
-    """Return the object that plans the loads of a table; raises PipelineError for a table without a source."""
-    match spec.source:
-        case FilesSource():
-            return FileLoads(spec.source)
-        case SqlSource():
-            return SqlLoads(spec.source)
-        case PythonSource():
-            return PythonLoads(spec.source)
-        case DatabaseSource():
-            return DatabaseLoads(spec.source)
-        case PostgresChangesSource():
-            return PostgresChangesLoads(spec.source)
-        case KafkaSource():
-            return KafkaLoads(spec.source)
-        case _:
-            raise PipelineError(f"{spec.name}: its declaration has no source, so it cannot be loaded")
-
-
 def _load(
     step: LoadStep, plan: PlannedLoad, properties: Mapping[str, str] | None
 ) -> tuple[Snapshot, WriteResult, tuple[CheckResult, ...]]:
     spec = step.spec
     written = plan.write()
+    lookup = written.lookup
     commit_properties = {
         STEP: f"load {spec.load_name}",
         ROWS_READ: str(written.rows_read),
         ROWS_WRITTEN: str(written.rows_written),
         ROWS_REJECTED: str(written.rows_rejected),
         ROWS_MERGED: str(written.rows_merged),
+        **({ROWS_WAITING: str(lookup.waiting), ROWS_RETRIED: str(lookup.retried)} if waits(spec) else {}),
         **_partitions(step),
         **plan.entries,
         **written.entries,
@@ -348,7 +323,7 @@ def _load(
         **plain(properties),
     }
     check_results: list[CheckResult] = []
-    audit = _audit(step, plan.inputs, check_results)
+    audit = blocking_audit(step, plan.inputs, check_results)
     try:
         check_share(step.table, spec, written)
         after = step.ledger.number if commit_properties.keys() & {POSITION, WATERMARK} else None
@@ -356,6 +331,7 @@ def _load(
         snapshot = commit_load(step.table, written.messages, commit)
     except (AuditFailed, CommitConflict, NumberTaken, InvalidRequest) as error:
         abort(written.rejects, step.rejects.context)
+        abort_waiting(plan.lookups, written.waiting)
         if isinstance(error, CommitConflict) and "committed" not in error.facts:
             abort(written.messages, step.table.context)
             if is_staged(step.table.context):
@@ -373,35 +349,6 @@ def _partitions(step: LoadStep) -> dict[str, str]:
     if step.partitions is None:
         return {}
     return {PARTITIONS: json.dumps(step.partitions), PARTITION_COUNT: str(len(step.partitions))}
-
-
-def _audit(step: LoadStep, inputs: Mapping[str, TableView], check_results: list[CheckResult]) -> Audit | None:
-    """Return a function that runs the blocking checks and sets ``check_results``; None without blocking checks.
-
-    The checks see the inputs at the snapshots that the load has read, so that a concurrent load of an input has no
-    effect.
-    """
-    if not any(check.block for check in step.spec.checks):
-        return None
-
-    def audit(table: TableView) -> list[str]:
-        where = None
-        if step.partitions is not None and step.spec.partitions is not None and step.spec.partitions.column:
-            where = rows_of(step.spec, table, step.partitions, step.spec.partitions)
-        others = {name: inputs.get(name) or open_table(step.settings, name) for name in _named_in_checks(step)}
-        context = CheckContext(where=where, now=datetime.now(UTC), history=load_records(table), tables=others)
-        blocking = [check for check in step.spec.checks if check.block]
-        check_results[:] = run_checks(blocking, step.spec, table, context=context, spark=step.spark, raises=True)
-        return [f"{f.audit}: {f.sentence}" for f in check_results if not f.passed and f.severity == "error"]
-
-    return audit
-
-
-def _named_in_checks(step: LoadStep) -> set[str]:
-    """Return the other declared tables that the SQL of blocking checks names."""
-    queries = [check.query for check in step.spec.checks if isinstance(check, SqlCheck) and check.block]
-    named = {one.name for query in queries for one in named_tables(query)}
-    return (named & set(step.settings.tables)) - {step.spec.name}
 
 
 def _checked_partitions(spec: TableSpec, partitions: Sequence[str] | None) -> tuple[str, ...] | None:

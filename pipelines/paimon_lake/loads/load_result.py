@@ -8,12 +8,15 @@ from dataclasses import dataclass, replace
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table.table import Table
 from paimon_lake.check_result import CheckResult
+from paimon_lake.loads.lookup.lookup_loads import counted_lookups
 from paimon_lake.loads.step import NothingToLoad, PlannedLoad
 from paimon_lake.loads.write_tasks import WriteResult
 from paimon_lake.protocol import StepResult, some
 from paimon_lake.tables import TableState, result_of, state_of
 
-ADDED = frozenset({"rows_read", "rows_rejected", "rows_merged", "changes", "transactions"})
+ADDED = frozenset(
+    {"rows_read", "rows_rejected", "rows_merged", "rows_began_to_wait", "rows_waited", "changes", "transactions"}
+)
 """The details that are added up over the loads of a run."""
 
 
@@ -84,4 +87,5 @@ def _counts(written: WriteResult) -> dict[str, str | int | float]:
         "rows_rejected": written.rows_rejected,
         "rows_merged": written.rows_merged,
     }
+    counts |= counted_lookups(written.lookup)
     return counts | ({"ignored_columns": some(written.ignored_columns)} if written.ignored_columns else {})

@@ -19,6 +19,7 @@ from paimon_lake.declarations import TableSpec
 from paimon_lake.declarations.kinds import Kinds
 from paimon_lake.declarations.part_spec import PartSpec
 from paimon_lake.declarations.sources import DatabaseSource, FilesSource, PostgresChangesSource
+from paimon_lake.loads.lookup.lookups import Lookups
 from paimon_lake.protocol import KIND, PipelineError
 from paimon_lake.sources.files.columns import RowRules, accepting, arrow_field
 from paimon_lake.sources.files.listing import SourceFile
@@ -58,8 +59,15 @@ class RowShape:
         return without_deleted(rows.append_column(KIND, kinds), self.emptied)
 
 
-def shape_of(spec: TableSpec, source: FilesSource | DatabaseSource | PostgresChangesSource, table: Table) -> RowShape:
+def shape_of(
+    spec: TableSpec,
+    source: FilesSource | DatabaseSource | PostgresChangesSource,
+    table: Table,
+    lookups: Lookups | None = None,
+) -> RowShape:
     """Return the shape of the files of a table, or of the rows of a database, which have the names of the table.
+
+    They lack the columns that ``lookups`` fill, and have the columns by which rows are looked up.
 
     Raises PipelineError for columns that the table does not have.
     """
@@ -71,7 +79,10 @@ def shape_of(spec: TableSpec, source: FilesSource | DatabaseSource | PostgresCha
             if column not in names:
                 raise PipelineError(f"{spec.name}: source.{role} names {column!r}, which is not a column of the table")
     named = {column: file for file, column in source.rename.items()}
-    fields = {named.get(f.name, f.name): f.type for f in row_fields(spec, table) if f.name not in source.add}
+    filled = {*source.add, *(lookups.targets if lookups is not None else ())}
+    fields = {named.get(f.name, f.name): f.type for f in row_fields(spec, table) if f.name not in filled}
+    if lookups is not None:
+        fields |= {name: kind.with_nullable(True) for name, kind in lookups.only_in_source.items()}
     required = [name for name, kind in fields.items() if not kind.nullable]
     keeps_kinds = spec.kinds is not None and spec.kinds.column in names
     if spec.kinds is not None and not keeps_kinds:

@@ -13,6 +13,7 @@ from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.part_spec import PartSpec
 from paimon_lake.declarations.sources import SqlSource
 from paimon_lake.loads.ledger.ledger import Ledger
+from paimon_lake.loads.lookup.lookups import Lookups
 from paimon_lake.loads.partition_keys import rows_of
 from paimon_lake.loads.rejected.reject_rows import Stamp
 from paimon_lake.loads.replacement import Replace
@@ -42,6 +43,8 @@ class LoadStep:
     """What concurrent loads have loaded since the first attempt of this load began."""
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
     """When this attempt began."""
+    lookups: Lookups | None = None
+    """How the tasks look up columns of other tables; None for a source without lookups."""
 
     @property
     def stamp(self) -> Stamp:
@@ -102,6 +105,8 @@ class PlannedLoad:
     """The partitions that the load leaves stale, with the reason of each."""
     has_more: bool = False
     """Whether the source is asked for another load after this one, in the same run."""
+    lookups: Lookups | None = None
+    """How the tasks look up columns of other tables; None for a source without lookups."""
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,9 @@ from paimon_core.table.table import Table
 from paimon_core.write.postpone import writer_name
 from paimon_core.write.staging import Staged, StagingWriter, is_staged
 from paimon_core.write.table_writer import TableWriter
+from paimon_lake.loads.lookup.counts import LookupCounts
+from paimon_lake.loads.lookup.lookups import Lookups, abort_waiting
+from paimon_lake.loads.lookup.task_lookups import NoLookups, TaskLookups
 from paimon_lake.loads.rejected.reject_rows import Stamp
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.files.rejects import Parsed
@@ -37,6 +40,8 @@ ReadPart = Callable[[bytes], Iterator[Parsed]]
 """Reads one part of a source in a task, as rows of the table, with a column of kinds where the load has kinds."""
 
 
+_READ, _RETRIED = b"\0", b"\1"
+"""Marks of tasks that read a part of the source, and of the task that tries waiting rows again."""
 EXAMPLES = 3
 """The number of rejected rows that a refused load shows."""
 
@@ -67,6 +72,10 @@ class WriteResult:
     """What was read and changes no row, one sentence each."""
     entries: Mapping[str, str] = field(default_factory=dict)
     """Properties of the snapshot that are known only when the whole source is read."""
+    waiting: tuple[CommitMessage, ...] = ()
+    """The files that say which rows begin and end to wait for rows of other tables."""
+    lookup: LookupCounts = field(default_factory=LookupCounts)
+    """The numbers of rows that wait, or that another table has no row for."""
 
     @property
     def rows_rejected(self) -> int:
@@ -97,6 +106,8 @@ class _TaskResult:
     examples: list[str] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
     reports: list[bytes] = field(default_factory=list)
+    waiting: list[bytes] = field(default_factory=list)
+    lookup: str = ""
     error: str | None = None
 
     def to_bytes(self) -> bytes:
@@ -124,18 +135,27 @@ def write_parts(
     *,
     kinds: str | None,
     overwrites: bool,
+    lookups: Lookups | None = None,
 ) -> WriteResult:
     """Read and write all parts, one task each; the rows become visible when the returned messages are committed.
 
+    With ``lookups``, the rows get columns of other tables. A first task then writes rows that wait since earlier loads:
+    they are older than all rows of the parts.
+
     Raises PipelineError when ``read`` raises it in a task; then the files of the other tasks are deleted.
     """
-    write = _Writing.of(table, rejects, stamp, kinds, overwrites)
+    write = _Writing.of(table, rejects, stamp, kinds, overwrites, lookups)
+    retried = [_RETRIED] if lookups is not None and lookups.retries and not overwrites else []
 
     def work(payload: bytes) -> bytes:
-        return write(int.from_bytes(payload[:4], "big"), read(payload[4:])).to_bytes()
+        part = payload[5:]
+        found = None if payload[4:5] == _RETRIED else read(part)
+        return write(int.from_bytes(payload[:4], "big"), found).to_bytes()
 
-    payloads = [lane.to_bytes(4, "big") + part for lane, part in enumerate(parts)]
-    return _placed(_collected(collect_tasks(spark, payloads, work), table, rejects), spark, table, rejects, overwrites)
+    marked = [*retried, *(_READ + part for part in parts)]
+    payloads = [lane.to_bytes(4, "big") + part for lane, part in enumerate(marked)]
+    found = _collected(collect_tasks(spark, payloads, work), table, rejects, lookups)
+    return _placed(found, spark, table, rejects, overwrites, lookups)
 
 
 def write_frame(
@@ -172,9 +192,17 @@ class _Writing:
     overwrites: bool
     staging: str | None = None
     """The name of the writer in the names of staged files; None where tasks write to buckets."""
+    lookups: Lookups | None = None
 
     @staticmethod
-    def of(table: Table, rejects: Table, stamp: Stamp, kinds: str | None, overwrites: bool) -> _Writing:
+    def of(
+        table: Table,
+        rejects: Table,
+        stamp: Stamp,
+        kinds: str | None,
+        overwrites: bool,
+        lookups: Lookups | None = None,
+    ) -> _Writing:
         context = table.context
         return _Writing(
             TableReference.of(context),
@@ -184,25 +212,30 @@ class _Writing:
             kinds,
             overwrites,
             writer_name() if is_staged(context) else None,
+            lookups,
         )
 
-    def __call__(self, lane: int, found: Iterator[Parsed]) -> _TaskResult:
-        """Write all rows of one task in lane ``lane``; the order of lanes decides which row of a key is the newest."""
+    def __call__(self, lane: int, found: Iterator[Parsed] | None) -> _TaskResult:
+        """Write all rows of one task in lane ``lane``; the order of lanes decides which row of a key is the newest.
+
+        ``found`` None: write the rows that wait since earlier loads.
+        """
         try:
             return self._answer(lane, found)
         except (PipelineError, SchemaMismatch) as error:  # not raised: Spark would retry the task
             return _TaskResult(error=str(error))
 
-    def _answer(self, lane: int, found: Iterator[Parsed]) -> _TaskResult:
+    def _answer(self, lane: int, found: Iterator[Parsed] | None) -> _TaskResult:
         with (
             self._writer(lane) as writer,
             TableWriter(self.reject_target.open()) as reject_writer,
+            self._looking_up(lane) as task,
         ):
             rows_read = removals = 0
             ignored: dict[str, None] = {}
             examples: list[str] = []
             reports: list[bytes] = []
-            for parsed in found:
+            for parsed in task.rows(found):
                 rows, rejected = parsed.rows, parsed.rejects
                 rows_read += parsed.read
                 removals += parsed.removals
@@ -215,10 +248,25 @@ class _Writing:
                     examples += [_sentence(row) for row in rejected.slice(0, EXAMPLES - len(examples)).to_pylist()]
             written = writer.finish() if isinstance(writer, StagingWriter) else Staged(tuple(writer.flush()))
             rejects = [m.to_bytes() for m in reject_writer.flush()]
+            waiting, counts = task.finish()
             rows_written = writer.rows_received if self.is_keyed else row_count(written.messages)
             return _TaskResult(
-                written.to_bytes(), rejects, rows_read, rows_written, removals, examples, list(ignored), reports
+                written.to_bytes(),
+                rejects,
+                rows_read,
+                rows_written,
+                removals,
+                examples,
+                list(ignored),
+                reports,
+                [m.to_bytes() for m in waiting],
+                counts.to_json(),
             )
+
+    def _looking_up(self, lane: int) -> TaskLookups | NoLookups:
+        if self.lookups is None:
+            return NoLookups()
+        return TaskLookups(self.lookups, lane, self.kinds, overwrites=self.overwrites)
 
     def _writer(self, lane: int) -> TableWriter:
         context = self.target.open()
@@ -228,7 +276,12 @@ class _Writing:
 
 
 def _placed(
-    found: tuple[WriteResult, list[Staged]], spark: SparkSession, table: Table, rejects: Table, overwrites: bool
+    found: tuple[WriteResult, list[Staged]],
+    spark: SparkSession,
+    table: Table,
+    rejects: Table,
+    overwrites: bool,
+    lookups: Lookups | None = None,
 ) -> WriteResult:
     """Return the result with all rows in their buckets: rows that tasks have staged are first written to buckets."""
     written, staged = found
@@ -238,11 +291,14 @@ def _placed(
         messages = place(table.context, staged, partial(collect_tasks, spark), overwrites=overwrites)
     except BaseException:
         abort(written.rejects, rejects.context)
+        abort_waiting(lookups, written.waiting)
         raise
     return replace(written, messages=tuple(messages))
 
 
-def _collected(encoded: Sequence[bytes], table: Table, rejects: Table) -> tuple[WriteResult, list[Staged]]:
+def _collected(
+    encoded: Sequence[bytes], table: Table, rejects: Table, lookups: Lookups | None = None
+) -> tuple[WriteResult, list[Staged]]:
     """Return the combined result of all tasks.
 
     If a task has an error, delete the files of all tasks and raise PipelineError.
@@ -258,11 +314,14 @@ def _collected(encoded: Sequence[bytes], table: Table, rejects: Table) -> tuple[
         tuple(example for answer in answers for example in answer.examples)[:EXAMPLES],
         tuple(dict.fromkeys(column for answer in answers for column in answer.ignored)),
         reports=tuple(report for answer in answers for report in answer.reports),
+        waiting=tuple(CommitMessage.from_bytes(m) for answer in answers for m in answer.waiting),
+        lookup=LookupCounts.sum(LookupCounts.from_json(answer.lookup) for answer in answers),
     )
     for answer in answers:
         if answer.error is not None:
             abort(written.messages, table.context)
             abort(written.rejects, rejects.context)
+            abort_waiting(lookups, written.waiting)
             raise PipelineError(f"{table.name}: {answer.error}")
     return written, found
 
@@ -283,6 +342,8 @@ _ANSWER = pa.schema(
         ("examples", pa.list_(pa.string())),
         ("ignored", pa.list_(pa.string())),
         ("reports", pa.list_(pa.binary())),
+        ("waiting", pa.list_(pa.binary())),
+        ("lookup", pa.string()),
         ("error", pa.string()),
     ]
 )

@@ -15,8 +15,9 @@ from paimon_lake.declarations.checks import RowCountCheck, UniqueCheck
 from paimon_lake.declarations.part_spec import part_names
 from paimon_lake.loads.inputs.stale import stale_now
 from paimon_lake.loads.inputs.stale_text import stale_text
+from paimon_lake.loads.lookup.waiting_table import waiting_text
 from paimon_lake.protocol import PipelineError
-from paimon_lake.steps.rejects_upkeep import lost_rejects, rejects_tables, with_rejects
+from paimon_lake.steps.rejects_upkeep import lost_rejects, tables_beside
 from paimon_lake.steps.row_account import account_of
 from paimon_lake.tables import open_table
 
@@ -46,13 +47,13 @@ def audit_files(settings: Settings, name: str) -> CheckResult:
 
 
 def audit_fsck(settings: Settings, name: str) -> CheckResult:
-    """Check the invariants of the table and of its table of rejects; rows are not read."""
+    """Check the invariants of the table and of its tables of rejects and of waiting rows; rows are not read."""
     report = open_table(settings, name).maintenance.check()
     errors = [for_table(finding.sentence(), name) for finding in report.errors]
-    with_them = with_rejects(settings, name)
-    for rejects in rejects_tables(settings, with_them, name):
-        found_in = open_table(with_them or settings, rejects).maintenance.check().errors
-        errors += [f"{rejects}: {for_table(finding.sentence(), rejects)}" for finding in found_in]
+    declared, beside = tables_beside(settings, name)
+    for table in beside:
+        found_in = open_table(declared, table).maintenance.check().errors
+        errors += [f"{table}: {for_table(finding.sentence(), table)}" for finding in found_in]
     found = "; ".join(errors[:3]) or "no error"
     return CheckResult("fsck", name, len(errors), f"{sum(map(bool, report.checked.values()))} invariants: {found}")
 
@@ -70,7 +71,8 @@ def audit_loads(settings: Settings, name: str) -> CheckResult:
         account, lost = account_of(table, part_names(settings.table(name))), lost_rejects(settings, name)
     except PipelineError as error:  # the properties of a load are damaged
         return dataclasses.replace(found, audit="rows", wrong=found.wrong + 1, sentence=f"{error}; {found.sentence}")
-    sentence = "; ".join(filter(None, (*account.problems, found.sentence, *account.notes, *lost)))
+    waiting = waiting_text(settings, settings.table(name))
+    sentence = "; ".join(filter(None, (*account.problems, found.sentence, *account.notes, *lost, waiting)))
     return dataclasses.replace(found, audit="rows", wrong=found.wrong + len(account.problems), sentence=sentence)
 
 

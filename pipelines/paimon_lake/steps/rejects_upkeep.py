@@ -1,8 +1,8 @@
-"""Upkeep of tables of rejects: the maintenance of a table also maintains its table of rejects, if there is one.
+"""Upkeep of tables of rejects: the maintenance of a table also maintains its tables of rejects and of waiting rows.
 
 Small files are merged, then snapshots expire by the retention of the table. The newest commit of rejects is kept,
-because it records which rejects were published. Rejects of interrupted loads are published before unreferenced files
-are swept: their files are not referenced by a snapshot before, and would be swept.
+because it records which rejects were published; the same holds for waiting rows. Those of interrupted loads are
+published before unreferenced files are swept: no snapshot references their files before, and they would be swept.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from paimon_lake.checks.text import many
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.part_spec import load_specs
 from paimon_lake.loads.ledger.load_snapshot import Removal, events_in
+from paimon_lake.loads.lookup.waiting_table import publish_waiting
 from paimon_lake.loads.rejected.rejects import publish_before_expiry
 from paimon_lake.protocol import StepResult
 from paimon_lake.session import Spark
@@ -21,30 +22,30 @@ from paimon_lake.steps.sweep import sweep
 from paimon_lake.tables import open_lake, open_table
 
 
-def with_rejects(settings: Settings, name: str) -> Settings | None:
-    """Return settings in which the tables of rejects of ``name`` are declared too; None when there are none.
+def tables_beside(settings: Settings, name: str) -> tuple[Settings, dict[str, str]]:
+    """Return the tables of rejects and of waiting rows of a table, each with the load name of the rows in it.
 
-    Each part of a table has a table of rejects of its own.
+    Each part of a table has a table of rejects of its own. In the returned settings they are declared too.
     """
-    catalog, declared = open_lake(settings), {}
+    catalog, declared, beside = open_lake(settings), dict[str, TableSpec](), dict[str, str]()
     for spec in load_specs(settings.table(name)):
-        if catalog.table_exists(spec.rejects_table):
-            declared[spec.rejects_table] = TableSpec.model_construct(  # without validation, which requires a key
-                name=spec.rejects_table,
-                comment=f"rows that did not fit {spec.load_name}",
-                columns={field.name: field.type.sql for field in catalog.table(spec.rejects_table).schema.fields},
+        waiting = f"rows of {spec.load_name} that wait for rows of other tables"
+        for table, comment in (
+            (spec.rejects_table, f"rows that did not fit {spec.load_name}"),
+            (spec.waiting_table, waiting),
+        ):
+            if not catalog.table_exists(table):
+                continue
+            beside[table] = spec.load_name
+            declared[table] = TableSpec.model_construct(  # without validation, which requires a key
+                name=table,
+                comment=comment.format(spec.load_name),
+                columns={field.name: field.type.sql for field in catalog.table(table).schema.fields},
                 retention=spec.retention,
                 compaction=spec.compaction,
                 nightly_tag=False,
             )
-    return settings.model_copy(update={"tables": {**settings.tables, **declared}}) if declared else None
-
-
-def rejects_tables(settings: Settings, declared: Settings | None, name: str) -> dict[str, str]:
-    """Return the load name for each table of rejects of ``name`` that ``with_rejects`` has ``declared``."""
-    known = {} if declared is None else declared.tables
-    specs = load_specs(settings.table(name))
-    return {spec.rejects_table: spec.load_name for spec in specs if spec.rejects_table in known}
+    return settings.model_copy(update={"tables": {**settings.tables, **declared}}), beside
 
 
 def lost_rejects(settings: Settings, name: str) -> list[str]:
@@ -53,9 +54,12 @@ def lost_rejects(settings: Settings, name: str) -> list[str]:
     Rejects are lost with missing data files. A loss is reported until the snapshot that removed the missing files
     expires. Raises PipelineError when a property is damaged.
     """
-    found, sentences = with_rejects(settings, name), []
-    for rejects, loaded in rejects_tables(settings, found, name).items():
-        snapshots = open_table(found or settings, rejects).inspect.snapshots()
+    found, beside = tables_beside(settings, name)
+    sentences = []
+    for rejects, loaded in beside.items():
+        if rejects == settings.table(name).waiting_table:
+            continue
+        snapshots = open_table(found, rejects).inspect.snapshots()
         removals = [event for event in events_in(snapshots, loaded) if isinstance(event, Removal)]
         if removals:
             rows = sum(removal.loss(rejects).rows for removal in removals)
@@ -68,25 +72,26 @@ def lost_rejects(settings: Settings, name: str) -> list[str]:
 
 
 def expire_rejects(spark: Spark, settings: Settings, name: str, *, dry_run: bool = False) -> list[StepResult]:
-    """Merge the small files of the tables of rejects of a table, then expire their snapshots; [] without such."""
-    found, done = with_rejects(settings, name), list[StepResult]()
-    for rejects, loaded in rejects_tables(settings, found, name).items():
-        done.append(compact(spark, found or settings, rejects, dry_run=dry_run))
-        done.append(expire(spark, found or settings, rejects, dry_run=dry_run, keep_loads_of=loaded))
+    """Merge the small files of the tables of rejects and of waiting rows of a table, then expire their snapshots."""
+    found, beside = tables_beside(settings, name)
+    done = list[StepResult]()
+    for table, loaded in beside.items():
+        done.append(compact(spark, found, table, dry_run=dry_run))
+        done.append(expire(spark, found, table, dry_run=dry_run, keep_loads_of=loaded))
     return done
 
 
 def sweep_rejects(spark: Spark, settings: Settings, name: str, *, dry_run: bool = False) -> list[StepResult]:
-    """Publish waiting rejects, then sweep the tables of rejects of a table; [] without such a table."""
-    found = with_rejects(settings, name)
-    if found is None:
-        return []
-    if not dry_run:
-        publish_before_expiry(settings, settings.table(name), open_table(settings, name))
-    return [sweep(spark, found, rejects, dry_run=dry_run) for rejects in rejects_tables(settings, found, name)]
+    """Publish rejects and waiting rows, then sweep their tables."""
+    found, beside = tables_beside(settings, name)
+    if beside and not dry_run:
+        spec, table = settings.table(name), open_table(settings, name)
+        publish_before_expiry(settings, spec, table)
+        publish_waiting(settings, spec, table)
+    return [sweep(spark, found, one, dry_run=dry_run) for one in beside]
 
 
 def fsck_rejects(settings: Settings, name: str, *, deep: bool = False) -> list[StepResult]:
-    """Check the tables of rejects of a table as ``fsck`` does; [] without such a table."""
-    found = with_rejects(settings, name)
-    return [fsck(found or settings, rejects, deep=deep) for rejects in rejects_tables(settings, found, name)]
+    """Check the tables of rejects and of waiting rows of a table as ``fsck`` does."""
+    found, beside = tables_beside(settings, name)
+    return [fsck(found, table, deep=deep) for table in beside]

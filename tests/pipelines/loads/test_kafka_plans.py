@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from paimon_lake.declarations.kafka import KafkaSource
-from paimon_lake.loads import load as loading
+from paimon_lake.loads import source_loads
 from paimon_lake.loads.kafka import kafka_loads
 from paimon_lake.loads.kafka.range_reports import RangeReport
 from paimon_lake.loads.kafka.rules import check_source, first_offsets, next_offsets
@@ -53,7 +53,7 @@ def fake(quick, monkeypatch):
         return WriteResult(rows_read=0), RangeReport(size, count, is_whole=size <= task.most_bytes or count == 1)
 
     monkeypatch.setattr(kafka_loads.KafkaLoads, "_read", read)
-    monkeypatch.setattr(loading, "KafkaLoads", lambda source: kafka_loads.KafkaLoads(source, lambda _: broker))
+    monkeypatch.setattr(source_loads, "KafkaLoads", lambda source: kafka_loads.KafkaLoads(source, lambda _: broker))
 
     def declare(more="", topic="a"):
         quick.declare(

@@ -32,6 +32,7 @@ from paimon_lake.loads.ledger.load_properties import PARTITION_COUNT
 from paimon_lake.loads.ledger.load_snapshot import CARRIED, CONTENTS, FILES, STEP, TOTAL
 from paimon_lake.loads.ledger.loaded_files import MOST_FILES, LoadedFiles, path_digest
 from paimon_lake.loads.ledger.restore import files_again, left_lost
+from paimon_lake.loads.lookup.lookups import abort_waiting
 from paimon_lake.loads.row_shape import shape_of
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad
 from paimon_lake.loads.write_tasks import WriteResult, write_parts
@@ -121,8 +122,13 @@ class FileLoads:
     ) -> WriteResult:
         source, session = self._source, step.spark()
         kind = file_kind(source)
-        shape = shape_of(step.spec, source, step.table)
-        tasks = min(MOST_TASKS, _parallelism(session), 1 + sum(file.size for file in files) // TASK_BYTES)
+        shape = shape_of(step.spec, source, step.table, step.lookups)
+        keeps_order = step.lookups is not None and step.lookups.keeps_order
+        tasks = (
+            1
+            if keeps_order
+            else min(MOST_TASKS, _parallelism(session), 1 + sum(file.size for file in files) // TASK_BYTES)
+        )
         parts = [_to_payload(group) for group in pack(plan_splits(files, kind), tasks)]
         sealed = {name: Secret(text) for name, text in step.settings.storage_for(source.path).items()}
 
@@ -137,7 +143,7 @@ class FileLoads:
                     sources |= parsed.sources
                     skipped.update(parsed.skipped)
                     rows = shape.table_rows(parsed.rows, split.file)
-                    yield replace(parsed, rows=rows, version=split.file.version)
+                    yield replace(parsed, rows=rows, version=split.file.version, file=split.file.path)
                 report = report_of(split, options, members, skipped, sources)
                 yield Parsed(no_rejects(), no_rejects(), 0, report=report.to_bytes())
 
@@ -150,6 +156,7 @@ class FileLoads:
             step.stamp,
             kinds=shape.kinds_column,
             overwrites=step.replaces,
+            lookups=step.lookups,
         )
         reports = [SplitReport.from_bytes(report) for report in written.reports]
         try:
@@ -158,6 +165,7 @@ class FileLoads:
         except PipelineError as error:
             abort(written.messages, step.table.context)
             abort(written.rejects, step.rejects.context)
+            abort_waiting(step.lookups, written.waiting)
             raise PipelineError(f"{step.spec.name}: {error}") from None
         known = entries.with_contents({**contents, **contents_of(files, reports)})
         told = tuple(skipped_events(reports))

@@ -8,6 +8,9 @@ PARTITIONS, PARTITION_COUNT = "pipeline.partitions", "pipeline.partition-count"
 ROWS_READ, ROWS_WRITTEN, ROWS_REJECTED = "pipeline.rows-read", "pipeline.rows-written", "pipeline.rows-rejected"
 ROWS_MERGED = "pipeline.rows-merged"
 """What these words mean is defined in docs/glossary.md; ``WriteResult`` computes them."""
+ROWS_WAITING, ROWS_RETRIED = "pipeline.rows-waiting", "pipeline.rows-retried"
+"""The rows that a load has read and that wait for rows of other tables; the rows that waited before, and that the load
+wrote or rejected. So read + retried = written + rejected + waiting."""
 _PART = " part "
 
 

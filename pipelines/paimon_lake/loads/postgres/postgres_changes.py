@@ -131,7 +131,7 @@ class PostgresChangesLoads:
         database, name = server.database, tuple(self._source.table.split("."))
         facts = server.facts()
         check_server(database.name, facts)
-        table, shape = read_table(server, name), shape_of(step.spec, self._source, step.table)
+        table, shape = read_table(server, name), shape_of(step.spec, self._source, step.table, step.lookups)
         required = required_columns(shape.file_schema, shape.rules) | set(step.spec.primary_key)
         advice = "remove it from the declaration"
         rows = rows_of_database(
@@ -311,12 +311,13 @@ class PostgresChangesLoads:
         written = write_parts(
             step.spark(),
             [payload.getvalue().to_pybytes()],
-            _Reader(ChangeRows(rows, step.spec.primary_key), stored),
+            _Reader(ChangeRows(rows, step.spec.primary_key), stored, source.text),
             step.table,
             step.rejects,
             step.stamp,
             kinds=KIND,
             overwrites=found.is_truncated,
+            lookups=step.lookups,
         )
         return replace(written, ignored_columns=ignored)
 
@@ -327,11 +328,13 @@ class _Reader:
 
     rows: ChangeRows
     stored: StoredRows
+    name: str
+    """The name of the source in rejects."""
 
     def __call__(self, payload: bytes) -> Iterator[Parsed]:
         for batch in pa.ipc.open_stream(payload):
             for start in range(0, len(batch), _SLICE_ROWS):
-                yield self.rows.parsed(batch.slice(start, _SLICE_ROWS), self.stored)
+                yield replace(self.rows.parsed(batch.slice(start, _SLICE_ROWS), self.stored), file=self.name)
 
 
 def _lag(server: Server, position: Position, log: LogEnd | None = None) -> dict[str, int | float]:

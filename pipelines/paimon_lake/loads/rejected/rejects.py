@@ -85,7 +85,7 @@ def entry(messages: Sequence[CommitMessage], replaced: Sequence[str], rejects: T
     texts = [base64.b64encode(message.to_bytes()).decode() for message in messages]
     digests = base64.b64encode(b"".join(digest(file, _FILE) for file in replaced)).decode()
     found = {**({MESSAGES: json.dumps(texts)} if texts else {}), **({REPLACED: digests} if digests else {})}
-    return {**found, OF_TABLE: _identity(rejects)} if found else {}
+    return {**found, OF_TABLE: identity(rejects)} if found else {}
 
 
 def changes_rejects(properties: Mapping[str, str]) -> bool:
@@ -118,7 +118,7 @@ def publish_rejects(table: Table, rejects: Table, loaded: str = "") -> None:
     waiting = [load for load in loads_of(table, loaded) if changes_rejects(load.properties)]
     missing = set(rejects.filter_committed(user, [load.number for load in waiting]))
     for load in waiting:
-        if load.number in missing and load.properties.get(OF_TABLE) in (None, _identity(rejects)):
+        if load.number in missing and load.properties.get(OF_TABLE) in (None, identity(rejects)):
             _delete_replaced(table, rejects, load)
             if MESSAGES in load.properties:
                 _publish(table, rejects, load, user)
@@ -142,13 +142,17 @@ def newest_number(rejects: Table, loaded: str) -> int:
 
 
 def check_share(table: Table, spec: TableSpec, written: WriteResult) -> None:
-    """Raise AuditFailed, and delete the files of the load, when more rows were rejected than the declaration allows."""
+    """Raise AuditFailed, and delete the files of the load, when more rows were rejected than the declaration allows.
+
+    Rows that waited since earlier loads do not count: they would stop all later loads.
+    """
     rows = written.rows_read - written.removals
-    if written.rows_rejected > spec.rejects.max_share * rows:
+    rejected = written.rows_rejected - written.lookup.retried_rejected
+    if rejected > spec.rejects.max_share * rows:
         abort(written.messages, table.context)
-        share = written.rows_rejected / rows
+        share = rejected / rows
         raise AuditFailed(
-            f"{spec.name} was not changed: {written.rows_rejected:,} of {rows:,} rows do not fit "
+            f"{spec.name} was not changed: {rejected:,} of {rows:,} rows do not fit "
             f"({share:.1%}), and rejects.max_share is {spec.rejects.max_share:.1%}; {'; '.join(written.examples)}"
         )
 
@@ -181,7 +185,7 @@ def _publish(table: Table, rejects: Table, load: LoadSnapshot, user: str) -> Non
         # another process has committed these rejects and the rejects of a later load
 
 
-def _identity(table: Table) -> str:
+def identity(table: Table) -> str:
     """Return a text that identifies a table: a rename does not change it, and a re-created table has another one."""
     context = table.context
     first = context.storage.read(context.paths.schema(min(context.schemas.ids())))  # it has the creation time

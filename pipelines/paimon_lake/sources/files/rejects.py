@@ -49,6 +49,8 @@ class Parsed:
     """The columns of the file that are ignored."""
     version: str | None = None
     """The version of the file; None for other sources."""
+    file: str = ""
+    """The column ``file`` of rejects of these rows: the file or another name of the source."""
     members: frozenset[tuple[str, ...]] = frozenset()
     """The members of a JSON file's objects that were seen so far; see ``json_members``."""
     skipped: Mapping[str, int] = field(default_factory=dict)

@@ -1,0 +1,52 @@
+"""Followed: what the declaration of a table that follows a source of changes may not have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from paimon_lake.declarations.checks import LagCheck
+from paimon_lake.declarations.errors import Mistake
+from paimon_lake.declarations.sources import CHANGES, PostgresChangesSource, has_changes
+
+if TYPE_CHECKING:
+    from paimon_lake.declarations.table import TableSpec
+
+_NOT_FOLLOWED = {
+    "merge-engine": "deduplicate",
+    "changelog-producer": "none, lookup, full-compaction",
+    "deletion-vectors.enabled": "false",
+    "ignore-delete": "false",
+    "deduplicate.ignore-delete": "false",
+    **dict.fromkeys(("sequence.field", "rowkind.field"), ""),
+}
+"""Options with the only values with which a table can be equal to the table of PostgreSQL that it follows."""
+
+
+def check_followed(spec: TableSpec) -> None:
+    """Refuse what would make a table differ from the table of PostgreSQL that it follows."""
+    if not isinstance(spec.source, PostgresChangesSource):
+        return
+    if not spec.primary_key:
+        raise Mistake("a table with changes of PostgreSQL needs a primary_key, the key of its source", "source")
+    for key in ("mode", "kinds", "order_by", "partitions", "mark_done"):
+        if key in spec.model_fields_set and getattr(spec, key):
+            raise Mistake("has no place here: the log of PostgreSQL says what is done, and in which order", key)
+    for option, allowed in _NOT_FOLLOWED.items():
+        given = spec.options.get(option)
+        if given is not None and given.strip().lower() not in allowed.split(", "):
+            must = f"must be {allowed}" if allowed else "must not be set"
+            raise Mistake(f"{must}, as the table would differ from its source in PostgreSQL", "options", option)
+    if spec.options.get("bucket", "").strip() == "-2":
+        raise Mistake("must not be -2: loads read rows that would wait for a compaction", "options", "bucket")
+
+
+def check_lag(spec: TableSpec) -> None:
+    """Refuse checks of the lag where there is none, and before a load is published."""
+    for number, check in enumerate(spec.checks):
+        if not isinstance(check, LagCheck):
+            continue
+        if not has_changes(spec.source):
+            has = "the table has none" if spec.source is None else f"this source is of type {spec.source.type}"
+            raise Mistake(f"lag needs a source of type {CHANGES}, and {has}", "checks", number, "type")
+        if check.block:
+            raise Mistake("has no place in a lag check: a load makes the lag smaller", "checks", number, "block")

@@ -1,0 +1,189 @@
+"""The table ``<table>__waiting``: rows that wait for a row of another table.
+
+The tasks of a load write to files which rows begin and which rows end to wait. The snapshot of the load names these
+files in a property, and ``publish_waiting`` commits them to the table of waiting rows under the number of the load, as
+rejects are published (``paimon_lake.loads.rejected.rejects``): right after the load, and again before the next load or
+an expiry. So a load that dies between the two commits neither loses nor doubles a row.
+
+A table with a primary key has at most one waiting row for each key; in other tables each waiting row has a number.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_core.alter import AddColumn, changes_to
+from paimon_core.catalog.definition import Definition
+from paimon_core.errors import InvalidRequest, PaimonError
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.table.commit_request import CommitRequest
+from paimon_core.table.table import Table
+from paimon_core.table.view import TableView
+from paimon_core.types import DataType, parse_type
+from paimon_lake.checks.text import many
+from paimon_lake.declarations import Settings, TableSpec
+from paimon_lake.declarations.lookup import lookups_of, waits
+from paimon_lake.loads.ledger.load_properties import load_user
+from paimon_lake.loads.ledger.load_snapshot import LoadSnapshot, loads_of
+from paimon_lake.loads.rejected.rejects import identity
+from paimon_lake.protocol import PipelineError
+from paimon_lake.tables import open_lake
+
+MESSAGES, OF_TABLE, CLEARED = "pipeline.waiting", "pipeline.waiting-table", "pipeline.waiting-cleared"
+_ADDED = {
+    "__kind": "STRING",
+    "__file": "STRING",
+    "__load": "BIGINT NOT NULL",
+    "__lane": "INT NOT NULL",
+    "__row": "BIGINT NOT NULL",
+    "__since": "TIMESTAMP(3) WITH LOCAL TIME ZONE",
+}
+_NUMBERS = ("__load", "__lane", "__row")
+_COPIED = ("sequence.field", "sequence.field.sort-order")
+"""The options that order the rows of a key, which the table of waiting rows has too."""
+
+
+def open_waiting(settings: Settings, spec: TableSpec, table: Table, only_in_source: Mapping[str, DataType]) -> Table:
+    """Open the table of waiting rows of a table; create it, or change its columns, when that is necessary.
+
+    Raises PipelineError when its rows cannot be looked up as the declaration says now.
+    """
+    catalog, name = open_lake(settings), spec.waiting_table
+    targets = {column for lookup in lookups_of(spec.source) for column in lookup.columns}
+    types = {one.name: one.type for one in table.schema.fields if one.name not in targets}
+    key = table.schema.primary_keys or _NUMBERS
+    texts = {
+        column: kind.with_nullable(column not in key).sql for column, kind in {**types, **only_in_source}.items()
+    } | {column: text if column in key else text.removesuffix(" NOT NULL") for column, text in _ADDED.items()}
+    options = {
+        "bucket": "1",
+        "write-only": "true",
+        "commit.force-create-snapshot": "true",
+        **{option: text for option in _COPIED if (text := table.schema.options.get(option)) is not None},
+    }
+    arrow = pa.schema([(column, parse_type(text).to_arrow()) for column, text in texts.items()])
+    comment = f"rows of {spec.name} that wait for rows of other tables"
+    if not catalog.table_exists(name):
+        catalog.create_database(name.split(".")[0], ignore_if_exists=True)
+        return catalog.create_table(
+            name, arrow, types=texts, primary_key=key, options=options, comment=comment, ignore_if_exists=True
+        )
+    found = catalog.table(name)
+    wanted = Definition(arrow, key, (), options, texts, comment).to_schema(name)
+    try:
+        changes = changes_to(found.schema, wanted, kept_options=set(found.schema.options) - set(options))
+        added = [change.column for change in changes if isinstance(change, AddColumn)]
+        if missing := [column for column in added if column in only_in_source and waiting_rows(found)]:
+            raise InvalidRequest(f"its rows have no column {missing[0]!r}")
+        return found.alter(*changes) if changes else found
+    except InvalidRequest as error:
+        raise PipelineError(
+            f"{spec.name}: {name} does not fit the declaration: {error}; {_ADVICE.format(name=name, of=spec.name)}"
+        ) from None
+
+
+_ADVICE = "load {of} with the old declaration until no row waits, or drop {name} to give its rows up"
+
+
+def waiting_rows(waiting: Table) -> int:
+    """Return the number of rows that wait."""
+    return waiting.scan().count() if waiting.latest_snapshot() is not None else 0
+
+
+def waiting_now(settings: Settings, spec: TableSpec) -> int:
+    """Return the number of rows of a table that wait; 0 without a table of waiting rows."""
+    catalog = open_lake(settings)
+    if not waits(spec) or not catalog.table_exists(spec.waiting_table):
+        return 0
+    return waiting_rows(catalog.table(spec.waiting_table))
+
+
+def waiting_text(settings: Settings, spec: TableSpec) -> str:
+    """Return a clause about the rows of a table that wait; "" when no row waits."""
+    count = waiting_now(settings, spec)
+    if not count:
+        return ""
+    since = first_since_ms(open_lake(settings).table(spec.waiting_table)) or 0
+    text = f"{datetime.fromtimestamp(since / 1000, UTC):%Y-%m-%d %H:%M} UTC"
+    return f"{many(count, 'row')} waiting, the oldest since {text}"
+
+
+def first_since_ms(waiting: TableView) -> int | None:
+    """Return since when the oldest waiting row waits, in milliseconds since 1970; None when no row waits."""
+    found = [pc.min(batch["__since"]).value for batch in waiting.scan(["__since"]).to_batches() if len(batch)]
+    return min((one for one in found if one is not None), default=None)
+
+
+def entry(messages: Sequence[CommitMessage], waiting: Table, *, cleared: bool) -> dict[str, str]:
+    """Return the properties of a load's snapshot about waiting rows; {} when the load changes none.
+
+    ``cleared``: the load replaces all rows of its table, so no older row waits.
+    """
+    cleared = cleared and bool(waiting_rows(waiting))
+    if not messages and not cleared:
+        return {}
+    texts = [base64.b64encode(message.to_bytes()).decode() for message in messages]
+    return {MESSAGES: json.dumps(texts), OF_TABLE: identity(waiting), **({CLEARED: "true"} if cleared else {})}
+
+
+def changes_waiting(properties: Mapping[str, str]) -> bool:
+    """Whether the snapshot of a load says which rows begin or end to wait."""
+    return MESSAGES in properties
+
+
+def publish_waiting(settings: Settings, spec: TableSpec, table: Table) -> None:
+    """Commit which rows wait after each load of a table, for the loads for which this is not done yet.
+
+    Several processes may do this at the same time: it is done once for each load. Raises PipelineError when a property
+    is damaged.
+    """
+    catalog = open_lake(settings)
+    loads = [load for load in loads_of(table) if changes_waiting(load.properties)]
+    if not loads or not catalog.table_exists(spec.waiting_table):
+        return
+    waiting = catalog.table(spec.waiting_table)
+    missing = set(waiting.filter_committed(load_user(table.name), [load.number for load in loads]))
+    for load in loads:
+        if load.number in missing and load.properties.get(OF_TABLE) == identity(waiting):
+            _publish(table, waiting, load)
+
+
+def _publish(table: Table, waiting: Table, load: LoadSnapshot) -> None:
+    listed: Any = load.json(MESSAGES, table.name)
+    try:
+        messages = [CommitMessage.from_bytes(base64.b64decode(one, validate=True)) for one in listed]
+    except (ValueError, TypeError, PaimonError):
+        raise PipelineError(f"{table.name}: the property {MESSAGES} of load {load.number} is damaged") from None
+    user, properties = load_user(table.name), {"pipeline.step": f"waiting rows of {table.name}"}
+    overwrite = waiting.overwrite_spec(None) if CLEARED in load.properties else None
+    try:
+        waiting.complete(CommitRequest.of(waiting.context, user, load.number, properties), messages, overwrite)
+    except InvalidRequest:
+        if waiting.filter_committed(user, [load.number]):
+            raise
+        # another process has committed these rows, and the rows of a later load
+
+
+def newest_waiting(settings: Settings, spec: TableSpec) -> int:
+    """Return the largest number of a load whose waiting rows were committed; 0 without any.
+
+    After a rollback of a load, its number may exist only in the table of waiting rows; it must not be used again.
+    Raises PipelineError when rows wait that no lookup of the declaration waits for.
+    """
+    catalog = open_lake(settings)
+    if not catalog.table_exists(spec.waiting_table):
+        return 0
+    waiting = catalog.table(spec.waiting_table)
+    if not waits(spec) and (count := waiting_rows(waiting)):
+        raise PipelineError(
+            f"{spec.name}: {count:,} rows wait in {spec.waiting_table}, and no lookup of the declaration has missing: "
+            f"wait; {_ADVICE.format(name=spec.waiting_table, of=spec.name)}"
+        )
+    return max((load.number for load in loads_of(waiting, spec.name)), default=0)

@@ -1,0 +1,46 @@
+"""Source loads: the object that plans the loads of each kind of source."""
+
+from __future__ import annotations
+
+from paimon_lake.declarations import TableSpec
+from paimon_lake.declarations.kafka import KafkaSource
+from paimon_lake.declarations.lookup import lookups_of
+from paimon_lake.declarations.sources import (
+    DatabaseSource,
+    FilesSource,
+    PostgresChangesSource,
+    PythonSource,
+    SqlSource,
+)
+from paimon_lake.loads.database import DatabaseLoads
+from paimon_lake.loads.files.file_load import FileLoads
+from paimon_lake.loads.frames import PythonLoads, SqlLoads
+from paimon_lake.loads.kafka.kafka_loads import KafkaLoads
+from paimon_lake.loads.lookup.lookup_loads import LookupLoads
+from paimon_lake.loads.postgres.postgres_changes import PostgresChangesLoads
+from paimon_lake.loads.step import TableSource
+from paimon_lake.protocol import PipelineError
+
+
+def source_of(spec: TableSpec) -> TableSource:
+    """Return the object that plans the loads of a table; raises PipelineError for a table without a source."""
+    source = _plain_source_of(spec)
+    return LookupLoads(source) if lookups_of(spec.source) else source
+
+
+def _plain_source_of(spec: TableSpec) -> TableSource:
+    match spec.source:
+        case FilesSource():
+            return FileLoads(spec.source)
+        case SqlSource():
+            return SqlLoads(spec.source)
+        case PythonSource():
+            return PythonLoads(spec.source)
+        case DatabaseSource():
+            return DatabaseLoads(spec.source)
+        case PostgresChangesSource():
+            return PostgresChangesLoads(spec.source)
+        case KafkaSource():
+            return KafkaLoads(spec.source)
+        case _:
+            raise PipelineError(f"{spec.name}: its declaration has no source, so it cannot be loaded")

@@ -1,0 +1,63 @@
+"""A table that follows PostgreSQL and looks up columns of another table of the lake."""
+
+from __future__ import annotations
+
+import pytest
+
+from paimon_lake.steps.audit import audit_loads
+
+
+def declare(followed, rule, share="1"):
+    lookup = f"{{table: dim.names, on: {{t: id}}, columns: {{name: name}}, {rule}}}"
+    followed.declare(
+        "{id: BIGINT, t: STRING, name: STRING}",
+        f", lookup: [{lookup}]",
+        f"primary_key: id\n            rejects: {{max_share: {share}}}",
+    )
+    followed.lake.declare(
+        "dim.names",
+        """
+        columns: {id: STRING, name: STRING}
+        primary_key: id
+        source: {type: files, path: "names/*.csv"}
+        """,
+    )
+
+
+def names(followed, number, *rows):
+    followed.lake.file(f"names/{number}.csv", "id,name\n" + "".join(f"{row}\n" for row in rows))
+    followed.lake.load("dim.names")
+
+
+def test_changes_wait_and_keep_the_position(followed):
+    declare(followed, "missing: wait, max_wait: 2 d")
+    names(followed, 1, "a,Anna")
+    followed.run("INSERT INTO s.o VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, null)")
+    assert followed.load().details["rows_waiting"] == 2
+    followed.run("UPDATE s.o SET t = 'c' WHERE id = 1", "DELETE FROM s.o WHERE id = 3")
+    followed.load()
+    assert followed.lake.rows("shop.o") == [(1, "a", "Anna"), (4, None, None)]
+    names(followed, 2, "b,Bert", "c,Carl")
+    result = followed.load()
+    assert result.details["rows_waited"] == 2
+    assert followed.lake.rows("shop.o") == [(1, "c", "Carl"), (2, "b", "Bert"), (4, None, None)]
+    assert followed.load().commits == ()
+    followed.run("TRUNCATE s.o", "INSERT INTO s.o VALUES (7, 'a')")
+    followed.load()
+    assert followed.lake.rows("shop.o") == [(7, "a", "Anna")]
+    assert not audit_loads(followed.lake.settings, "shop.o").wrong
+
+
+@pytest.mark.parametrize("rule", ["missing: reject", "missing: wait, max_wait: 1 ms"])
+def test_a_rejected_change_removes_the_older_row(followed, rule):
+    declare(followed, rule)
+    names(followed, 1, "a,Anna")
+    followed.run("INSERT INTO s.o VALUES (1, 'a'), (2, 'a')")
+    followed.load()
+    followed.run("UPDATE s.o SET t = 'x' WHERE id = 1")
+    followed.load()
+    followed.run("UPDATE s.o SET t = 'a' WHERE id = 2")
+    followed.load()
+    assert followed.lake.rows("shop.o") == [(2, "a", "Anna")]
+    assert followed.lake.rows("shop.o__rejects")[0][3].startswith("dim.names has no row with id = 'x'")
+    assert not audit_loads(followed.lake.settings, "shop.o").wrong
