@@ -98,7 +98,8 @@ def load_table(
 
     def load(one: TableSpec) -> StepResult:
         asked = keys if one.partitions is not None else None  # the source of a part may have no partitions
-        run, source = begun(one, asked, reload=reload), source_of(one)
+        source = source_of(one)
+        run = begun(one, asked, reload=reload)
         while run.load(source) and run.loads[-1].plan.has_more:
             pass
         return run.result()
@@ -159,7 +160,6 @@ class _TableRun:
     ) -> _TableRun:
         """Open a table, or a part of it, for a run; raises PipelineError for a wrong request."""
         started = time.monotonic()
-        source_of(spec)
         if reload and keys is not None and spec.adds_up:
             adds = "append" if spec.write_mode == "append" else "aggregate"
             raise PipelineError(
