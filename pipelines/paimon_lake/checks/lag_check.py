@@ -31,4 +31,6 @@ def compared(check: LagCheck, found: Lag) -> Result:
         broken.append(f"a change may wait for at most {check.max_seconds:g} s")
     if check.max_slot_bytes is not None and (found.slot_bytes is None or found.slot_bytes > check.max_slot_bytes):
         broken.append(f"the slot may hold at most {size_text(check.max_slot_bytes)}")
+    if check.max_messages is not None and (found.lag_messages is None or found.lag_messages > check.max_messages):
+        broken.append(f"at most {check.max_messages:,} messages behind are allowed")
     return len(broken), ": ".join([found.text(), *([", and ".join(broken)] if broken else [])])

@@ -144,11 +144,13 @@ class LagCheck(_Check):
     """The greatest age of the oldest change that is not loaded."""
     max_slot_bytes: Annotated[int, Field(ge=0)] | None = None
     """The greatest disk space of the server that the replication slot of the table keeps."""
+    max_messages: Annotated[int, Field(ge=0)] | None = None
+    """The greatest number of messages of Kafka that are not loaded; the only bound for a source of type ``kafka``."""
 
     @model_validator(mode="after")
     def _a_bound(self) -> LagCheck:
-        if self.max_bytes is None and self.max_seconds is None and self.max_slot_bytes is None:
-            raise ValueError("a lag check needs max_bytes, max_seconds or max_slot_bytes")
+        if (self.max_bytes, self.max_seconds, self.max_slot_bytes, self.max_messages) == (None,) * 4:
+            raise ValueError("a lag check needs max_bytes, max_seconds or max_slot_bytes, for kafka max_messages")
         return self
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from paimon_lake.declarations.checks import LagCheck
 from paimon_lake.declarations.errors import Mistake
+from paimon_lake.declarations.kafka import KafkaSource
 from paimon_lake.declarations.sources import CHANGES, PostgresChangesSource, has_changes
 
 if TYPE_CHECKING:
@@ -48,5 +49,10 @@ def check_lag(spec: TableSpec) -> None:
         if not has_changes(spec.source):
             has = "the table has none" if spec.source is None else f"this source is of type {spec.source.type}"
             raise Mistake(f"lag needs a source of type {CHANGES}, and {has}", "checks", number, "type")
+        of_kafka = {"max_messages"} & check.model_fields_set
+        others = {"max_bytes", "max_seconds", "max_slot_bytes"} & check.model_fields_set
+        if unfit := sorted(others if isinstance(spec.source, KafkaSource) else of_kafka):
+            kind = "kafka" if isinstance(spec.source, KafkaSource) else "postgres_changes"
+            raise Mistake(f"is not known for a source of type {kind}", "checks", number, unfit[0])
         if check.block:
             raise Mistake("has no place in a lag check: a load makes the lag smaller", "checks", number, "block")

@@ -238,13 +238,13 @@ Source = Annotated[
     Field(discriminator="type"),
 ]
 
-CHANGES = "postgres_changes"
+CHANGES = "postgres_changes or kafka"
 """The types of sources of changes, as errors name them."""
 
 
 def has_changes(source: Source | None) -> bool:
     """Whether a source has a log of changes, so that it can say how far its table is behind it."""
-    return isinstance(source, PostgresChangesSource)
+    return isinstance(source, PostgresChangesSource | KafkaSource)
 
 
 def password_in(url: str) -> bool:

@@ -5,12 +5,15 @@ A server that does not answer delays the answer about its own tables only, and n
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 
 from paimon_lake.declarations import Settings
+from paimon_lake.declarations.kafka import KafkaSource
 from paimon_lake.declarations.sources import CHANGES, PostgresChangesSource
+from paimon_lake.loads.kafka.lag import kafka_lags
 from paimon_lake.loads.postgres.lag import Answer, postgres_lags
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.lag import Lag
@@ -59,4 +62,6 @@ def _server(settings: Settings, name: str) -> tuple[Ask, str]:
     match settings.table(name).source:
         case PostgresChangesSource() as source:
             return postgres_lags, source.url
+        case KafkaSource() as source:
+            return kafka_lags, json.dumps([source.servers, dict(source.client)])
     raise PipelineError(f"{name}: its source has no lag: only a source of type {CHANGES} has one")

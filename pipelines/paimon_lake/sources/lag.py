@@ -25,18 +25,27 @@ class Lag:
     """Why a load cannot run now, or why a number is not known."""
     is_read: bool = False
     """Whether another load or program reads the source now, so that a load would fail."""
+    lag_messages: int | None = None
+    """How many messages are not loaded, for a source that counts messages; the numbers of a log are then None."""
 
     @property
     def details(self) -> dict[str, int | float]:
         """The numbers that are known, by the names that results of loads and metadata have."""
-        numbers = {"lag_bytes": self.lag_bytes, "lag_seconds": self.lag_seconds, "slot_bytes": self.slot_bytes}
+        numbers = {
+            "lag_bytes": self.lag_bytes,
+            "lag_seconds": self.lag_seconds,
+            "slot_bytes": self.slot_bytes,
+            "lag_messages": self.lag_messages,
+        }
         return {name: value for name, value in numbers.items() if value is not None}
 
     def text(self) -> str:
         """Return one line for people, such as ``1.2 MB behind, the oldest change waits for 3 s; slot of 18 MB``."""
         if not self.position:
             return "; ".join(one for one in ("nothing is loaded yet", self.note) if one)
-        if self.lag_bytes is None:
+        if self.lag_messages is not None:
+            parts = [f"{self.lag_messages:,} messages behind" if self.lag_messages else "up to date"]
+        elif self.lag_bytes is None:
             parts = ["the lag is not known"]
         elif self.lag_bytes == 0:
             parts = ["up to date"]

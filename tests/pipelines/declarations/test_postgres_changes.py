@@ -65,6 +65,11 @@ def test_a_table_that_follows_postgresql_is_upserted(dry_lake):
         ("source", "schedule: {on: changes, cron: '@daily'}\nsource", "a schedule needs either cron or on"),
         ("source", "schedule: {on: changes, timezone: UTC}\nsource", r"timezone.*belongs to cron"),
         ("source", "checks: [{type: lag}]\nsource", "a lag check needs max_bytes, max_seconds or max_slot_bytes"),
+        (
+            "source",
+            "checks: [{type: lag, max_messages: 5}]\nsource",
+            r"checks\[0\]\.max_messages: is not known for a source of type postgres_changes",
+        ),
         ("source", "checks: [{type: lag, max_bytes: -1}]\nsource", r"checks\[0\]\.max_bytes must be 0 or more, not -1"),
         ("source", "checks: [{type: lag, max_seconds: .inf}]\nsource", r"checks\[0\]\.max_seconds must be a finite"),
         ("source", "checks: [{type: lag, max_minutes: 1}]\nsource", r"unknown key checks\[0\]\.max_minutes"),
@@ -86,7 +91,7 @@ def test_mistakes(dry_lake, old, new, said):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ("schedule: {on: changes}", "changes needs a source of type postgres_changes, not files"),
+        ("schedule: {on: changes}", "changes needs a source of type postgres_changes or kafka, not files"),
         (
             "checks: [{type: lag, max_bytes: 1}]",
             r"checks\[0\]\.type.*, and this source is of type files",

@@ -8,9 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from paimon_lake.checks.lag_check import compared
+from paimon_lake.declarations.checks import LagCheck
 from paimon_lake.declarations.kafka import KafkaSource
 from paimon_lake.loads import source_loads
 from paimon_lake.loads.kafka import kafka_loads
+from paimon_lake.loads.kafka.lag import kafka_lags
 from paimon_lake.loads.kafka.range_reports import RangeReport
 from paimon_lake.loads.kafka.rules import check_source, first_offsets, next_offsets
 from paimon_lake.loads.write_tasks import WriteResult
@@ -179,3 +182,21 @@ def test_patterns():
     assert not matches("shopXorders", "shop.*")
     assert not matches("__consumer_offsets", "*")
     assert places_of({"b": Topic("", 2), "a": Topic("", 1)}) == [("a", 0), ("b", 0), ("b", 1)]
+
+
+def test_the_lag_is_the_number_of_messages_that_are_not_loaded(fake):
+    def asked():
+        ((name, found),) = kafka_lags(fake.settings, ["shop.o"], time.monotonic() + 9, lambda _: fake.broker)
+        assert name == "shop.o"
+        return found
+
+    fake.source("")
+    assert (asked().is_behind, asked().text()) == (True, "nothing is loaded yet")
+    fake.load("shop.o")
+    assert (asked().is_behind, asked().details, asked().text()) == (False, {"lag_messages": 0}, "up to date")
+    fake.broker.ends["a"][1] += 3
+    assert (asked().is_behind, asked().details, asked().text()) == (True, {"lag_messages": 3}, "3 messages behind")
+    assert compared(LagCheck(type="lag", max_messages=2), asked())[0] == 1
+    assert compared(LagCheck(type="lag", max_messages=3), asked())[0] == 0
+    del fake.broker.ends["a"]
+    assert isinstance(asked(), PipelineError)
