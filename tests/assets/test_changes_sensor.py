@@ -113,6 +113,15 @@ def test_only_a_table_that_is_behind_is_requested_and_an_error_is_told(
     )
 
 
+def test_one_run_is_requested_for_the_tables_of_a_slot(tmp_path: Path, tick: Tick, world: World) -> None:
+    shared = "source: {type: postgres_changes, database: shop, table: public.t}\nschedule: {on: changes}\n"
+    base = "warehouse: warehouse\npostgres: {shop: {url: 'postgresql://lake@127.0.0.1:1/shop'}}\n"
+    settings = declared_lake(tmp_path / "lake", {"six.a": shared, "six.b": shared, "six.c": ON_CHANGES}, base)
+    world.answers = dict.fromkeys(("six.a", "six.b", "six.c"), BEHIND)
+    found = tick(settings)
+    assert [request.job_name for request in found.run_requests] == ["load__six_a", "load__six_c"]
+
+
 def test_a_table_has_one_run_at_a_time_and_each_request_its_own_key(
     tmp_path: Path, tick: Tick, world: World, instance: dg.DagsterInstance
 ) -> None:

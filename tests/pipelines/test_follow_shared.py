@@ -59,3 +59,11 @@ def test_a_table_that_is_left_out_is_loaded_in_its_turn_and_its_failure_is_told(
     assert calls[-1] == "shop.b"
     assert [one.table for one in told if isinstance(one, Failure)] == ["shop.b"]
     assert follows.failing == {"shop.b": "load"}
+
+
+def test_the_first_load_of_a_table_that_was_not_named_does_not_end_it(lake, monkeypatch):
+    refused = PipelineError("shop.a: refused")
+    calls, told, follows = followed(lake, monkeypatch, refused, result("shop.b", 1), result("shop.b"))
+    assert calls[:2] == ["shop.a", "shop.b"]
+    assert [one.table for one in told if isinstance(one, Failure)] == ["shop.a"]
+    assert follows.failing == {"shop.a": "load"}

@@ -27,6 +27,7 @@ from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.checks.lag_check import lag_result
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.checks import LagCheck
+from paimon_lake.declarations.databases import database_of
 from paimon_lake.loads.lag import lags
 from paimon_lake.sources.lag import Lag
 
@@ -84,6 +85,7 @@ def changes_sensor(
         requests: list[dg.RunRequest] = []
         events: list[dg.AssetCheckEvaluation] = []
         messages = []
+        databases: set[str] = set()  # one run loads all tables of such a database
         for spec in specs:
             name, before = spec.name, seen.get(spec.name, Seen())
             if name not in answers:
@@ -93,6 +95,10 @@ def changes_sensor(
             found = answers[name]
             kept[name] = _after(before, found, now)
             requested, message = _requests(context.instance, spec, found, translator, interval)
+            database = database_of(spec)
+            if requested and database in databases:
+                requested, message = [], f"the run for another table of {database} loads it"
+            databases |= {database} if requested and database else set()
             requests += requested
             results = [lag_result(check, name, found) for check in _checks(spec)]
             passed = tuple(result.passed for result in results)

@@ -40,7 +40,7 @@ from paimon_lake.loads.ledger.load_properties import (
 )
 from paimon_lake.loads.ledger.load_snapshot import POSITION, RESTORES, STEP, WATERMARK, loads_in, loads_of
 from paimon_lake.loads.ledger.restore import check_lost, makes_up_for_all
-from paimon_lake.loads.load_result import LoadedOnce, nothing_loaded, result_of_loads
+from paimon_lake.loads.load_result import LoadedOnce, loaded_once, nothing_loaded, result_of_loads
 from paimon_lake.loads.lookup.lookup_loads import with_waiting
 from paimon_lake.loads.lookup.lookups import abort_waiting
 from paimon_lake.loads.lookup.waiting_table import changes_waiting, newest_waiting, publish_waiting
@@ -254,7 +254,7 @@ def _attempts(
         if changes_waiting(snapshot.properties or {}):
             publish_waiting(settings, spec, table)
         _mark(step, again=True)
-        return LoadedOnce(plan, snapshot, written, check_results)
+        return loaded_once(plan, snapshot, written, check_results)
     why = "" if refused is None else f": {refused}"
     raise CommitConflict(
         f"{spec.load_name}: {_TRIES} tries lost against other writers of this table: load it again later{why}"

@@ -30,6 +30,18 @@ class LoadedOnce:
     check_results: tuple[CheckResult, ...]
 
 
+def loaded_once(
+    plan: PlannedLoad, snapshot: Snapshot, written: WriteResult, check_results: tuple[CheckResult, ...]
+) -> LoadedOnce:
+    """Return what the result of the run needs of a load; the rows that its plan holds are freed."""
+    plan, written = replace(plan, write=_is_written, lookups=None), replace(written, reports=())
+    return LoadedOnce(plan, snapshot, written, check_results)
+
+
+def _is_written() -> WriteResult:
+    raise AssertionError("the load is committed")
+
+
 def result_of_loads(
     table: Table, before: TableState, started: float, loads: Sequence[LoadedOnce], rest: NothingToLoad, *, counts: bool
 ) -> StepResult:

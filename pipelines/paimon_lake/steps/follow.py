@@ -100,7 +100,7 @@ class Follow:
         """Yield what was committed, and what failed and will be repeated.
 
         Ends after the load and the compaction that run when it is stopped. Raises the error of the first load of a
-        table, because a wrong request would only be repeated.
+        named table, because a wrong request would only be repeated.
         """
         ends = None if self.seconds is None else time.monotonic() + self.seconds
         names = dict.fromkeys(one for name in self.names for one in self._loaded_with(name))
@@ -134,7 +134,7 @@ class Follow:
                     return
             result = load_table(self.spark, self.settings, table.name)
         except FAILURES as error:
-            if is_first:
+            if is_first and table.name in self.names:
                 raise
             table.failures += 1
             table.due = time.monotonic() + self._pause(table.failures)

@@ -73,13 +73,25 @@ def _database(settings: Settings, source: PostgresChangesSource) -> Database:
 
 def _lag(settings: Settings, name: str, source: PostgresChangesSource, server: Server, facts: ServerFacts) -> Lag:
     """Return the lag of one table; raises PipelineError for what a load would refuse too."""
-    text = server.database.name
-    check_server(text, facts)
+    check_server(server.database.name, facts)
+    entry = _entry(settings, name)
+    while entry is not None:
+        try:
+            return _lag_at(Position.from_json(entry), source, server, facts)
+        except PipelineError:
+            before, entry = entry, _entry(settings, name)
+            if entry == before:
+                raise  # no load has moved the position and the slot meanwhile
+    return Lag("", True)
+
+
+def _entry(settings: Settings, name: str) -> object:
     lake = open_lake(settings)
-    entry = read_ledger(lake.table(name)).position if lake.table_exists(name) else None
-    if entry is None:
-        return Lag("", True)
-    position = Position.from_json(entry)
+    return read_ledger(lake.table(name)).position if lake.table_exists(name) else None
+
+
+def _lag_at(position: Position, source: PostgresChangesSource, server: Server, facts: ServerFacts) -> Lag:
+    text = server.database.name
     table = read_table(server, tuple(source.table.split(".")))
     check_position(text, position, replace(facts, lsn=server.newest_lsn()), table, position.publication_version)
     slot = server.slot(position.slot)

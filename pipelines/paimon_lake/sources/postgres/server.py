@@ -33,6 +33,8 @@ _ADVICE = {
 }
 """What to do about errors of PostgreSQL, by SQLSTATE."""
 _EXISTS = "42710"
+_IDLE_SESSIONS = 140000
+"""The version of PostgreSQL from which on idle sessions can time out."""
 _CANCELED = "57014"
 _FACTS = """
 SELECT current_setting('server_version_num')::int, pg_is_in_recovery(), current_setting('wal_level'),
@@ -223,6 +225,8 @@ class Server:
 def connected(database: Database) -> Iterator[Server]:
     """Connect to the server of a table; raises PipelineError, which names the database and the reason."""
     with _connection(database, options=f"{_OPTIONS} {_TEXTS}") as connection:
+        if connection.info.server_version >= _IDLE_SESSIONS:  # the connection may hold a lock during a long load
+            connection.execute("SELECT set_config('idle_session_timeout', '0', false)")
         yield Server(database, connection)
 
 
