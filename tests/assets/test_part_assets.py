@@ -9,6 +9,7 @@ import dagster as dg
 import pytest
 
 from paimon_dagster import resources
+from paimon_dagster.factories.tables import dependencies
 from paimon_dagster.instance import open_instance
 from paimon_dagster.lake import build_definitions
 from paimon_dagster.resources import SparkResource
@@ -43,6 +44,21 @@ def test_the_asset_depends_on_the_sources_of_all_parts(lake: SmallLake) -> None:
     names = {dep.asset_key.to_user_string() for dep in spec.deps}
     assert names == {"source/d/wide/first", "source/d/wide/second"}
     assert names <= {key.to_user_string() for key in definitions.resolve_all_asset_keys()}
+
+
+@pytest.mark.parametrize("by", ["day", "month"])
+@pytest.mark.parametrize(("reads", "looks_up"), [("a", "b"), ("b", "a")])
+def test_the_asset_depends_on_all_of_a_looked_up_table(lake: SmallLake, by: str, reads: str, looks_up: str) -> None:
+    partitions = "partitions: {by: %s, start: 2013-01-01}"
+    lake.declare("d.names", f"columns: {{id: BIGINT, b: INT}}\nprimary_key: id\n{partitions % by}")
+    lookup = f"lookup: [{{table: d.names, on: {{id: id}}, columns: {{{looks_up}: b}}}}]"
+    query = "{type: sql, inputs: [d.names], query: SELECT 1}"
+    text = WIDE.replace(f'{{type: files, path: "{reads}/*.csv"}}', query).replace('csv"}', f'csv", {lookup}}}')
+    lake.declare("d.wide", f"{text}    {partitions % 'month'}")
+    _, names = dependencies(lake.settings, lake.settings.table("d.wide"))
+    assert isinstance(names, dg.AssetDep)
+    assert names.asset_key == dg.AssetKey(["d", "names"])
+    assert isinstance(names.partition_mapping, dg.AllPartitionMapping), "one part reads a month, and one all rows"
 
 
 def test_a_failed_part_fails_the_step_and_the_others_stay(lake: SmallLake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,7 +76,7 @@ def test_partitions_and_backfill_policies(definitions: dg.Definitions) -> None:
 
 def test_wide_flights_need_the_inputs_of_all_parts(definitions: dg.Definitions) -> None:
     deps = {dep.asset_key.to_user_string() for dep in asset(definitions, "dwd.flight_wide").get_asset_spec().deps}
-    assert deps == {"ods/flights", "ods/weather"}
+    assert deps == {"dim/planes", "ods/flights", "ods/weather"}
 
 
 def test_a_month_of_carrier_days_needs_its_days_of_flights(definitions: dg.Definitions) -> None:

@@ -64,6 +64,11 @@ def test_the_tables_hold_what_the_source_says(lake):
     assert flights["dep_time"].null_count == 0
     cancelled = tables["ods.cancellations"].scan().to_arrow()
     assert len(flights) + len(cancelled) == 336_776
+    aircraft = tables["dim.planes"].scan(["tailnum", "manufacturer"]).to_arrow()
+    makers = dict(zip(*(aircraft[name].to_pylist() for name in ("tailnum", "manufacturer")), strict=True))
+    wide = tables["dwd.flight_wide"].scan(["tailnum", "manufacturer"]).to_arrow()
+    assert wide["manufacturer"].to_pylist() == [makers.get(tail) for tail in wide["tailnum"].to_pylist()]
+    assert 0 < wide["manufacturer"].null_count < len(wide) / 2
 
 
 @pytest.mark.spark

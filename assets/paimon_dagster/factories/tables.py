@@ -141,11 +141,12 @@ def dependencies(
         deps += [outside] if outside is not None else []
         for name in inputs_of(one):
             wanted = mapping(settings.table(name), one)
-            same = mappings.setdefault(name, wanted) == wanted
+            known = mappings.setdefault(name, wanted)
+            same = type(known) is type(wanted) and known == wanted  # those without attributes are equal
             mappings[name] = wanted if same else dg.AllPartitionMapping()
         for name in (lookup.table for lookup in lookups_of(one.source)):
             whole = None if settings.table(name).partitions is None else dg.AllPartitionMapping()
-            mappings[name] = mappings.get(name) or whole
+            mappings[name] = whole
     for name, wanted in mappings.items():
         deps.append(dg.AssetDep(translator.asset_key(settings.table(name)), partition_mapping=wanted))
     return deps

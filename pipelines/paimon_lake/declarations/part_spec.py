@@ -269,9 +269,16 @@ def _of_part(spec: TableSpec, name: str, part: Part) -> Iterator[tuple[Key, str]
             for column in columns:
                 if column in spec.columns and column not in (*spec.primary_key, *part.filled):
                     yield (*key, "source", role), f"{column!r:.80} is not a column of this part"
-    for lookup in lookups_of(part.source):
+    for number, lookup in enumerate(lookups_of(part.source)):
+        at = (*key, "source", "lookup", number)
         for column in lookup.columns:
             if column in spec.columns and column not in part.filled:
-                yield (*key, "source", "lookup"), f"{column!r:.80} is not a column of this part"
+                yield (*at, "columns", column), f"{column!r:.80} is not a column of this part"
+        if lookup.missing == "wait":
+            yield (
+                (*at, "missing"),
+                "wait does not fit a part: use null or reject, or load a table with this lookup, and fill the part by "
+                "a query with `read: changes` over it",
+            )
     if isinstance(part.source, SqlSource) and part.source.read == "partition" and spec.partitions is None:
         yield (*key, "source", "read"), "partition needs partitions, which divide the loads"

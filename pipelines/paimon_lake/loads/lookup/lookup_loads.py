@@ -33,6 +33,7 @@ from paimon_lake.loads.lookup.waiting_table import (
     publish_waiting,
     waiting_now,
 )
+from paimon_lake.loads.row_shape import emptied_columns, row_fields
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad, TableSource
 from paimon_lake.loads.write_tasks import WriteResult, write_parts
 from paimon_lake.protocol import KIND, PipelineError, StepResult
@@ -59,12 +60,13 @@ class LookupLoads:
             is_void = _restored(step)
             waiting = open_waiting(step.settings, step.spec, step.table, only_in_source)
         lookups = Lookups(
-            tuple(step.table.schema.fields),
+            row_fields(step.spec, step.table),
             rules,
             only_in_source,
             step.number,
             int(step.at.timestamp() * 1000),
             isinstance(step.spec.source, PostgresChangesSource),
+            emptied_columns(step.spec),
             None if waiting is None else _waiting_rows(step, waiting, rules, positions, is_void=is_void),
         )
         planned = self._source.plan(replace(step, lookups=lookups))
@@ -90,9 +92,10 @@ def _pinned(step: LoadStep) -> dict[str, TableView]:
 
 
 def _rules(step: LoadStep, views: Mapping[str, TableView]) -> tuple[tuple[JoinRule, ...], dict[str, DataType]]:
-    """Return the lookups with the columns of the tables as they are, and the types of columns that only the source has.
+    """Return the lookups with the columns of the tables as they are, and the types of columns that are only read.
 
-    Raises PipelineError when the columns of the tables do not fit.
+    The latter are columns that the table does not have, and columns that other parts of a wide table fill. Raises
+    PipelineError when the columns of the tables do not fit.
     """
     rules, only_in_source = [], dict[str, DataType]()
     mine = step.table.schema.by_name
@@ -106,10 +109,10 @@ def _rules(step: LoadStep, views: Mapping[str, TableView]) -> tuple[tuple[JoinRu
             if name not in theirs:
                 raise _unfit(step, lookup, f"it has no column {name!r}")
             kind = theirs[name].type
-            if column in mine:
-                if why := type_mismatch(mine[column].type, kind):
-                    raise _unfit(step, lookup, f"its {name} is {kind}, and {column} is {mine[column].type}: {why}")
-            elif (known := only_in_source.setdefault(column, kind)) != kind:
+            if column in mine and (why := type_mismatch(mine[column].type, kind)):
+                raise _unfit(step, lookup, f"its {name} is {kind}, and {column} is {mine[column].type}: {why}")
+            written = column in mine and step.spec.fills(column)
+            if not written and (known := only_in_source.setdefault(column, kind)) != kind:
                 raise _unfit(step, lookup, f"its column {name} is {kind}, and another lookup has {column} as {known}")
             if column in lookup.on and kind.root in INEXACT:
                 raise _unfit(step, lookup, f"its column {name} is {kind}, whose numbers are not exact")

@@ -50,16 +50,18 @@ class Lookups:
     """The lookups of a load."""
 
     fields: tuple[DataField, ...]
-    """The columns of the loaded table."""
+    """The columns of the loaded table that the load writes: in a part of a wide table, its key and its own columns."""
     rules: tuple[JoinRule, ...]
     only_in_source: Mapping[str, DataType]
-    """The columns of the source that the table does not have, and by which rows are looked up."""
+    """The columns of the source that the load does not write, and by which rows are looked up."""
     load: int
     """The number of the load."""
     now_ms: int
     """When the load began, in milliseconds since 1970."""
     removes_rejected: bool
     """Whether a rejected row removes the older row with its key, as in tables that follow a database."""
+    emptied: tuple[str, ...]
+    """The columns that are null in rows that delete."""
     waiting: WaitingRows | None
     """None when no rule lets rows wait."""
 

@@ -27,6 +27,7 @@ from paimon_lake.loads.lookup.columns import Joined, Mask, joined, rows_of
 from paimon_lake.loads.lookup.counts import LookupCounts
 from paimon_lake.loads.lookup.dimension import open_dimension
 from paimon_lake.loads.lookup.lookups import Lookups, WaitingRows
+from paimon_lake.loads.row_shape import without_deleted
 from paimon_lake.protocol import KIND
 from paimon_lake.sources.files.columnar import row_text
 from paimon_lake.sources.files.rejects import REJECTS, Parsed, cut
@@ -134,6 +135,7 @@ class TaskLookups:
             found.columns[KIND] = pa.array(kinds, pa.string())
             rejected = np.zeros_like(rejected)
         kept = rows_of(found, self._lookups.fields).filter(pa.array(~waits & ~rejected))
+        kept = without_deleted(kept, self._lookups.emptied)
         return Parsed(kept, self._rejects(found, rows, files), removals, removals=removals)
 
     def _as_read(self, batch: pa.RecordBatch) -> pa.RecordBatch:
