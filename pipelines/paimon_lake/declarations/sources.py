@@ -195,9 +195,10 @@ class PostgresChangesSource(Model):
     """The greatest size of one transaction's changes of the table, in bytes; a greater one is refused."""
     run_seconds: Annotated[int, Field(ge=1)] = 3600
     """After this time a run begins no further commit; the next run continues."""
-    schema_changes: Literal["refuse", "ignore"] = "refuse"
-    """What is done when the source has columns that it did not have at the first copy: ``ignore`` leaves them out and
-    tells them. A declared column that is dropped, renamed or gets another type is always refused."""
+    schema_changes: Literal["refuse", "ignore", "apply"] = "refuse"
+    """What is done when the source gets a column or a wider type: the load stops (``refuse``), leaves the column out
+    and tells it (``ignore``), or alters the table (``apply``). A column that is dropped, renamed or gets another type
+    always stops the load."""
 
     @model_validator(mode="after")
     def _names(self) -> PostgresChangesSource:

@@ -25,6 +25,7 @@ from paimon_lake.checks.prepared_audit import Audit
 from paimon_lake.checks.run import run_checks
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.checks import SqlCheck
+from paimon_lake.declarations.schema_changes import as_loaded
 from paimon_lake.declarations.sources import (
     DatabaseSource,
     FilesSource,
@@ -61,6 +62,7 @@ from paimon_lake.loads.rejected.rejects import (
     publish_rejects,
     replaced_files,
 )
+from paimon_lake.loads.schema_changes import TableAltered
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad, TableSource
 from paimon_lake.loads.write_tasks import WriteResult
 from paimon_lake.protocol import AuditFailed, PipelineError, StepResult, plain, some
@@ -106,7 +108,13 @@ def load_table(
     before = state_of(table)
     loads: list[_Loaded] = []
     while not loads or loads[-1].plan.has_more:
-        loaded = _attempts(spark, settings, spec, table, source, keys, run_key, properties, reload=reload and not loads)
+        try:
+            loaded = _attempts(
+                spark, settings, spec, table, source, keys, run_key, properties, reload=reload and not loads
+            )
+        except TableAltered as altered:
+            table = altered.table
+            continue
         if isinstance(loaded, NothingToLoad):
             if not loads:
                 return replace(_nothing_loaded(table, loaded, started), stale=stale_now(settings, name))
@@ -176,6 +184,8 @@ def _result(
     for load in loads:
         for name, value in {**load.plan.details, **_counts(load.written)}.items():
             told[name] = told[name] + value if name in _ADDED and name in told else value  # type: ignore[operator]
+    if changed := dict.fromkeys(text for load in loads for text in load.plan.schema_changes):
+        told["schema_changes"] = "; ".join(changed)
     result = result_of(
         "load",
         table,
@@ -244,7 +254,7 @@ def _counts(written: WriteResult) -> dict[str, str | int | float]:
 
 
 def _check_columns(spec: TableSpec, table: Table) -> None:
-    if found := column_differences(spec, table):
+    if found := column_differences(as_loaded(spec, table.schema.fields), table):
         raise PipelineError(
             f"{spec.name} {found[0]}: `paimon-lake apply` alters the table, or change the declaration back"
         )

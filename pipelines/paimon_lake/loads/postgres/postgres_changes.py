@@ -13,8 +13,9 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 
@@ -25,7 +26,6 @@ from paimon_lake.loads.ledger.load_snapshot import POSITION
 from paimon_lake.loads.postgres.names import PUBLICATION, SLOT, Names, names_of
 from paimon_lake.loads.postgres.rules import (
     RELOAD,
-    added_columns,
     check_confirmed,
     check_generated,
     check_key,
@@ -33,23 +33,26 @@ from paimon_lake.loads.postgres.rules import (
     check_publication,
     check_server,
     check_slot,
+    lost_column,
 )
+from paimon_lake.loads.postgres.source_columns import SourceColumns, sentences
 from paimon_lake.loads.postgres.stored_rows import StoredRows
 from paimon_lake.loads.replacement import Replace
 from paimon_lake.loads.row_shape import shape_of
+from paimon_lake.loads.schema_changes import hold
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad
 from paimon_lake.loads.write_tasks import WriteResult, write_parts
-from paimon_lake.protocol import KIND, PipelineError
+from paimon_lake.protocol import KIND, PipelineError, some
 from paimon_lake.sources.database import open_database
-from paimon_lake.sources.database_rows import rows_of_database
+from paimon_lake.sources.database_rows import DatabaseRows, rows_of_database
 from paimon_lake.sources.files.columns import required_columns
 from paimon_lake.sources.files.rejects import Parsed
 from paimon_lake.sources.postgres.change_rows import ChangeRows, batch_of_changes
 from paimon_lake.sources.postgres.lsn import lsn_text
-from paimon_lake.sources.postgres.pgoutput import Decoder, NetChanges, Relation
+from paimon_lake.sources.postgres.pgoutput import Decoder, LaterColumns, NetChanges, Relation
 from paimon_lake.sources.postgres.position import Position
 from paimon_lake.sources.postgres.server import Server, ServerFacts, connected, exported_snapshot
-from paimon_lake.sources.postgres.source_table import SourceTable, read_publication, read_table
+from paimon_lake.sources.postgres.source_table import SourceTable, read_publication, read_table, type_names
 
 IDLE_BYTES = 16 << 20
 """A load without changes commits its position only when the log has grown by more than this since the last one."""
@@ -68,6 +71,7 @@ class _Source:
     key: tuple[str, ...]
     """The columns of the source that are the primary key of the table."""
     names: Names
+    columns: SourceColumns
 
     @property
     def text(self) -> str:
@@ -91,6 +95,8 @@ class _Source:
             self.names.slot,
             self.names.publication,
             version,
+            self.table.made,
+            self.table.file_node,
         )
 
 
@@ -112,6 +118,7 @@ class PostgresChangesLoads:
             if step.ledger.position is None and not step.reload:
                 self._check_empty(step)
             if step.ledger.position is None or step.reload:
+                self._hold_before_copy(step, server, source)
                 return self._copy(step, server, source)
             return self._changes(step, server, source, Position.from_json(step.ledger.position))
 
@@ -120,6 +127,11 @@ class PostgresChangesLoads:
         facts = server.facts()
         check_server(database.name, facts)
         table, shape = read_table(server, name), shape_of(step.spec, self._source, step.table)
+        if step.ledger.position is not None:
+            folded = {column.casefold() for column in table.columns}
+            for column in shape.file_schema.names:
+                if column.casefold() not in folded:
+                    raise lost_column(database.name, column, table.columns)
         required = required_columns(shape.file_schema, shape.rules) | set(step.spec.primary_key)
         advice = "remove it from the declaration"
         rows = rows_of_database(
@@ -132,9 +144,9 @@ class PostgresChangesLoads:
         split = self._source.split
         split = split and split_column(database.name, table.schema(), split, is_postgresql=True)
         read = DatabaseRead(database, shape, rows, (), split)
-        return _Source(
-            name, facts, table, read, key, names_of(step.settings, step.spec.name, self._source, step.ledger.position)
-        )
+        names = names_of(step.settings, step.spec.name, self._source, step.ledger.position)
+        columns = SourceColumns(database.name, name, table, key, self._source.schema_changes)
+        return _Source(name, facts, table, read, key, names, columns)
 
     def _check_empty(self, step: LoadStep) -> None:
         latest = step.table.latest_snapshot()
@@ -142,6 +154,16 @@ class PostgresChangesLoads:
             raise PipelineError(f"the table has rows of another source: {RELOAD} and replaces these rows")
 
     # -- the copy
+
+    def _hold_before_copy(self, step: LoadStep, server: Server, source: _Source) -> None:
+        """Add the columns to the table that the source has got since the position, where changes are applied."""
+        if step.ledger.position is None or self._source.schema_changes != "apply":
+            return
+        try:
+            position = Position.from_json(step.ledger.position)
+        except PipelineError:  # a reload mends a damaged position
+            return
+        hold(step.table, source.columns.types_since(server, position), source.text)
 
     def _copy(self, step: LoadStep, server: Server, source: _Source) -> PlannedLoad:
         version = self._prepared(server, source)
@@ -198,31 +220,44 @@ class PostgresChangesLoads:
         self, step: LoadStep, server: Server, source: _Source, position: Position
     ) -> PlannedLoad | NothingToLoad:
         assert self._until is not None
-        added, version = self._checked(server, source, position)
+        columns = source.columns
+        kept = {name: column for name, column in position.columns.items() if name in step.table.schema.names}
+        position = replace(position, columns=kept, table=".".join(source.name))
+        position = replace(position, publication_version=self._checked(step, server, source, position))
+        is_behind, ignored = columns.is_behind(position), self._ignored(source, position)
+        if is_behind:
+            self._until = max(self._until, server.end_of_changes())
         told: dict[str, str | int | float] = {"position": lsn_text(position.lsn), **_lag(server, position)}
-        if position.lsn >= self._until:
+        told |= {"ignored_columns": some(ignored)} if ignored else {}
+        if position.lsn >= self._until and not is_behind:
             return NothingToLoad([f"all changes of {source.text} up to {lsn_text(position.lsn)} are loaded"], told)
         if time.monotonic() >= self._ends_at:
             rest = f"{self._until - position.lsn:,} bytes of the log are left to the next load"
             return NothingToLoad([f"source.run_seconds is over: {rest}"], told)
-        found, is_complete = self._read(server, source, position)
+        found, is_complete, now = self._read(step, server, source, position)
+        if is_complete and not found.changes and is_behind:
+            now = self._moved(step, server, source, now, columns.now)
         lsn = max(position.lsn, found.end, self._until if is_complete else 0)
-        if not found.changes and is_complete and lsn - position.lsn < IDLE_BYTES:
+        is_same = now.columns == position.columns
+        if not found.changes and is_complete and is_same and lsn - position.lsn < IDLE_BYTES:
             return NothingToLoad([f"no changes of {source.text} up to {lsn_text(lsn)}"], told)
-        entry = {POSITION: json.dumps(source.position(lsn, version, position.known).to_json())}
+        entry = {POSITION: json.dumps(replace(columns.marked(now), lsn=lsn).to_json())}
         counts = {"changes": found.changes, "transactions": found.transactions}
+        types = {field.name: field.type for field in step.table.schema.fields}
+        rows = _rows_at(server, source, now)
         return PlannedLoad(
-            lambda: self._write(step, source, found, added),
+            lambda: self._write(step, source, rows, found, ignored),
             entry,
             {"position": lsn_text(lsn), **counts},
             Replace(everything=True) if found.is_truncated else None,
             has_more=True,
+            schema_changes=() if is_same else sentences(position, now, types, self._source.schema_changes),
         )
 
-    def _checked(self, server: Server, source: _Source, position: Position) -> tuple[list[str], str]:
+    def _checked(self, step: LoadStep, server: Server, source: _Source, position: Position) -> str:
         """Check that the source continues at the position, and advance its slot to it.
 
-        Returns the columns that are ignored, and the version of the publication.
+        Returns the version of the publication.
         """
         text, names, table = source.text, source.names, source.table
         for what, name in ((SLOT, names.slot), (PUBLICATION, names.publication)):
@@ -238,43 +273,66 @@ class PostgresChangesLoads:
         state = server.slot(names.slot)
         slot = check_slot(text, names.slot, state, source.facts.database, declared=SLOT not in names.made)
         check_confirmed(text, position, slot)
-        if missing := [name for name in source.read.rows.schema.names if name not in position.columns]:
-            raise PipelineError(f"{text}: the column {missing[0]!r} is declared and was not copied: {RELOAD}")
-        now = [(c.name, c.type_oid, c.type_modifier, c.name in table.identity_key) for c in table.columns.values()]
-        added = self._added(source, position, Relation(table.identity, now))
+        for declared_name, name in zip(source.read.rows.schema.names, columns, strict=True):
+            is_new = self._source.schema_changes == "apply" and 0 < position.made < table.columns[name].number
+            if declared_name not in position.columns and not is_new:
+                raise PipelineError(f"{text}: the column {declared_name!r} is declared and was not copied: {RELOAD}")
+        with contextlib.suppress(LaterColumns):
+            source.columns.check([position], position, source.columns.now)
         for name, number, *_ in position.columns.values():
             if table.columns[name].number != number:
                 raise PipelineError(f"{text}: the column {name!r} was dropped and added again: {RELOAD}")
         if slot.confirmed is not None and slot.confirmed < position.lsn:
             server.advance(names.slot, position.lsn)
-        return added, version
+        return version
 
-    def _added(self, source: _Source, position: Position, relation: Relation) -> list[str]:
-        ignore = self._source.schema_changes == "ignore"
-        return added_columns(source.text, position, relation, source.key, ignore=ignore)
+    def _ignored(self, source: _Source, position: Position) -> list[str]:
+        is_ignored = self._source.schema_changes == "ignore"
+        return source.columns.added(position, source.columns.now) if is_ignored else []
 
-    def _read(self, server: Server, source: _Source, position: Position) -> tuple[NetChanges, bool]:
+    def _read(
+        self, step: LoadStep, server: Server, source: _Source, position: Position
+    ) -> tuple[NetChanges, bool, Position]:
+        """Return the changes of a batch, whether the log has no more of them, and the position with their columns."""
         assert self._until is not None
-        options, names = self._source, source.names
-        decoder = Decoder(
-            source.table.oid,
-            source.read.rows.columns,
-            source.key,
-            lambda relation: self._added(source, position, relation),
-            options.transaction_bytes,
-        )
-        messages = server.messages(names.slot, names.publication, self._until, options.batch_rows)
-        with contextlib.closing(messages):
-            found, is_read = decoder.read(
-                messages, position.lsn, rows=options.batch_rows, size_bytes=options.batch_bytes
+        options, names, now, before = self._source, source.names, position, None
+        earlier = [position]
+        while True:
+            columns = source.read.rows.columns
+            decoder = Decoder(
+                source.table.oid,
+                columns,
+                source.key,
+                partial(source.columns.check, earlier, now),
+                options.transaction_bytes,
+                frozenset(columns) - {name for name, *_ in position.columns.values()},
             )
-        return found, is_read and found.messages < options.batch_rows
+            messages = server.messages(names.slot, names.publication, self._until, options.batch_rows)
+            try:
+                with contextlib.closing(messages):
+                    found, is_read = decoder.read(
+                        messages, position.lsn, rows=options.batch_rows, size_bytes=options.batch_bytes, before=before
+                    )
+                return found, is_read and found.messages < options.batch_rows, now
+            except LaterColumns as later:
+                if later.follows:
+                    before = later.lsn
+                else:
+                    now = self._moved(step, server, source, now, later.relation)
+                    earlier.append(now)
 
-    def _write(self, step: LoadStep, source: _Source, found: NetChanges, added: list[str]) -> WriteResult:
-        ignored = tuple(added)
+    def _moved(self, step: LoadStep, server: Server, source: _Source, position: Position, to: Relation) -> Position:
+        """Return a position with the columns of a later relation, when the table holds them; else alter the table."""
+        moved, types = source.columns.moved(server, position, to)
+        if self._source.schema_changes == "apply":
+            hold(step.table, types, source.text)
+        return moved
+
+    def _write(
+        self, step: LoadStep, source: _Source, rows: DatabaseRows, found: NetChanges, ignored: Sequence[str]
+    ) -> WriteResult:
         if not found.rows:
-            return WriteResult(ignored_columns=ignored)
-        rows = source.read.rows
+            return WriteResult(ignored_columns=tuple(ignored))
         places = [rows.columns.index(column) for column in source.key]
         batch = batch_of_changes(found.rows, len(rows.columns), places)
         latest = step.table.latest_snapshot()
@@ -292,7 +350,17 @@ class PostgresChangesLoads:
             kinds=KIND,
             overwrites=found.is_truncated,
         )
-        return replace(written, ignored_columns=ignored)
+        return replace(written, ignored_columns=tuple(ignored))
+
+
+def _rows_at(server: Server, source: _Source, position: Position) -> DatabaseRows:
+    """Return how rows are read whose columns have the types of a position, which the source may not have any more."""
+    rows = source.read.rows
+    then = {column[0]: column[2] for column in position.columns.values()}
+    other = {oid for name, oid in then.items() if source.table.columns[name].type_oid != oid}
+    names = type_names(server, other) if other else {}
+    types = [names.get(then.get(name, 0), kind) for name, kind in zip(rows.columns, rows.types, strict=True)]
+    return replace(rows, types=tuple(types))
 
 
 @dataclass(frozen=True)
