@@ -58,6 +58,8 @@ LONG = (
     "tests/interop/test_statistics.py",
     "tests/interop/test_support.py",
     "tests/pipelines/loads/postgres/test_histories.py",
+    "tests/pipelines/loads/postgres/test_schema_changes.py",
+    "tests/pipelines/loads/postgres/test_schema_histories.py",
     "tests/pipelines/test_s3.py",
     "tests/regressions/test_limits.py",
     "tests/s3/test_conformance.py",

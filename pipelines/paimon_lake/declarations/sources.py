@@ -202,6 +202,11 @@ class PostgresChangesSource(Model):
 
     @model_validator(mode="after")
     def _names(self) -> PostgresChangesSource:
+        if "*" in self.table:
+            raise ValueError(
+                f"table is one table, not the pattern {self.table!r:.80}: declare a table for each, and join them in a "
+                "table with a source of type sql"
+            )
         if len(parts := self.table.split(".")) != 2 or not all(parts):
             raise ValueError(f"table must be schema.name, such as public.orders, not {self.table!r:.80}")
         if "parts" in self.model_fields_set and not self.split:

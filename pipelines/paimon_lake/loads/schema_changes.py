@@ -40,9 +40,7 @@ def hold(table: Table, columns: Mapping[str, DataType], source: str) -> None:
         if name not in held and (same := [one for one in held if one.casefold() == name.casefold()]):
             raise PipelineError(f"{source} has the new column {name!r}, which differs from {same[0]!r} only by case")
     wanted = [
-        DataField(0, name, kind)
-        for name, kind in columns.items()
-        if name not in held or is_same_kind(held[name], kind)
+        DataField(0, name, kind) for name, kind in columns.items() if name not in held or is_same_kind(held[name], kind)
     ]
     try:
         context = _RULES.merged(table.context, wanted)

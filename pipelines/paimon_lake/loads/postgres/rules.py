@@ -174,8 +174,9 @@ def check_relation(name: str, relation: Relation, key: Collection[str], refused:
 
 def lost_column(name: str, column: str, columns: Collection[str]) -> PipelineError:
     """Return the error for a column of the table that the source had, and has no more."""
+    listed = ", ".join(map(repr, columns)) or "none"
     return PipelineError(
-        f"{name} has no column {column!r} any more; its columns are {', '.join(map(repr, columns)) or 'none'}. If it was "
-        "dropped, remove it from the declaration and run `paimon-lake apply --drop`; if it was renamed, rename it back, or "
-        f"declare the new name, run `paimon-lake apply --drop` and {RELOAD}"
+        f"{name} has no column {column!r} any more; its columns are {listed}. If it was dropped, remove it from the "
+        "declaration and run `paimon-lake apply --drop`; if it was renamed, rename it back, or declare the new name, "
+        f"run `paimon-lake apply --drop` and {RELOAD}"
     )

@@ -201,7 +201,11 @@ def sentences(before: Position, after: Position, types: Mapping[str, DataType], 
         if declared not in before.columns:
             told.append(f"the new column {declared} of the source is {held.with_nullable(True)} in the table")
         elif before.columns[declared][2:] != column[2:]:
-            kept = "values outside of it are rejected" if mode == "ignore" else "older values are kept, so load with reload if ALTER changed them by USING"
+            kept = (
+                "values outside of it are rejected"
+                if mode == "ignore"
+                else "older values are kept, so load with reload if ALTER changed them by USING"
+            )
             told.append(f"the column {declared} of the source has a wider type and is {held} in the table, {kept}")
     return told
 

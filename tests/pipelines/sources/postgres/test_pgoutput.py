@@ -162,7 +162,15 @@ def test_a_transaction_that_is_too_large_is_refused():
 def test_the_description_of_the_table_is_checked_before_the_first_change_that_has_it():
     seen = []
     second = relation(identity="f", names=("id", "t"))
-    messages = [relation(OTHER), relation(), insert(b"1", None, b"a"), relation(), second, insert(b"2", b"b"), relation()]
+    messages = [
+        relation(OTHER),
+        relation(),
+        insert(b"1", None, b"a"),
+        relation(),
+        second,
+        insert(b"2", b"b"),
+        relation(),
+    ]
     decoded([begin(5), *messages, commit(5)], check=seen.append)
     first = Relation("d", [("id", 23, -1, True), ("more", 24, -1, False), ("t", 25, -1, False)])
     assert seen == [first, Relation("f", [("id", 23, -1, True), ("t", 24, -1, False)])]
