@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from paimon_core.types import TypeRoot, parse_type
 from paimon_lake.declarations.errors import Mistake
-from paimon_lake.declarations.sources import FilesSource, Source
+from paimon_lake.declarations.sources import EVENT_FORMATS, FilesSource, Source
 
 if TYPE_CHECKING:
     from paimon_lake.declarations.table import TableSpec
@@ -19,7 +20,10 @@ def has_events(source: Source | None) -> bool:
 def check_events(spec: TableSpec) -> None:
     """Raise Mistake for a declaration that change events do not fit; tables with other sources fit."""
     source = spec.source
-    if not isinstance(source, FilesSource) or not source.has_events:
+    if not isinstance(source, FilesSource):
+        return
+    _check_source_column(spec, source)
+    if not source.has_events:
         return
     form = source.format
     if not spec.primary_key:
@@ -50,3 +54,18 @@ def check_events(spec: TableSpec) -> None:
             "source",
             "changed",
         )
+
+
+def _check_source_column(spec: TableSpec, source: FilesSource) -> None:
+    column = source.source_column
+    if not column:
+        return
+    key = ("source", "source_column")
+    if not source.has_events:
+        raise Mistake(f"needs files of change events, which name their tables: {' or '.join(EVENT_FORMATS)}", *key)
+    if column not in spec.columns:
+        raise Mistake(f"{column!r:.80} is not a column of the table", *key)
+    if column in source.add or column in source.rename.values():
+        raise Mistake("source.add or source.rename gives this column to the rows too", *key)
+    if parse_type(spec.columns[column]).root is not TypeRoot.VARCHAR:
+        raise Mistake(f"{column} is {spec.columns[column]}, and names of tables need STRING", *key)

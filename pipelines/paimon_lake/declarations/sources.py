@@ -54,6 +54,9 @@ class FilesSource(Model):
     add: Mapping[str, Literal["partition", "file"]] = Field(default={})
     """Columns that the files do not have; maps a column to its value: ``partition`` (the partition key) or ``file``
     (the path)."""
+    source_column: str = ""
+    """For change events: the column of the table, a text, that has the name of the source table of each row, such as
+    ``shop.orders_1``. It may be part of the primary key, so that shards with the same keys do not meet."""
     late: Literal["load", "tell"] = "load"
     """A new file in a partition that was loaded before: ``load`` it, or only report it in the result (``tell``)."""
     changed: Literal["tell", "load", "fail"] = "tell"

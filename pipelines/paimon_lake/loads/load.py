@@ -250,7 +250,9 @@ def _counts(written: WriteResult) -> dict[str, str | int | float]:
         "rows_rejected": written.rows_rejected,
         "rows_merged": written.rows_merged,
     }
-    return counts | ({"ignored_columns": some(written.ignored_columns)} if written.ignored_columns else {})
+    for name in ("ignored_columns", "source_tables"):
+        counts |= {name: some(names)} if (names := getattr(written, name)) else {}
+    return counts
 
 
 def _check_columns(spec: TableSpec, table: Table) -> None:

@@ -228,3 +228,69 @@ def test_random_histories_over_files_splits_tasks_and_loads_give_the_rows_of_a_d
             lake.load("a.t")
         assert lake.rows("a.t__rejects") == []
     assert lake.rows("a.t") == sorted(tuple(one.values()) for one in rows.values())
+
+
+SHARDS = """
+    columns: {shard: STRING, id: BIGINT NOT NULL, name: STRING}
+    primary_key: [shard, id]
+    source:
+      type: files
+      path: "in/*.json"
+      format: FORMAT
+      options: {table: "orders_*", database: "shop*"}
+      source_column: shard
+"""
+
+
+def of_shard(form, table, kind, new, old=None, database="shop1"):
+    if form == "debezium-json":
+        source = {"db": database, "schema": "public", "table": table}
+        before, after = (new, None) if kind == "d" else (old, new)
+        return {"before": before, "after": after, "op": kind, "source": source}
+    names = {"c": "insert", "u": "update", "d": "delete"}
+    event = {"database": database, "table": table, "type": names[kind], "data": new, "old": old}
+    if form == "maxwell-json":
+        return event
+    return {**event, "type": event["type"].upper(), "isDdl": False, "data": [new], "old": old and [old]}
+
+
+@pytest.mark.parametrize("form", ["debezium-json", "canal-json", "maxwell-json"])
+@pytest.mark.parametrize("by_python", [False, True])
+def test_shards_are_one_table_with_the_name_of_the_shard_in_the_key(quick, form, by_python):
+    quick.declare("shop.orders", SHARDS.replace("FORMAT", form))
+    strange = {"x": {"__debezium_unavailable_value": 1}} if by_python else {}
+    quick.file(
+        "in/1.json",
+        lines(
+            of_shard(form, "orders_1", "c", {"id": 1, "name": "a"}) | strange,
+            of_shard(form, "orders_2", "c", {"id": 1, "name": "b"}),
+            of_shard(form, "orders_2", "c", {"id": 2, "name": "c"}) | strange,
+            of_shard(form, "orders_1", "c", {"id": 1, "name": "d"}, database="shop2"),
+            of_shard(form, "others", "c", {"x": 1}),
+            of_shard(form, "orders_3", "c", {"x": 1}, database="other"),
+        ),
+    )
+    told = quick.load("shop.orders")
+    middle = ".public" if form == "debezium-json" else ""
+    first, second, other = (f"shop{n}{middle}.orders_{m}" for n, m in ((1, 1), (1, 2), (2, 1)))
+    assert quick.rows("shop.orders") == [(first, 1, "a"), (second, 1, "b"), (second, 2, "c"), (other, 1, "d")]
+    assert told.details["source_tables"] == f"{first}, {second}, {other}"
+    assert told.skipped == ("2 events of other tables skipped",)
+    quick.file(
+        "in/2.json",
+        lines(
+            of_shard(form, "orders_2", "d", {"id": 1, "name": "b"}),
+            of_shard(form, "orders_2", "u", {"id": 7, "name": "c"}, {"id": 2}),
+            of_shard(form, "orders_9", "c", {"id": 1, "name": "new"}),
+        ),
+    )
+    assert "orders_9" in quick.load("shop.orders").details["source_tables"]
+    rows = [(first, 1, "a"), (second, 7, "c"), (first.replace("_1", "_9"), 1, "new"), (other, 1, "d")]
+    assert quick.rows("shop.orders") == rows
+
+
+def test_rows_with_a_member_of_the_name_of_the_source_column_are_refused(quick):
+    quick.declare("shop.orders", SHARDS.replace("FORMAT", "maxwell-json"))
+    quick.file("in/1.json", lines(of_shard("maxwell-json", "orders_1", "c", {"id": 1, "name": "a", "shard": "x"})))
+    with pytest.raises(PipelineError, match=r"shop\.orders: file .*1\.json: rows have a member 'shard' of their own"):
+        quick.load("shop.orders")

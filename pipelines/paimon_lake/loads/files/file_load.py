@@ -154,14 +154,17 @@ class FileLoads:
         reports = [SplitReport.from_bytes(report) for report in written.reports]
         try:
             check_members(files, reports, kind, shape.file_schema, shape.rules)
-            check_one_source({source for report in reports for source in report.sources}, f"source.path {source.path}")
+            tables = {table for report in reports for table in report.sources}
+            if not kind.has_patterns:
+                check_one_source(tables, f"source.path {source.path}")
         except PipelineError as error:
             abort(written.messages, step.table.context)
             abort(written.rejects, step.rejects.context)
             raise PipelineError(f"{step.spec.name}: {error}") from None
         known = entries.with_contents({**contents, **contents_of(files, reports)})
         told = tuple(skipped_events(reports))
-        return replace(written, entries={CONTENTS: known.contents_text()}, skipped=told)
+        seen = tuple(sorted(tables)) if kind.has_patterns else ()
+        return replace(written, entries={CONTENTS: known.contents_text()}, skipped=told, source_tables=seen)
 
 
 def _record_versions(step: LoadStep, files: LoadedFiles, total: int) -> int | None:

@@ -144,7 +144,8 @@ def check_members(
     seen: dict[str, set[Path]] = {}
     for report in reports:
         seen.setdefault(report.file, set()).update(report.members)
-    kinds, required = {field.name: exact_type(field) for field in schema}, required_columns(schema, rules)
+    kinds = {field.name: exact_type(field) for field in schema if field.name != rules.source}
+    required = required_columns(schema, rules)
     for file in files:
         missing = lacking(kinds, seen.get(file.ledger_name, set()))
         needed = [path for path in missing if path[0] in required and len(path) == 1]

@@ -33,6 +33,8 @@ class RowRules:
     """The key columns of the files of change events, as the files name them; () for other files."""
     order: tuple[str, ...] = ()
     """The columns that order the changes of a key, which a delete must have too."""
+    source: str = ""
+    """The column that has the name of the table of an event; "" without."""
 
 
 def table_schema(fields: Sequence[DataField]) -> pa.Schema:

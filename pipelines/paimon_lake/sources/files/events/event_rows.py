@@ -61,7 +61,9 @@ class EventReader:
         self.file, self.schema, self.rules = file, schema, rules
         self.form, self.dialect = file.file_format, DIALECTS[file.file_format.kind]
         self.kinds = {field.name: exact_type(field) for field in schema}
-        self.members = Members(self.kinds, required if self.form.allow_missing_columns else self.kinds)
+        members = {name: kind for name, kind in self.kinds.items() if name != rules.source}
+        needed = [name for name in required if name != rules.source]
+        self.members = Members(members, needed if self.form.allow_missing_columns else members)
         self.builder = ChangeBuilder(schema, required, rules.key, rules.order)
         self.has_map = any(has_root(kind, TypeRoot.MAP) for kind in self.kinds.values())
         self.readers: dict[str, ImageReader] = {}
@@ -183,6 +185,7 @@ class EventReader:
                 self.rules.key,
                 self.form.ignore_extra_columns,
                 self._heads,
+                self.rules.source,
             )
         return self.readers[schema]
 
@@ -193,7 +196,8 @@ class EventReader:
             line = self.line(int(positions[int(np.argmax(heads.truncates))]))
             raise PipelineError(f"file {self.file.path}, line {line}: {_TRUNCATE}")
         self.sources |= heads.sources
-        check_one_source(self.sources, f"file {self.file.path}")
+        if not self.form.has_patterns:
+            check_one_source(self.sources, f"file {self.file.path}")
         self.skipped.update({one["values"]: one["counts"] for one in heads.skipped.value_counts().to_pylist()})
         self.skipped.pop(None, None)  # type: ignore[call-overload]
         return heads

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pa_json
 
 from paimon_core.types import TypeRoot
+from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.files.columns import extra_columns
 from paimon_lake.sources.files.events.dialects import DELETE, OTHER_TABLE, Dialect
 from paimon_lake.sources.files.events.event_columns import EventColumn, Values, form_of
@@ -59,6 +60,8 @@ class ImageReader:
     ignore_extra: bool
     heads: Callable[[pa.Table, Sequence[int]], Heads]
     """Returns what the events of some records do, and raises PipelineError when they cannot be loaded."""
+    source: str = ""
+    """The column that has the name of the table of an event; "" without."""
     forms: dict[str, str] = field(default_factory=dict)
     """The form in which each column was written last."""
 
@@ -87,6 +90,7 @@ class ImageReader:
         self._check_extra(table)
         bad += [(int(positions[at]), unfit) for at, unfit in heads.reasons.items()]
         images = self._of_table(table, heads.kinds, positions, bad)
+        images = self._with_sources(images, positions, heads.names)
         return replace(images, count=images.count + len(heads.reasons))
 
     def _form(self, column: EventColumn) -> tuple[str, pa.DataType]:
@@ -188,13 +192,32 @@ class ImageReader:
                 kinds.append(kind)
                 rows.append(new)
                 old.append(known)
-        return Images(
+        images = Images(
             np.array(positions, np.int64),
             pa.array(kinds, pa.string()),
             [_values(rows, column) for column in self.columns.values()],
             [_values(old, self.columns[name]) for name in self.key],
             count,
         )
+        return self._with_sources(images, np.array([at for at, _ in read], np.int64), found.names)
+
+    def _with_sources(self, images: Images, positions: np.ndarray, names: pa.Array) -> Images:
+        """Return changes with the names of their tables in the column ``source``.
+
+        ``names``: of the records at ``positions``, ascending. Raises PipelineError when a row has such a member itself.
+        """
+        if not self.source:
+            return images
+        at = list(self.columns).index(self.source)
+        if any(values.null_count < len(values) for values in images.rows[at].values()):
+            raise PipelineError(
+                f"file {self.path}: rows have a member {self.source!r} of their own: name another column in "
+                "source.source_column"
+            )
+        own: Values = {"text": names.take(pa.array(np.searchsorted(positions, images.positions)))}
+        rows = [*images.rows[:at], own, *images.rows[at + 1 :]]
+        old = [own if name == self.source else values for name, values in zip(self.key, images.old, strict=True)]
+        return replace(images, rows=rows, old=old)
 
     def _changes(self, event: Object, kind: str) -> list[tuple[Any, Any]]:
         """Return the rows that an event changes, each with the row before it; raises Unfit when it has none."""
