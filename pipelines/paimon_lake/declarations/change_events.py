@@ -23,6 +23,10 @@ def check_events(spec: TableSpec) -> None:
     if not isinstance(source, FilesSource):
         return
     _check_source_column(spec, source)
+    if source.schema_changes != "refuse" and not source.has_events:
+        raise Mistake(f"needs files of change events: {' or '.join(EVENT_FORMATS)}", "source", "schema_changes")
+    if source.schema_changes != "refuse" and "ignore_extra_columns" in source.options:
+        raise Mistake("ignore_extra_columns has no place beside schema_changes: remove it", "source", "options")
     if not source.has_events:
         return
     form = source.format

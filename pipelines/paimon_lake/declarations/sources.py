@@ -57,6 +57,10 @@ class FilesSource(Model):
     source_column: str = ""
     """For change events: the column of the table, a text, that has the name of the source table of each row, such as
     ``shop.orders_1``. It may be part of the primary key, so that shards with the same keys do not meet."""
+    schema_changes: Literal["refuse", "ignore", "apply"] = "refuse"
+    """For change events: what is done when rows have a column that the table does not have, or a schema states a wider
+    type: the load stops (``refuse``), leaves the column out and tells it (``ignore``), or alters the table
+    (``apply``)."""
     late: Literal["load", "tell"] = "load"
     """A new file in a partition that was loaded before: ``load`` it, or only report it in the result (``tell``)."""
     changed: Literal["tell", "load", "fail"] = "tell"

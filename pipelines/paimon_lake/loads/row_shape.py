@@ -81,7 +81,8 @@ def shape_of(spec: TableSpec, source: FilesSource | DatabaseSource | PostgresCha
     added = {column: (what, table.arrow_schema.field(column).type) for column, what in source.add.items()}
     rules = RowRules(tuple(required))
     if has_events:
-        rules = RowRules(tuple(required), *_keys(table, source, named), source.source_column)
+        keys = _keys(table, source, named)
+        rules = RowRules(tuple(required), *keys, source.source_column, source.schema_changes)
     return RowShape(schema, rules, dict(source.rename), added, spec.kinds, keeps_kinds)
 
 

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from paimon_lake.loads import load as commits
 from paimon_lake.loads import write_tasks
 from paimon_lake.loads.files import file_load
 from paimon_lake.protocol import AuditFailed, PipelineError
+from paimon_lake.sources.files.events.connect_types import DECIMAL
 from paimon_lake.sources.files.splits import plan_splits
 from tests.pipelines.sources.files.events.event_files import debezium
 from tests.support.examples import examples
@@ -294,3 +296,93 @@ def test_rows_with_a_member_of_the_name_of_the_source_column_are_refused(quick):
     quick.file("in/1.json", lines(of_shard("maxwell-json", "orders_1", "c", {"id": 1, "name": "a", "shard": "x"})))
     with pytest.raises(PipelineError, match=r"shop\.orders: file .*1\.json: rows have a member 'shard' of their own"):
         quick.load("shop.orders")
+
+
+APPLIED = """
+    columns: {id: INT, name: STRING}
+    primary_key: id
+    source: {type: files, path: "in/*.json", format: FORMAT, schema_changes: MODE}
+"""
+
+
+def applied(quick, form, mode="apply"):
+    quick.declare("shop.orders", APPLIED.replace("FORMAT", form).replace("MODE", mode))
+
+    def file(name, *rows):
+        quick.file(f"in/{name}.json", lines(*(of_shard(form, "orders", "c", one) for one in rows)))
+
+    return file
+
+
+@pytest.mark.parametrize("form", ["debezium-json", "canal-json", "maxwell-json"])
+def test_new_members_of_rows_are_added_as_columns(quick, form):
+    file = applied(quick, form)
+    file(1, {"id": 1, "name": "a"})
+    quick.load("shop.orders")
+    file(2, {"id": 2, "name": "b"})
+    file(3, {"id": 3, "name": "c", "n": 5, "t": "x", "empty": None}, {"id": 4, "name": "d", "n": 1.5})
+    told = quick.load("shop.orders")
+    assert told.details["ignored_columns"] == "empty"
+    assert quick.rows("shop.orders") == [
+        (1, "a", None, None),
+        (2, "b", None, None),
+        (3, "c", 5.0, "x"),
+        (4, "d", 1.5, None),
+    ]
+    assert told.rows_written == 3
+    file(4, {"id": 5, "name": "e"})
+    with pytest.raises(
+        PipelineError, match=r"file .*4\.json: no object has the member 'n', 't'; set the option allow_mi"
+    ):
+        quick.load("shop.orders")
+
+
+def test_types_of_an_envelope_add_and_widen_columns(quick):
+    applied(quick, "debezium-json")
+    kinds = {"id": ("int32", {}), "name": ("string", {})}
+    price = ("bytes", {"name": DECIMAL, "parameters": {"scale": "2", "connect.decimal.precision": "9"}})
+    for name, more, row in (
+        (1, {}, {"id": 1, "name": "a"}),
+        (2, {"id": ("int32", {}), "p": price, "n": ("int64", {})}, {"id": 2, "name": "b", "p": "AJY=", "n": None}),
+    ):
+        fields = [{"field": column, "type": kind, **rest} for column, (kind, rest) in (kinds | more).items()]
+        schema = {"type": "struct", "fields": [{"field": "after", "type": "struct", "fields": fields}]}
+        payload = of_shard("debezium-json", "orders", "c", row)
+        quick.file(f"in/{name}.json", lines(json.dumps({"schema": schema, "payload": payload}, separators=(",", ":"))))
+        quick.load("shop.orders")
+    found = {field.name: field.type.sql for field in quick.table("shop.orders").schema.fields}
+    assert found == {"id": "INT NOT NULL", "name": "STRING", "p": "DECIMAL(9, 2)", "n": "BIGINT"}
+    assert [str(value[3]) for value in quick.rows("shop.orders")] == ["None", "1.50"]
+
+
+def test_new_members_that_are_ignored_are_told(quick):
+    file = applied(quick, "maxwell-json", "ignore")
+    file(1, {"id": 1, "name": "a", "n": 5})
+    assert quick.load("shop.orders").details["ignored_columns"] == "n"
+    assert quick.rows("shop.orders") == [(1, "a")]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"), [(1, "x", "the types BIGINT, STRING"), ([1], None, "objects or arr")]
+)
+def test_new_members_of_several_kinds_are_refused(quick, first, second, said):
+    file = applied(quick, "maxwell-json")
+    file(1, {"id": 1, "name": "a", "n": first})
+    file(2, {"id": 2, "name": "a", "n": second})
+    with pytest.raises(
+        PipelineError, match=f"shop.orders: source.path .* has the new column 'n' with {said}.*declare it"
+    ):
+        quick.load("shop.orders")
+    assert quick.rows("shop.orders") == []
+
+
+def test_a_load_that_died_after_the_alteration_loads_the_files_once(quick, monkeypatch):
+    file = applied(quick, "maxwell-json")
+    file(1, {"id": 1, "name": "a", "n": 5})
+    with monkeypatch.context() as patched:
+        patched.setattr(commits, "commit_load", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            quick.load("shop.orders")
+    assert quick.table("shop.orders").schema.names == ["id", "name", "n"]
+    assert quick.load("shop.orders").rows_written == 1
+    assert quick.rows("shop.orders") == [(1, "a", 5)]

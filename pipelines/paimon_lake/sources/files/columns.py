@@ -35,6 +35,8 @@ class RowRules:
     """The columns that order the changes of a key, which a delete must have too."""
     source: str = ""
     """The column that has the name of the table of an event; "" without."""
+    new_columns: str = "refuse"
+    """What is done with members of events that the table does not have: ``refuse``, ``ignore`` or ``apply``."""
 
 
 def table_schema(fields: Sequence[DataField]) -> pa.Schema:

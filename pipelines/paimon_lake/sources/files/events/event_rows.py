@@ -19,12 +19,13 @@ from paimon_core.types import TypeRoot
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.files.columns import RowRules, exact_type
 from paimon_lake.sources.files.events.changes import ChangeBuilder
-from paimon_lake.sources.files.events.connect_types import ConnectType, connect_types
+from paimon_lake.sources.files.events.connect_types import ConnectType, connect_types, stated_types
 from paimon_lake.sources.files.events.dialects import DELETE, DIALECTS, TOMBSTONE
 from paimon_lake.sources.files.events.envelopes import BARE, Unwrapped, payload_of, unwrap
 from paimon_lake.sources.files.events.event_columns import EventColumn
 from paimon_lake.sources.files.events.heads import Heads, check_one_source, heads_of
 from paimon_lake.sources.files.events.images import Bad, ImageReader, Images, without_others
+from paimon_lake.sources.files.events.new_columns import NewColumns
 from paimon_lake.sources.files.rejects import Parsed, no_rejects
 from paimon_lake.sources.files.text.blocks import TextFile
 from paimon_lake.sources.files.text.json_members import OBJECT, Members, parsed_text
@@ -68,6 +69,7 @@ class EventReader:
         self.has_map = any(has_root(kind, TypeRoot.MAP) for kind in self.kinds.values())
         self.readers: dict[str, ImageReader] = {}
         self.sources: frozenset[str] = frozenset()
+        self.new_columns = None if rules.new_columns == "refuse" else NewColumns()
         self.skipped: Counter[str] = Counter()
         self.line: Callable[[int], int] = int
         """Returns the line of a record of the current block."""
@@ -96,6 +98,7 @@ class EventReader:
             members=frozenset(self.members.seen),
             skipped=dict(self.skipped),
             sources=self.sources,
+            new_columns={} if self.new_columns is None else self.new_columns.seen,
         )
 
     def _images(self, records: Records, broken: Bad, bad: Bad) -> Iterator[tuple[ImageReader, Images]]:
@@ -186,8 +189,19 @@ class EventReader:
                 self.form.ignore_extra_columns,
                 self._heads,
                 self.rules.source,
+                self.new_columns,
+                self._stated(schema),
             )
         return self.readers[schema]
+
+    def _stated(self, schema: str) -> dict[str, str]:
+        """Return the types that the schema of an envelope states; those of columns of the table are noted."""
+        if self.new_columns is None or schema == BARE:
+            return {}
+        stated = stated_types(json.loads(schema))
+        for name in self.kinds.keys() & stated.keys() if self.rules.new_columns == "apply" else ():
+            self.new_columns.seen.setdefault(name, set()).add(stated[name])
+        return stated
 
     def _heads(self, table: pa.Table, positions: Sequence[int]) -> Heads:
         """Return what events do, and count the events that are skipped."""
