@@ -170,13 +170,11 @@ class FileLoads:
                 raise
             raise PipelineError(f"{step.spec.name}: {error}") from None
         known = entries.with_contents({**contents, **contents_of(files, reports)})
-        told = tuple(skipped_events(reports))
-        seen = tuple(sorted(tables)) if kind.has_patterns else ()
         return replace(
             written,
             entries={CONTENTS: known.contents_text()},
-            skipped=told,
-            source_tables=seen,
+            skipped=tuple(skipped_events(reports)),
+            source_tables=tuple(sorted(tables)) if kind.has_patterns else (),
             ignored_columns=(*written.ignored_columns, *ignored),
         )
 
