@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -26,8 +26,9 @@ from paimon_lake.checks.prepared_audit import Audit
 from paimon_lake.checks.run import run_checks
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.checks import SqlCheck
-from paimon_lake.declarations.databases import database_of, tables_of
+from paimon_lake.declarations.databases import database_of
 from paimon_lake.declarations.kafka import KafkaSource
+from paimon_lake.declarations.schema_changes import as_loaded
 from paimon_lake.declarations.sources import (
     DatabaseSource,
     FilesSource,
@@ -57,7 +58,7 @@ from paimon_lake.loads.ledger.restore import check_lost, makes_up_for_all
 from paimon_lake.loads.load_result import LoadedOnce, nothing_loaded, result_of_loads
 from paimon_lake.loads.partition_keys import check_key, rows_of
 from paimon_lake.loads.postgres.postgres_changes import PostgresChangesLoads
-from paimon_lake.loads.postgres.shared_slot import SharedLoad
+from paimon_lake.loads.postgres.shared_slot import load_shared
 from paimon_lake.loads.rejected.rejects import (
     changes_rejects,
     check_share,
@@ -67,6 +68,7 @@ from paimon_lake.loads.rejected.rejects import (
     publish_rejects,
     replaced_files,
 )
+from paimon_lake.loads.schema_changes import TableAltered
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad, TableSource
 from paimon_lake.loads.write_tasks import WriteResult
 from paimon_lake.protocol import AuditFailed, PipelineError, StepResult, plain
@@ -100,32 +102,12 @@ def load_table(
     """
     begun = partial(_TableRun.begun, spark, settings, properties=properties)
     run = begun(name, partitions, run_key=run_key, reload=reload)
-    if database_of(run.spec):
-        return _load_shared(run, partial(begun, partitions=None, run_key="", reload=False))
+    if database := database_of(run.spec):
+        return load_shared(settings, database, name, run, partial(begun, partitions=None, run_key="", reload=False))
     source = source_of(run.spec)
     while run.load(source) and run.loads[-1].plan.has_more:
         pass
     return run.result()
-
-
-def _load_shared(asked: _TableRun, begun: Callable[[str], _TableRun]) -> StepResult:
-    """Load all tables of the slot of a table; the result is of this table, and has the results of the others."""
-    name, settings, database = asked.spec.name, asked.settings, database_of(asked.spec)
-    runs = {name: asked}
-
-    def opened(table: str) -> _TableRun:
-        return runs.setdefault(table, begun(table)) if table != name else asked
-
-    shared = SharedLoad(settings, database, tables_of(settings.tables, database), name, opened)
-    shared.run()
-    results = {table: run.result() for table, run in runs.items() if table not in shared.failures or run.loads}
-    for table, done in results.items():
-        told = {} if shared.version is None else {"group_version": shared.version}
-        text = f" (the other tables of {database} do not wait for it)"
-        failed = [error + text for failing, error in shared.failures.items() if table in (name, failing)]
-        results[table] = replace(done, details={**done.details, **told}, skipped=(*done.skipped, *failed))
-    done = results.pop(name)
-    return replace(done, others=tuple(results.values()))
 
 
 @dataclass
@@ -177,17 +159,21 @@ class _TableRun:
 
     def load(self, source: TableSource) -> bool:
         """Commit the next load; return whether there was one."""
-        done = _attempts(
-            self.spark,
-            self.settings,
-            self.spec,
-            self.table,
-            source,
-            self.keys,
-            self.run_key,
-            self.properties,
-            reload=self.is_reload,
-        )
+        try:
+            done = _attempts(
+                self.spark,
+                self.settings,
+                self.spec,
+                self.table,
+                source,
+                self.keys,
+                self.run_key,
+                self.properties,
+                reload=self.is_reload,
+            )
+        except TableAltered as altered:
+            self.table = altered.table
+            return self.load(source)
         if isinstance(done, NothingToLoad):
             self.rest = done
             return False
@@ -283,7 +269,7 @@ def _step(
 
 
 def _check_columns(spec: TableSpec, table: Table) -> None:
-    if found := column_differences(spec, table):
+    if found := column_differences(as_loaded(spec, table.schema.fields), table):
         raise PipelineError(
             f"{spec.name} {found[0]}: `paimon-lake apply` alters the table, or change the declaration back"
         )
