@@ -80,6 +80,8 @@ LONG = (
     "tests/pipelines/loads/postgres/test_lag.py",
     "tests/pipelines/loads/postgres/test_left_slots.py",
     "tests/pipelines/loads/postgres/test_refusals.py",
+    "tests/pipelines/loads/postgres/test_schema_changes.py",
+    "tests/pipelines/loads/postgres/test_schema_histories.py",
     "tests/pipelines/loads/postgres/test_shared_slot.py",
     "tests/pipelines/loads/test_part_histories.py",
     "tests/pipelines/test_s3.py",

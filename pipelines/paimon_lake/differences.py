@@ -5,8 +5,9 @@ from __future__ import annotations
 from paimon_core.catalog.catalog import Catalog
 from paimon_core.errors import CorruptTable, StorageError, advised
 from paimon_core.table.table import Table
-from paimon_core.types import parse_type
+from paimon_core.types import DataType, parse_type
 from paimon_lake.declarations import Settings, TableSpec
+from paimon_lake.declarations.schema_changes import alters_table, is_wider
 from paimon_lake.tables import open_lake
 
 DAMAGES = (CorruptTable, StorageError)
@@ -65,6 +66,17 @@ def column_differences(spec: TableSpec, table: Table) -> list[str]:
         # Arrow types of texts have no length: VARCHAR(1) and STRING are the same Arrow type.
         lengths = (declared.length, declared.precision) != (there.length, there.precision)
         if lengths or declared.to_arrow() != there.to_arrow():
-            found.append(f"has column {column} as {there}, and it is declared as {text}")
-    undeclared = [column for column in have if column not in spec.columns]
-    return found + [f"has column {column}, which is not declared" for column in undeclared if spec.columns]
+            is_loaded = alters_table(spec.source) and is_wider(declared, there)
+            advice = f": loads widened it; declare `{column}: {_quoted(there)}`" if is_loaded else ""
+            found.append(f"has column {column} as {there}, and it is declared as {text}{advice}")
+    for column in have if spec.columns else ():
+        if column not in spec.columns:
+            is_loaded = alters_table(spec.source) and have[column].nullable
+            advice = f": loads added it; add the line `{column}: {_quoted(have[column])}`" if is_loaded else ""
+            found.append(f"has column {column}, which is not declared{advice}")
+    return found
+
+
+def _quoted(kind: DataType) -> str:
+    """Return a type as a value of YAML, also between braces."""
+    return f'"{kind.sql}"' if "," in kind.sql else kind.sql

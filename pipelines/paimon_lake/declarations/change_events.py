@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from paimon_core.types import TypeRoot, parse_type
 from paimon_lake.declarations.errors import Mistake
 from paimon_lake.declarations.kafka import KafkaSource
-from paimon_lake.declarations.sources import FilesSource, Source
+from paimon_lake.declarations.sources import EVENT_FORMATS, FilesSource, Source
 
 if TYPE_CHECKING:
     from paimon_lake.declarations.table import TableSpec
@@ -20,6 +21,9 @@ def has_events(source: Source | None) -> bool:
 def check_events(spec: TableSpec) -> None:
     """Raise Mistake for a declaration that change events do not fit; tables with other sources fit."""
     source = spec.source
+    if isinstance(source, FilesSource):
+        _check_source_column(spec, source)
+        _check_schema_changes(source)
     if not isinstance(source, FilesSource | KafkaSource) or not source.has_events:
         return
     form = source.format
@@ -51,3 +55,27 @@ def check_events(spec: TableSpec) -> None:
             "source",
             "changed",
         )
+
+
+def _check_schema_changes(source: FilesSource) -> None:
+    if source.schema_changes == "refuse":
+        return
+    if not source.has_events:
+        raise Mistake(f"needs files of change events: {' or '.join(EVENT_FORMATS)}", "source", "schema_changes")
+    if "ignore_extra_columns" in source.options:
+        raise Mistake("ignore_extra_columns has no place beside schema_changes: remove it", "source", "options")
+
+
+def _check_source_column(spec: TableSpec, source: FilesSource) -> None:
+    column = source.source_column
+    if not column:
+        return
+    key = ("source", "source_column")
+    if not source.has_events:
+        raise Mistake(f"needs files of change events, which name their tables: {' or '.join(EVENT_FORMATS)}", *key)
+    if column not in spec.columns:
+        raise Mistake(f"{column!r:.80} is not a column of the table", *key)
+    if column in source.add or column in source.rename.values():
+        raise Mistake("source.add or source.rename gives this column to the rows too", *key)
+    if parse_type(spec.columns[column]).root is not TypeRoot.VARCHAR:
+        raise Mistake(f"{column} is {spec.columns[column]}, and names of tables need STRING", *key)

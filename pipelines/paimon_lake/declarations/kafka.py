@@ -121,6 +121,9 @@ def check_kafka(spec: TableSpec) -> None:
         raise Mistake(f"{spec.mode} would replace the rows of one batch by the next: remove mode", "mode")
     if "encoding" in source.options:
         raise Mistake("messages are UTF-8: remove it", "source", "options", "encoding")
+    for option in ("database", "table"):
+        if "*" in str(source.options.get(option, "")):
+            raise Mistake("patterns need files of change events: name one", "source", "options", option)
     for name in source.client:
         if name not in CLIENT_SETTINGS:
             raise Mistake(f"is no setting of the client that can be declared{_near(name)}", "source", "client", name)

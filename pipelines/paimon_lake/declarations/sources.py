@@ -56,6 +56,13 @@ class FilesSource(Model):
     add: Mapping[str, Literal["partition", "file"]] = Field(default={})
     """Columns that the files do not have; maps a column to its value: ``partition`` (the partition key) or ``file``
     (the path)."""
+    source_column: str = ""
+    """For change events: the column of the table, a text, that has the name of the source table of each row, such as
+    ``shop.orders_1``. It may be part of the primary key, so that shards with the same keys do not meet."""
+    schema_changes: Literal["refuse", "ignore", "apply"] = "refuse"
+    """For change events: what is done when rows have a column that the table does not have, or a schema states a wider
+    type: the load stops (``refuse``), leaves the column out and tells it (``ignore``), or alters the table
+    (``apply``)."""
     late: Literal["load", "tell"] = "load"
     """A new file in a partition that was loaded before: ``load`` it, or only report it in the result (``tell``)."""
     changed: Literal["tell", "load", "fail"] = "tell"
@@ -211,9 +218,10 @@ class PostgresChangesSource(Model):
     """The greatest size of one transaction's changes of the table, in bytes; a greater one is refused."""
     run_seconds: Annotated[int, Field(ge=1)] = 3600
     """After this time a run begins no further commit; the next run continues."""
-    schema_changes: Literal["refuse", "ignore"] = "refuse"
-    """What is done when the source has columns that it did not have at the first copy: ``ignore`` leaves them out and
-    tells them. A declared column that is dropped, renamed or gets another type is always refused."""
+    schema_changes: Literal["refuse", "ignore", "apply"] = "refuse"
+    """What is done when the source gets a column or a wider type: the load stops (``refuse``), leaves the column out
+    and tells it (``ignore``), or alters the table (``apply``). A column that is dropped, renamed or gets another type
+    always stops the load."""
     lookup: tuple[Lookup, ...] = Field(default=(), strict=False)
     """Columns that are taken from other tables of the lake."""
 
@@ -225,6 +233,11 @@ class PostgresChangesSource(Model):
             raise ValueError(
                 f"{shared[0]} belongs to the slot, which the tables of a database share: write it into base.yaml, "
                 f"below postgres.{self.database}"
+            )
+        if "*" in self.table:
+            raise ValueError(
+                f"table is one table, not the pattern {self.table!r:.80}: declare a table for each, and join them in a "
+                "table with a source of type sql"
             )
         if len(parts := self.table.split(".")) != 2 or not all(parts):
             raise ValueError(f"table must be schema.name, such as public.orders, not {self.table!r:.80}")

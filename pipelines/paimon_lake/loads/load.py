@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -20,8 +20,9 @@ from paimon_core.table.table import Table
 from paimon_core.write.staging import is_staged
 from paimon_lake.check_result import CheckResult
 from paimon_lake.declarations import Settings, TableSpec
-from paimon_lake.declarations.databases import database_of, tables_of
+from paimon_lake.declarations.databases import database_of
 from paimon_lake.declarations.lookup import waits
+from paimon_lake.declarations.schema_changes import as_loaded
 from paimon_lake.differences import column_differences
 from paimon_lake.loads.blocking_audit import blocking_audit
 from paimon_lake.loads.commit import LoadCommit, NumberTaken, commit_load, newest_load
@@ -46,7 +47,7 @@ from paimon_lake.loads.lookup.lookups import abort_waiting
 from paimon_lake.loads.lookup.waiting_table import changes_waiting, newest_waiting, publish_waiting
 from paimon_lake.loads.partition_keys import check_key
 from paimon_lake.loads.parts import load_parts
-from paimon_lake.loads.postgres.shared_slot import SharedLoad
+from paimon_lake.loads.postgres.shared_slot import load_shared
 from paimon_lake.loads.rejected.rejects import (
     changes_rejects,
     check_share,
@@ -56,6 +57,7 @@ from paimon_lake.loads.rejected.rejects import (
     publish_rejects,
     replaced_files,
 )
+from paimon_lake.loads.schema_changes import TableAltered
 from paimon_lake.loads.source_loads import source_of
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad, TableSource
 from paimon_lake.loads.write_tasks import WriteResult
@@ -93,8 +95,11 @@ def load_table(
     begun = partial(_TableRun.begun, spark, settings, run_key=run_key, properties=properties)
     keys = _checked_partitions(spec, partitions)
     if database := database_of(spec):
-        run = begun(spec, keys, reload=reload)
-        return _load_shared(run, database, partial(begun, keys=None, run_key="", reload=False))
+
+        def other(table: str) -> _TableRun:
+            return begun(settings.table(table), None, run_key="", reload=False)
+
+        return load_shared(settings, database, name, begun(spec, keys, reload=reload), other)
 
     def load(one: TableSpec) -> StepResult:
         asked = keys if one.partitions is not None else None  # the source of a part may have no partitions
@@ -107,26 +112,6 @@ def load_table(
     if spec.parts or part:
         return load_parts(spark, settings, spec, part, load)
     return load(spec)
-
-
-def _load_shared(asked: _TableRun, database: str, begun: Callable[[TableSpec], _TableRun]) -> StepResult:
-    """Load all tables of the slot of a table; the result is of this table, and has the results of the others."""
-    name, settings = asked.spec.name, asked.settings
-    runs = {name: asked}
-
-    def opened(table: str) -> _TableRun:
-        return runs.setdefault(table, begun(settings.table(table))) if table != name else asked
-
-    shared = SharedLoad(settings, database, tables_of(settings.tables, database), name, opened)
-    shared.run()
-    results = {table: run.result() for table, run in runs.items() if table not in shared.failures or run.loads}
-    for table, done in results.items():
-        told = {} if shared.version is None else {"group_version": shared.version}
-        text = f" (the other tables of {database} do not wait for it)"
-        failed = [error + text for failing, error in shared.failures.items() if table in (name, failing)]
-        results[table] = replace(done, details={**done.details, **told}, skipped=(*done.skipped, *failed))
-    done = results.pop(name)
-    return replace(done, others=tuple(results.values()))
 
 
 @dataclass
@@ -181,17 +166,21 @@ class _TableRun:
 
     def load(self, source: TableSource) -> bool:
         """Commit the next load; return whether there was one."""
-        done = _attempts(
-            self.spark,
-            self.settings,
-            self.spec,
-            self.table,
-            source,
-            self.keys,
-            self.run_key,
-            self.properties,
-            reload=self.is_reload,
-        )
+        try:
+            done = _attempts(
+                self.spark,
+                self.settings,
+                self.spec,
+                self.table,
+                source,
+                self.keys,
+                self.run_key,
+                self.properties,
+                reload=self.is_reload,
+            )
+        except TableAltered as altered:
+            self.table = altered.table
+            return self.load(source)
         if isinstance(done, NothingToLoad):
             self.rest = done
             return False
@@ -290,7 +279,7 @@ def _step(
 
 
 def _check_columns(spec: TableSpec, table: Table) -> None:
-    if found := column_differences(spec, table):
+    if found := column_differences(as_loaded(spec, table.schema.fields), table):
         raise PipelineError(
             f"{spec.name} {found[0]}: `paimon-lake apply` alters the table, or change the declaration back"
         )

@@ -53,6 +53,8 @@ def result_of_loads(
     for load in loads:
         for name, value in {**load.plan.details, **_counts(load.written)}.items():
             told[name] = told[name] + value if name in ADDED and name in told else value  # type: ignore[operator]
+    if changed := dict.fromkeys(text for load in loads for text in load.plan.schema_changes):
+        told["schema_changes"] = "; ".join(changed)
     result = result_of(
         "load",
         table,
@@ -100,4 +102,6 @@ def _counts(written: WriteResult) -> dict[str, str | int | float]:
         "rows_merged": written.rows_merged,
     }
     counts |= counted_lookups(written.lookup)
-    return counts | ({"ignored_columns": some(written.ignored_columns)} if written.ignored_columns else {})
+    for name in ("ignored_columns", "source_tables"):
+        counts |= {name: some(names)} if (names := getattr(written, name)) else {}
+    return counts

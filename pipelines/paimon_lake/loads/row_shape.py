@@ -94,7 +94,10 @@ def shape_of(
         texts = (*spec.kinds.insert, *spec.kinds.update, *spec.kinds.delete)
         schema = schema.set(at, accepting(schema.field(at), texts))
     added = {column: (what, table.arrow_schema.field(column).type) for column, what in source.add.items()}
-    rules = RowRules(tuple(required), *_keys(spec, table, source, named)) if has_events else RowRules(tuple(required))
+    rules = RowRules(tuple(required))
+    if has_events:
+        keys = _keys(spec, table, source, named)
+        rules = RowRules(tuple(required), *keys, source.source_column, source.schema_changes)
     return RowShape(schema, rules, dict(source.rename), added, spec.kinds, keeps_kinds, emptied_columns(spec))
 
 

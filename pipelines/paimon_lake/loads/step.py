@@ -103,6 +103,8 @@ class PlannedLoad:
     """What the load does not read although the source has it, and why, one sentence each."""
     stale: Mapping[str, str] = field(default_factory=dict)
     """The partitions that the load leaves stale, with the reason of each."""
+    schema_changes: Sequence[str] = ()
+    """What changed in the columns of the source since the last load, one sentence each."""
     has_more: bool = False
     """Whether the source is asked for another load after this one, in the same run."""
     lookups: Lookups | None = None
@@ -126,4 +128,7 @@ class TableSource(Protocol):
     """A source of rows."""
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
-        """Return what the load will read and write, or the reasons why there is nothing to load."""
+        """Return what the load will read and write, or the reasons why there is nothing to load.
+
+        Raises TableAltered after the columns of the table were changed: the load is planned again.
+        """

@@ -70,6 +70,8 @@ class WriteResult:
     """What tasks say about the splits that they have read."""
     skipped: tuple[str, ...] = ()
     """What was read and changes no row, one sentence each."""
+    source_tables: tuple[str, ...] = ()
+    """The tables whose changes were read, where a pattern names them."""
     entries: Mapping[str, str] = field(default_factory=dict)
     """Properties of the snapshot that are known only when the whole source is read."""
     waiting: tuple[CommitMessage, ...] = ()

@@ -14,6 +14,7 @@ from paimon_core.errors import PaimonError
 from paimon_core.table.table import Table
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.definition import declared_schema
+from paimon_lake.declarations.schema_changes import as_loaded
 from paimon_lake.declarations.yaml_file import shown
 from paimon_lake.differences import DAMAGES, damage_text, differences_of
 from paimon_lake.protocol import PipelineError
@@ -32,8 +33,9 @@ def apply(settings: Settings, *, drop: bool = False, lossy: Collection[str] = ()
     """Create and alter the tables of a lake as they are declared; return one sentence for each change.
 
     Columns are matched by name. A column that is no longer declared is dropped only with ``drop``; options that are not
-    declared stay. A type that cannot hold the stored values is refused, unless ``lossy`` contains
-    ``DATABASE.TABLE.COLUMN``; further dots name a nested field. All tables are checked before the first one is created
+    declared stay, and so do columns and types that loads have added and widened (``source.schema_changes: apply``). A
+    type that cannot hold the stored values is refused, unless ``lossy`` contains ``DATABASE.TABLE.COLUMN``; further
+    dots name a nested field. All tables are checked before the first one is created
     or altered; a table that another program changes after the check may still be refused. A table whose metadata cannot
     be read, or whose storage fails, is left as it is, and the other tables are created and altered; PartlyApplied names
     both. A load that has begun before its table is altered writes rows of the columns that it began with. Raises
@@ -49,6 +51,7 @@ def apply(settings: Settings, *, drop: bool = False, lossy: Collection[str] = ()
         with _told(name, problems):
             if catalog.table_exists(name):
                 table = catalog.table(name)
+                spec = as_loaded(spec, table.schema.fields, drop=drop)
                 planned.append((spec, table, _changes(settings, spec, table, drop, lossy)))
             elif spec.columns:
                 missing.append(name)

@@ -70,6 +70,12 @@ def test_secrets_are_variables_that_nothing_shows(dry_lake, monkeypatch):
         ("json}", "json, client: {sasl.pasword: x}}", r"did you mean sasl\.password"),
         ("json}", "json, client: {sasl.password: canary}}", r"client\.sasl\.password is a secret: write the name"),
         ("json}", 'json, client: {ssl.key.pem: "canary${A:-b}"}}', r"client\.ssl\.key\.pem is a secret"),
+        (
+            "format: json",
+            "format: debezium-json, options: {table: o_*}",
+            "options.table: patterns need files",
+        ),
+        ("json}", "json, schema_changes: apply}", r"unknown key source\.schema_changes"),
         ("json}", "json, key: t}", r"source\.key: must be the primary_key, id"),
         ("json}", "json, key: [id, t]}", r"source\.key: must be the primary_key, id"),
         ("format: json", "format: canal-json, key: id", "has no place with canal-json"),

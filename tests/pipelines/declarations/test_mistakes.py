@@ -39,7 +39,7 @@ MISTAKES = [
     (
         "  path:",
         "  paht:",
-        ":10: unknown key source.paht; did you mean path? (known here: add, changed, fetch, format, late, lookup, options, path, rename, type); 1 more error in this file",
+        ":10: unknown key source.paht; did you mean path? (known here: add, changed, fetch, format, late, lookup, options, path, rename, schema_changes, source_column, type); 1 more error in this file",
     ),
     (
         "  by: day",

@@ -30,6 +30,7 @@ def test_a_table_that_follows_postgresql_is_upserted(dry_lake):
     [
         ("primary_key: id", "natural_key: id", "needs a primary_key, the key of its source"),
         ("table: s.o", "table: o", r"table must be schema\.name, such as public\.orders, not 'o'"),
+        ("table: s.o", "table: s.o_*", r"table is one table, not the pattern 's\.o_\*': declare a table for each"),
         ("table: s.o", "table: a.b.c", r"table must be schema\.name"),
         ("table: s.o", "table: .o", r"table must be schema\.name"),
         (", table: s.o", "", r"source\.table"),
@@ -39,7 +40,7 @@ def test_a_table_that_follows_postgresql_is_upserted(dry_lake):
         ("s.o}", "s.o, parts: 2}", "parts needs split"),
         ("s.o}", "s.o, split: id, parts: 17}", "16 or less"),
         ("s.o}", "s.o, batch_rows: 0}", r"source\.batch_rows must be 1 or greater|source\.batch_rows"),
-        ("s.o}", "s.o, schema_changes: drop}", r"source\.schema_changes must be .*refuse.*ignore"),
+        ("s.o}", "s.o, schema_changes: drop}", r"source\.schema_changes must be .*refuse.*ignore.*apply"),
         ("s.o}", "s.o, watermark: id}", r"unknown key source\.watermark"),
         ("s.o}", "s.o, query: SELECT 1}", r"unknown key source\.query"),
         ("source", "mode: append\nsource", "mode.* has no place here: the log of PostgreSQL says what is done"),

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from paimon_lake.loads import load as commits
 from paimon_lake.loads import write_tasks
 from paimon_lake.loads.files import file_load
 from paimon_lake.protocol import AuditFailed, PipelineError
+from paimon_lake.sources.files.events.connect_types import DECIMAL
 from paimon_lake.sources.files.splits import plan_splits
 from tests.pipelines.sources.files.events.event_files import debezium
 from tests.support.examples import examples
@@ -228,3 +230,159 @@ def test_random_histories_over_files_splits_tasks_and_loads_give_the_rows_of_a_d
             lake.load("a.t")
         assert lake.rows("a.t__rejects") == []
     assert lake.rows("a.t") == sorted(tuple(one.values()) for one in rows.values())
+
+
+SHARDS = """
+    columns: {shard: STRING, id: BIGINT NOT NULL, name: STRING}
+    primary_key: [shard, id]
+    source:
+      type: files
+      path: "in/*.json"
+      format: FORMAT
+      options: {table: "orders_*", database: "shop*"}
+      source_column: shard
+"""
+
+
+def of_shard(form, table, kind, new, old=None, database="shop1"):
+    if form == "debezium-json":
+        source = {"db": database, "schema": "public", "table": table}
+        before, after = (new, None) if kind == "d" else (old, new)
+        return {"before": before, "after": after, "op": kind, "source": source}
+    names = {"c": "insert", "u": "update", "d": "delete"}
+    event = {"database": database, "table": table, "type": names[kind], "data": new, "old": old}
+    if form == "maxwell-json":
+        return event
+    return {**event, "type": event["type"].upper(), "isDdl": False, "data": [new], "old": old and [old]}
+
+
+@pytest.mark.parametrize("form", ["debezium-json", "canal-json", "maxwell-json"])
+@pytest.mark.parametrize("by_python", [False, True])
+def test_shards_are_one_table_with_the_name_of_the_shard_in_the_key(quick, form, by_python):
+    quick.declare("shop.orders", SHARDS.replace("FORMAT", form))
+    strange = {"x": {"__debezium_unavailable_value": 1}} if by_python else {}
+    quick.file(
+        "in/1.json",
+        lines(
+            of_shard(form, "orders_1", "c", {"id": 1, "name": "a"}) | strange,
+            of_shard(form, "orders_2", "c", {"id": 1, "name": "b"}),
+            of_shard(form, "orders_2", "c", {"id": 2, "name": "c"}) | strange,
+            of_shard(form, "orders_1", "c", {"id": 1, "name": "d"}, database="shop2"),
+            of_shard(form, "others", "c", {"x": 1}),
+            of_shard(form, "orders_3", "c", {"x": 1}, database="other"),
+        ),
+    )
+    told = quick.load("shop.orders")
+    middle = ".public" if form == "debezium-json" else ""
+    first, second, other = (f"shop{n}{middle}.orders_{m}" for n, m in ((1, 1), (1, 2), (2, 1)))
+    assert quick.rows("shop.orders") == [(first, 1, "a"), (second, 1, "b"), (second, 2, "c"), (other, 1, "d")]
+    assert told.details["source_tables"] == f"{first}, {second}, {other}"
+    assert told.skipped == ("2 events of other tables skipped",)
+    quick.file(
+        "in/2.json",
+        lines(
+            of_shard(form, "orders_2", "d", {"id": 1, "name": "b"}),
+            of_shard(form, "orders_2", "u", {"id": 7, "name": "c"}, {"id": 2}),
+            of_shard(form, "orders_9", "c", {"id": 1, "name": "new"}),
+        ),
+    )
+    assert "orders_9" in quick.load("shop.orders").details["source_tables"]
+    rows = [(first, 1, "a"), (second, 7, "c"), (first.replace("_1", "_9"), 1, "new"), (other, 1, "d")]
+    assert quick.rows("shop.orders") == rows
+
+
+def test_rows_with_a_member_of_the_name_of_the_source_column_are_refused(quick):
+    quick.declare("shop.orders", SHARDS.replace("FORMAT", "maxwell-json"))
+    quick.file("in/1.json", lines(of_shard("maxwell-json", "orders_1", "c", {"id": 1, "name": "a", "shard": "x"})))
+    with pytest.raises(PipelineError, match=r"shop\.orders: file .*1\.json: rows have a member 'shard' of their own"):
+        quick.load("shop.orders")
+
+
+APPLIED = """
+    columns: {id: INT, name: STRING}
+    primary_key: id
+    source: {type: files, path: "in/*.json", format: FORMAT, schema_changes: MODE}
+"""
+
+
+def applied(quick, form, mode="apply"):
+    quick.declare("shop.orders", APPLIED.replace("FORMAT", form).replace("MODE", mode))
+
+    def file(name, *rows):
+        quick.file(f"in/{name}.json", lines(*(of_shard(form, "orders", "c", one) for one in rows)))
+
+    return file
+
+
+@pytest.mark.parametrize("form", ["debezium-json", "canal-json", "maxwell-json"])
+def test_new_members_of_rows_are_added_as_columns(quick, form):
+    file = applied(quick, form)
+    file(1, {"id": 1, "name": "a"})
+    quick.load("shop.orders")
+    file(2, {"id": 2, "name": "b"})
+    file(3, {"id": 3, "name": "c", "n": 5, "t": "x", "empty": None}, {"id": 4, "name": "d", "n": 1.5})
+    told = quick.load("shop.orders")
+    assert told.details["ignored_columns"] == "empty"
+    assert quick.rows("shop.orders") == [
+        (1, "a", None, None),
+        (2, "b", None, None),
+        (3, "c", 5.0, "x"),
+        (4, "d", 1.5, None),
+    ]
+    assert told.rows_written == 3
+    file(4, {"id": 5, "name": "e"})
+    with pytest.raises(
+        PipelineError, match=r"file .*4\.json: no object has the member 'n', 't'; set the option allow_mi"
+    ):
+        quick.load("shop.orders")
+
+
+def test_types_of_an_envelope_add_and_widen_columns(quick):
+    applied(quick, "debezium-json")
+    kinds = {"id": ("int32", {}), "name": ("string", {})}
+    price = ("bytes", {"name": DECIMAL, "parameters": {"scale": "2", "connect.decimal.precision": "9"}})
+    for name, more, row in (
+        (1, {}, {"id": 1, "name": "a"}),
+        (2, {"id": ("int32", {}), "p": price, "n": ("int64", {})}, {"id": 2, "name": "b", "p": "AJY=", "n": None}),
+    ):
+        fields = [{"field": column, "type": kind, **rest} for column, (kind, rest) in (kinds | more).items()]
+        schema = {"type": "struct", "fields": [{"field": "after", "type": "struct", "fields": fields}]}
+        payload = of_shard("debezium-json", "orders", "c", row)
+        quick.file(f"in/{name}.json", lines(json.dumps({"schema": schema, "payload": payload}, separators=(",", ":"))))
+        quick.load("shop.orders")
+    found = {field.name: field.type.sql for field in quick.table("shop.orders").schema.fields}
+    assert found == {"id": "INT NOT NULL", "name": "STRING", "p": "DECIMAL(9, 2)", "n": "BIGINT"}
+    assert [str(value[3]) for value in quick.rows("shop.orders")] == ["None", "1.50"]
+
+
+def test_new_members_that_are_ignored_are_told(quick):
+    file = applied(quick, "maxwell-json", "ignore")
+    file(1, {"id": 1, "name": "a", "n": 5})
+    assert quick.load("shop.orders").details["ignored_columns"] == "n"
+    assert quick.rows("shop.orders") == [(1, "a")]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"), [(1, "x", "the types BIGINT, STRING"), ([1], None, "objects or arr")]
+)
+def test_new_members_of_several_kinds_are_refused(quick, first, second, said):
+    file = applied(quick, "maxwell-json")
+    file(1, {"id": 1, "name": "a", "n": first})
+    file(2, {"id": 2, "name": "a", "n": second})
+    with pytest.raises(
+        PipelineError, match=f"shop.orders: source.path .* has the new column 'n' with {said}.*declare it"
+    ):
+        quick.load("shop.orders")
+    assert quick.rows("shop.orders") == []
+
+
+def test_a_load_that_died_after_the_alteration_loads_the_files_once(quick, monkeypatch):
+    file = applied(quick, "maxwell-json")
+    file(1, {"id": 1, "name": "a", "n": 5})
+    with monkeypatch.context() as patched:
+        patched.setattr(commits, "commit_load", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            quick.load("shop.orders")
+    assert quick.table("shop.orders").schema.names == ["id", "name", "n"]
+    assert quick.load("shop.orders").rows_written == 1
+    assert quick.rows("shop.orders") == [(1, "a", 5)]

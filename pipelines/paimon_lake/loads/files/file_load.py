@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -34,10 +34,12 @@ from paimon_lake.loads.ledger.loaded_files import MOST_FILES, LoadedFiles, path_
 from paimon_lake.loads.ledger.restore import files_again, left_lost
 from paimon_lake.loads.lookup.lookups import abort_waiting
 from paimon_lake.loads.row_shape import shape_of
+from paimon_lake.loads.schema_changes import TableAltered, hold
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad
 from paimon_lake.loads.write_tasks import WriteResult, write_parts
 from paimon_lake.protocol import PipelineError, some
 from paimon_lake.sources.files.events.heads import check_one_source
+from paimon_lake.sources.files.events.new_columns import column_types
 from paimon_lake.sources.files.listing import SourceFile
 from paimon_lake.sources.files.reading import read_split
 from paimon_lake.sources.files.rejects import Parsed, no_rejects
@@ -138,13 +140,15 @@ class FileLoads:
                 members: frozenset[Path] = frozenset()
                 skipped: Counter[str] = Counter()
                 sources: frozenset[str] = frozenset()
+                new: Mapping[str, Collection[str]] = {}
                 for parsed in read_split(split, kind, shape.file_schema, shape.rules, options):
                     members |= parsed.members
                     sources |= parsed.sources
+                    new = parsed.new_columns
                     skipped.update(parsed.skipped)
                     rows = shape.table_rows(parsed.rows, split.file)
                     yield replace(parsed, rows=rows, version=split.file.version, file=split.file.path)
-                report = report_of(split, options, members, skipped, sources)
+                report = replace(report_of(split, options, members, skipped, sources), new_columns=new)
                 yield Parsed(no_rejects(), no_rejects(), 0, report=report.to_bytes())
 
         written = write_parts(
@@ -160,16 +164,42 @@ class FileLoads:
         )
         reports = [SplitReport.from_bytes(report) for report in written.reports]
         try:
-            check_members(files, reports, kind, shape.file_schema, shape.rules)
-            check_one_source({source for report in reports for source in report.sources}, f"source.path {source.path}")
-        except PipelineError as error:
+            ignored = self._new_columns(step, reports)
+            added = [name for name in step.table.schema.names if name not in step.spec.columns]
+            check_members(files, reports, kind, shape.file_schema, shape.rules, added)
+            tables = {table for report in reports for table in report.sources}
+            if not kind.has_patterns:
+                check_one_source(tables, f"source.path {source.path}")
+        except (PipelineError, TableAltered) as error:
             abort(written.messages, step.table.context)
             abort(written.rejects, step.rejects.context)
             abort_waiting(step.lookups, written.waiting)
+            if isinstance(error, TableAltered):
+                raise
             raise PipelineError(f"{step.spec.name}: {error}") from None
         known = entries.with_contents({**contents, **contents_of(files, reports)})
-        told = tuple(skipped_events(reports))
-        return replace(written, entries={CONTENTS: known.contents_text()}, skipped=told)
+        return replace(
+            written,
+            entries={CONTENTS: known.contents_text()},
+            skipped=tuple(skipped_events(reports)),
+            source_tables=tuple(sorted(tables)) if kind.has_patterns else (),
+            ignored_columns=(*written.ignored_columns, *ignored),
+        )
+
+    def _new_columns(self, step: LoadStep, reports: Sequence[SplitReport]) -> list[str]:
+        """Return the columns of the source that are left out; where changes are applied, alter the table for the rest.
+
+        Raises TableAltered after that, and PipelineError as ``hold`` and ``column_types`` do.
+        """
+        seen: dict[str, set[str]] = {}
+        for report in reports:
+            for name, texts in report.new_columns.items():
+                seen.setdefault(name, set()).update(texts)
+        if self._source.schema_changes != "apply":
+            return sorted(seen)
+        types, unknown = column_types(seen, f"source.path {self._source.path}")
+        hold(step.table, {self._source.rename.get(name, name): kind for name, kind in types.items()}, "the source")
+        return [name for name in unknown if name not in step.table.schema.names]
 
 
 def _record_versions(step: LoadStep, files: LoadedFiles, total: int) -> int | None:

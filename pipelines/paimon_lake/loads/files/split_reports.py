@@ -47,16 +47,18 @@ class SplitReport:
     """The number of change events that are skipped, by what they are."""
     sources: tuple[str, ...] = ()
     """The tables of the change events that are applied."""
+    new_columns: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """The types that were seen for members of change events that the table does not have."""
 
     def to_bytes(self) -> bytes:
         """Return the report as JSON."""
-        return json.dumps(list(vars(self).values())).encode()
+        return json.dumps(list(vars(self).values()), default=sorted).encode()
 
     @staticmethod
     def from_bytes(data: bytes) -> SplitReport:
         """Return the report that ``to_bytes`` encoded."""
-        file, start, checksum, members, skipped, sources = json.loads(data)
-        return SplitReport(file, start, checksum, tuple(tuple(path) for path in members), skipped, tuple(sources))
+        file, start, checksum, members, skipped, sources, new = json.loads(data)
+        return SplitReport(file, start, checksum, tuple(tuple(path) for path in members), skipped, tuple(sources), new)
 
 
 def report_of(
@@ -137,10 +139,16 @@ def unchanged_files(
 
 
 def check_members(
-    files: Sequence[SourceFile], reports: Sequence[SplitReport], kind: FileFormat, schema: pa.Schema, rules: RowRules
+    files: Sequence[SourceFile],
+    reports: Sequence[SplitReport],
+    kind: FileFormat,
+    schema: pa.Schema,
+    rules: RowRules,
+    added: Collection[str] = (),
 ) -> None:
     """Raise PipelineError for a JSON file in which no object has a member for some column of the table.
 
+    The files before the first one that has a column in ``added`` may lack it.
     This also holds for members of nested columns. With ``allow_missing_columns``, only a column that must not be null
     may not be missing.
     """
@@ -149,9 +157,13 @@ def check_members(
     seen: dict[str, set[Path]] = {}
     for report in reports:
         seen.setdefault(report.file, set()).update(report.members)
-    kinds, required = {field.name: exact_type(field) for field in schema}, required_columns(schema, rules)
-    for file in files:
-        missing = lacking(kinds, seen.get(file.ledger_name, set()))
+    kinds = {field.name: exact_type(field) for field in schema if field.name != rules.source}
+    required = required_columns(schema, rules)
+    lacked = [lacking(kinds, seen.get(file.ledger_name, set())) for file in files]
+    for at, (file, missing) in enumerate(zip(files, lacked, strict=True)):
+        later = {name for name in added if any((name,) not in other for other in lacked[at + 1 :])}
+        earlier = {name for name in added if any((name,) not in other for other in lacked[:at])}
+        missing = [path for path in missing if path[0] not in later - earlier]
         needed = [path for path in missing if path[0] in required and len(path) == 1]
         if needed or (missing and not kind.allow_missing_columns):
             names = ", ".join(repr(".".join(path)) for path in needed or missing)

@@ -4,8 +4,8 @@ The snapshot of each load has the position in the log up to which it has all tra
 the log from the position on: it is advanced only to positions that are committed, before the next changes are read. So
 what is committed is not read again, and what is not committed is.
 
-The first copy sees the snapshot that the creation of a temporary slot exports, which has exactly the transactions
-before its LSN. The lasting slot is created earlier, so it has all transactions after that.
+When the columns of the source change in a batch, the load ends before that transaction, and the next load begins with
+it (decision 0056).
 """
 
 from __future__ import annotations
@@ -13,89 +13,51 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 
 from paimon_core.spark.reference import TableReference
 from paimon_lake.declarations.sources import PostgresChangesSource
-from paimon_lake.loads.database import DatabaseRead, naming, parts_of, split_column, write_read
+from paimon_lake.loads.database import naming
 from paimon_lake.loads.ledger.load_snapshot import POSITION
 from paimon_lake.loads.postgres.lag import IDLE_BYTES, lag_after
 from paimon_lake.loads.postgres.log_batch import LogBatch, SharedRead, read_batch
-from paimon_lake.loads.postgres.names import PUBLICATION, SLOT, Names, names_of
+from paimon_lake.loads.postgres.names import PUBLICATION, SLOT
+from paimon_lake.loads.postgres.opened_source import OpenedSource, open_source
 from paimon_lake.loads.postgres.rules import (
     RELOAD,
-    added_columns,
     check_confirmed,
-    check_generated,
-    check_key,
     check_position,
     check_publication,
-    check_server,
     check_slot,
 )
+from paimon_lake.loads.postgres.source_columns import sentences
 from paimon_lake.loads.postgres.stored_rows import StoredRows
+from paimon_lake.loads.postgres.table_copy import planned_copy
 from paimon_lake.loads.replacement import Replace
-from paimon_lake.loads.row_shape import shape_of
+from paimon_lake.loads.schema_changes import hold
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad
 from paimon_lake.loads.write_tasks import WriteResult, write_parts
-from paimon_lake.protocol import KIND, PipelineError
+from paimon_lake.protocol import KIND, PipelineError, some
 from paimon_lake.sources.database import open_database
-from paimon_lake.sources.database_rows import rows_of_database
-from paimon_lake.sources.files.columns import required_columns
+from paimon_lake.sources.database_rows import DatabaseRows
 from paimon_lake.sources.files.rejects import Parsed
 from paimon_lake.sources.postgres.change_rows import ChangeRows
 from paimon_lake.sources.postgres.log_end import LogEnd, log_after
 from paimon_lake.sources.postgres.lsn import lsn_text
 from paimon_lake.sources.postgres.net_changes import NetBatch, net_changes
-from paimon_lake.sources.postgres.pgoutput import Decoder, Relation
+from paimon_lake.sources.postgres.pgoutput import Decoder, LaterColumns, Relation
 from paimon_lake.sources.postgres.position import Position
-from paimon_lake.sources.postgres.server import Server, ServerFacts, connected, exported_snapshot
-from paimon_lake.sources.postgres.source_table import SourceTable, read_publication, read_table
+from paimon_lake.sources.postgres.server import Server, connected
+from paimon_lake.sources.postgres.source_table import SourceTable, read_publication, type_names
 
 RESERVE_SECONDS = 60
 """How long a load waits for another reading of its slot; a question for the lag reads it for at most 10 s."""
 _SLICE_ROWS = 16_384
 """How many changes a task converts at once."""
-
-
-@dataclass(frozen=True)
-class _Source:
-    """The source of a load as it is now, with the slot and publication to use."""
-
-    name: tuple[str, ...]
-    facts: ServerFacts
-    table: SourceTable
-    read: DatabaseRead
-    key: tuple[str, ...]
-    """The columns of the source that are the primary key of the table."""
-    names: Names
-
-    @property
-    def text(self) -> str:
-        return self.read.database.name
-
-    def position(self, lsn: int, version: str, known: Collection[str]) -> Position:
-        """Return the position ``lsn`` in this source; ``version``: of its publication, ``known``: see ``Position``."""
-        columns = {}
-        for declared, name in zip(self.read.rows.schema.names, self.read.rows.columns, strict=True):
-            column = self.table.columns[name]
-            columns[declared] = [name, column.number, column.type_oid, column.type_modifier]
-        return Position(
-            lsn,
-            self.facts.system,
-            self.facts.timeline,
-            self.facts.database,
-            ".".join(self.name),
-            self.table.oid,
-            columns,
-            list(known),
-            self.names.slot,
-            self.names.publication,
-            version,
-        )
 
 
 class PostgresChangesLoads:
@@ -111,129 +73,87 @@ class PostgresChangesLoads:
         """A position, and the LSN up to which the log has no changes of the table after it."""
         self._until: int | None = None
         """The end of the log when the first load of this run was planned."""
+        self._catalog: tuple[SourceTable, int] | None = None
+        """The source whose columns the position does not have yet, and an end of the log that was read after it."""
+        self.is_cut = False
+        """Whether the load that was planned last ends before its batch, because the columns change there."""
         self._ends_at = time.monotonic() + source.run_seconds
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
-        """Return the copy of the source or the next batch of changes, or why there is none."""
+        """Return the copy of the source or the next batch of changes, or why there is none.
+
+        Raises TableAltered when the next changes need columns that the table does not have.
+        """
+        self.is_cut = False
         database = open_database(self._source.url, table=self._source.table, query="", folder=step.settings.folder)
         with naming(step), connected(database) as server:
-            source = self._opened(step, server)
+            source = open_source(step, server, self._source, None if self._shared is None else self._shared.names)
             self._until = source.facts.lsn if self._until is None else self._until
             if step.ledger.position is None and not step.reload:
                 self._check_empty(step)
             alone = server.reserved(source.names.slot, RESERVE_SECONDS)
             with alone if self._shared is None else contextlib.nullcontext():  # the run has reserved a shared slot
                 if step.ledger.position is None or step.reload:
-                    return self._copy(step, server, source)
+                    return planned_copy(step, server, source, self._source, is_shared=self._shared is not None)
                 return self._changes(step, server, source, Position.from_json(step.ledger.position))
-
-    def _opened(self, step: LoadStep, server: Server) -> _Source:
-        database, name = server.database, tuple(self._source.table.split("."))
-        facts = server.facts()
-        check_server(database.name, facts)
-        table, shape = read_table(server, name), shape_of(step.spec, self._source, step.table, step.lookups)
-        required = required_columns(shape.file_schema, shape.rules) | set(step.spec.primary_key)
-        advice = "remove it from the declaration"
-        rows = rows_of_database(
-            database.name, table.schema(), shape.file_schema, required, is_postgresql=True, advice=advice
-        )
-        by_name = dict(zip(shape.file_schema.names, rows.columns, strict=True))
-        key = tuple(by_name[column] for column in step.spec.primary_key)
-        check_key(database.name, table, key)
-        check_generated(database.name, table, rows.columns)
-        split = self._source.split
-        split = split and split_column(database.name, table.schema(), split, is_postgresql=True)
-        read = DatabaseRead(database, shape, rows, (), split)
-        names = names_of(step.settings, step.spec.name, self._source, step.ledger.position)
-        return _Source(name, facts, table, read, key, names if self._shared is None else self._shared.names)
 
     def _check_empty(self, step: LoadStep) -> None:
         latest = step.table.latest_snapshot()
         if latest is not None and latest.total_record_count:
             raise PipelineError(f"the table has rows of another source: {RELOAD} and replaces these rows")
 
-    # -- the copy
-
-    def _copy(self, step: LoadStep, server: Server, source: _Source) -> PlannedLoad:
-        version = self._prepared(server, source)
-        again = [source.text]
-        return PlannedLoad(
-            lambda: self._write_copy(step, source, version),
-            replace=Replace(everything=True),
-            rejects_of=again,
-            has_more=True,
-        )
-
-    def _prepared(self, server: Server, source: _Source) -> str:
-        """Create the publication and the slot where they are missing; return the version of the publication."""
-        names, text = source.names, source.text
-        if PUBLICATION in names.made:
-            server.create_publication(names.publication, source.name)
-            if self._shared is not None:
-                server.add_to_publication(names.publication, source.name)
-        found = read_publication(server, names.publication, source.name, source.table.oid)
-        declared = PUBLICATION not in names.made
-        columns = source.read.rows.columns
-        version = check_publication(text, names.publication, found, columns, declared=declared).version
-        if SLOT in names.made:
-            state = server.slot(names.slot)
-            if state is not None and state.wal_status == "lost":
-                server.drop_slot(names.slot)
-                state = None
-            if state is None:
-                server.create_slot(names.slot)
-        declared = SLOT not in names.made
-        check_slot(text, names.slot, server.slot(names.slot), source.facts.database, declared=declared)
-        return version
-
-    def _write_copy(self, step: LoadStep, source: _Source, version: str) -> WriteResult:
-        database = source.read.database
-        with (
-            naming(step),
-            exported_snapshot(database, source.names.slot) as (snapshot, lsn),
-            connected(database) as server,
-            server.locked(source.name),
-        ):
-            if read_table(server, source.name) != source.table:
-                raise PipelineError(f"{source.text} was altered or truncated at the same time: repeat the load")
-            parts = [""]
-            if source.read.split:
-                with database.connected(snapshot) as connection:
-                    parts = parts_of(connection, source.read, self._source.parts)
-            written = write_read(step, source.read, parts, snapshot, overwrites=True)
-            return replace(
-                written, entries={POSITION: json.dumps(source.position(lsn, version, source.table.columns).to_json())}
-            )
-
     # -- the changes
 
     def _changes(
-        self, step: LoadStep, server: Server, source: _Source, position: Position
+        self, step: LoadStep, server: Server, source: OpenedSource, position: Position
     ) -> PlannedLoad | NothingToLoad:
-        assert self._until is not None
-        added, version = self._checked(server, source, position)
+        columns = source.columns
+        kept = {name: column for name, column in position.columns.items() if name in step.table.schema.names}
+        position = replace(position, columns=kept, table=".".join(source.name))
+        position = replace(position, publication_version=self._checked(server, source, position))
+        covered = self._cover(server, source, position) if columns.is_behind(position) else None
+        ignored = columns.added(position, columns.now) if self._source.schema_changes == "ignore" else []
         told: dict[str, str | int | float] = {"position": lsn_text(position.lsn)}
+        told |= {"ignored_columns": some(ignored)} if ignored else {}
         batch = self._batch(server, source, position)
         if isinstance(batch, str):
             return NothingToLoad([batch], told | _lag(server, position))
-        found = net_changes(batch.transactions, self._decoder(source, position), position.lsn)
+        found, end, now = self._read(step, server, source, position, batch)
+        if covered is not None and not found.changes and batch.end >= covered:
+            now = self._moved(step, server, source, now, columns.now)
+        is_same = now.columns == position.columns
         is_moved = not batch.is_last if self._shared is None else self._shared.moves_all
-        if not found.changes and not is_moved and batch.end - position.lsn < IDLE_BYTES:
-            self._seen = position.lsn, batch.end
+        if not found.changes and is_same and not is_moved and end - position.lsn < IDLE_BYTES:
+            self._seen = position.lsn, end
             if batch.is_last:
-                told |= _lag(server, position, LogEnd(batch.end - position.lsn, False, 0.0))
-            return NothingToLoad([f"no changes of {source.text} up to {lsn_text(batch.end)}"], told)
-        entry = {POSITION: json.dumps(source.position(batch.end, version, position.known).to_json())}
+                told |= _lag(server, position, LogEnd(end - position.lsn, False, 0.0))
+            return NothingToLoad([f"no changes of {source.text} up to {lsn_text(end)}"], told)
+        self.is_cut = end < batch.end
+        entry = {POSITION: json.dumps(replace(columns.marked(now), lsn=end).to_json())}
         counts = {"changes": found.changes, "transactions": found.transactions}
+        types = {field.name: field.type for field in step.table.schema.fields}
+        rows = _rows_at(server, source, now)
         return PlannedLoad(
-            lambda: self._write(step, source, found, added),
+            lambda: self._write(step, source.text, rows, found, ignored),
             entry,
-            {"position": lsn_text(batch.end), **counts},
+            {"position": lsn_text(end), **counts},
             Replace(everything=True) if found.is_truncated else None,
             has_more=True,
+            schema_changes=() if is_same else sentences(position, now, types, self._source.schema_changes),
         )
 
-    def _batch(self, server: Server, source: _Source, position: Position) -> LogBatch | str:
+    def _cover(self, server: Server, source: OpenedSource, position: Position) -> int:
+        """Return an LSN after the position that is later than the catalog, and move the end of the run on to it."""
+        if self._catalog is None or self._catalog[0] != source.table or self._catalog[1] <= self.reached(position):
+            self._catalog = source.table, server.end_of_changes()
+        covered = self._catalog[1]
+        if self._shared is None:
+            self._until = max(self._until or 0, covered)
+        else:
+            self._shared.until = max(self._shared.until, covered)
+        return covered
+
+    def _batch(self, server: Server, source: OpenedSource, position: Position) -> LogBatch | str:
         """Return the batch to load, or why there is none."""
         shared, until = self._shared, self._until
         assert until is not None
@@ -256,10 +176,10 @@ class PostgresChangesLoads:
         """Return the LSN up to which the log has no further changes of the table, as far as this run has read it."""
         return self._seen[1] if self._seen[0] == position.lsn else position.lsn
 
-    def _checked(self, server: Server, source: _Source, position: Position) -> tuple[list[str], str]:
+    def _checked(self, server: Server, source: OpenedSource, position: Position) -> str:
         """Check that the source continues at the position, and advance its slot to it unless other tables share it.
 
-        Returns the columns that are ignored, and the version of the publication.
+        Returns the version of the publication.
         """
         text, names, table = source.text, source.names, source.table
         for what, name in ((SLOT, names.slot), (PUBLICATION, names.publication)):
@@ -275,34 +195,54 @@ class PostgresChangesLoads:
         state = server.slot(names.slot)
         slot = check_slot(text, names.slot, state, source.facts.database, declared=SLOT not in names.made)
         check_confirmed(text, position, slot)
-        if missing := [name for name in source.read.rows.schema.names if name not in position.columns]:
-            raise PipelineError(f"{text}: the column {missing[0]!r} is declared and was not copied: {RELOAD}")
-        now = [(c.name, c.type_oid, c.type_modifier, c.name in table.identity_key) for c in table.columns.values()]
-        added = self._added(source, position, Relation(table.identity, now))
+        for declared_name, name in zip(source.read.rows.schema.names, columns, strict=True):
+            is_new = self._source.schema_changes == "apply" and 0 < position.made < table.columns[name].number
+            if declared_name not in position.columns and not is_new:
+                raise PipelineError(f"{text}: the column {declared_name!r} is declared and was not copied: {RELOAD}")
+        with contextlib.suppress(LaterColumns):
+            source.columns.check([position], position, source.columns.now)
         for name, number, *_ in position.columns.values():
             if table.columns[name].number != number:
                 raise PipelineError(f"{text}: the column {name!r} was dropped and added again: {RELOAD}")
         if self._shared is None and slot.confirmed is not None and slot.confirmed < position.lsn:
             server.advance(names.slot, position.lsn)
-        return added, version
+        return version
 
-    def _added(self, source: _Source, position: Position, relation: Relation) -> list[str]:
-        ignore = self._source.schema_changes == "ignore"
-        return added_columns(source.text, position, relation, source.key, ignore=ignore)
+    def _read(
+        self, step: LoadStep, server: Server, source: OpenedSource, position: Position, batch: LogBatch
+    ) -> tuple[NetBatch, int, Position]:
+        """Return the changes of a batch, the LSN up to which they are, and the position with their columns."""
+        columns, end, now = source.read.rows.columns, batch.end, position
+        may_lack = frozenset(columns) - {name for name, *_ in position.columns.values()}
+        earlier = [position]
+        while True:
+            check = partial(source.columns.check, earlier, now)
+            most_bytes = self._source.transaction_bytes
+            decoder = Decoder(source.table.oid, columns, source.key, check, most_bytes, may_lack)
+            try:
+                return net_changes(batch.transactions, decoder, position.lsn, end), end, now
+            except LaterColumns as later:
+                if later.follows:
+                    end = later.lsn
+                else:
+                    now = self._moved(step, server, source, now, later.relation)
+                    earlier.append(now)
 
-    def _decoder(self, source: _Source, position: Position) -> Decoder:
-        return Decoder(
-            source.table.oid,
-            source.read.rows.columns,
-            source.key,
-            lambda relation: self._added(source, position, relation),
-            self._source.transaction_bytes,
-        )
+    def _moved(
+        self, step: LoadStep, server: Server, source: OpenedSource, position: Position, to: Relation
+    ) -> Position:
+        """Return a position with the columns of a later relation, when the table holds them; else alter the table."""
+        moved, types = source.columns.moved(server, position, to)
+        if self._source.schema_changes == "apply":
+            hold(step.table, types, source.text)
+        return moved
 
-    def _write(self, step: LoadStep, source: _Source, found: NetBatch, added: list[str]) -> WriteResult:
-        ignored, batch, rows = tuple(added), found.batch, source.read.rows
+    def _write(
+        self, step: LoadStep, name: str, rows: DatabaseRows, found: NetBatch, ignored: Sequence[str]
+    ) -> WriteResult:
+        batch = found.batch
         if not len(batch):
-            return WriteResult(ignored_columns=ignored)
+            return WriteResult(ignored_columns=tuple(ignored))
         latest = step.table.latest_snapshot()
         stored = StoredRows(TableReference.of(step.table.context), None if latest is None else latest.id)
         payload = pa.BufferOutputStream()
@@ -311,7 +251,7 @@ class PostgresChangesLoads:
         written = write_parts(
             step.spark(),
             [payload.getvalue().to_pybytes()],
-            _Reader(ChangeRows(rows, step.spec.primary_key), stored, source.text),
+            _Reader(ChangeRows(rows, step.spec.primary_key), stored, name),
             step.table,
             step.rejects,
             step.stamp,
@@ -319,7 +259,17 @@ class PostgresChangesLoads:
             overwrites=found.is_truncated,
             lookups=step.lookups,
         )
-        return replace(written, ignored_columns=ignored)
+        return replace(written, ignored_columns=tuple(ignored))
+
+
+def _rows_at(server: Server, source: OpenedSource, position: Position) -> DatabaseRows:
+    """Return how rows are read whose columns have the types of a position, which the source may not have any more."""
+    rows = source.read.rows
+    then = {column[0]: column[2] for column in position.columns.values()}
+    other = {oid for name, oid in then.items() if source.table.columns[name].type_oid != oid}
+    names = type_names(server, other) if other else {}
+    types = [names.get(then.get(name, 0), kind) for name, kind in zip(rows.columns, rows.types, strict=True)]
+    return replace(rows, types=tuple(types))
 
 
 @dataclass(frozen=True)

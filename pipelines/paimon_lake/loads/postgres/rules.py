@@ -5,7 +5,7 @@ Nothing is loaded again without ``reload``: where changes may be missing, a load
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from paimon_lake.protocol import PipelineError, some
 from paimon_lake.sources.postgres.lsn import lsn_text
@@ -157,30 +157,26 @@ def check_confirmed(name: str, position: Position, slot: SlotState) -> None:
         )
 
 
-def added_columns(
-    name: str, position: Position, relation: Relation, key: Collection[str], *, ignore: bool
-) -> list[str]:
-    """Return the columns that the source has in addition, where they are ignored; refuse every other difference."""
-    now = {column: (type_oid, modifier) for column, type_oid, modifier, _ in relation.columns}
-    for column, _, type_oid, modifier in position.columns.values():
-        if column not in now:
-            raise PipelineError(
-                f"{name} lost the column {column!r}: remove it from the declaration, or rename it back; then {RELOAD}"
-            )
-        if now[column] != (type_oid, modifier):
-            raise PipelineError(
-                f"{name}: the type of the column {column!r} changed, which may have changed all of its values: {RELOAD}"
-            )
+def check_relation(name: str, relation: Relation, key: Collection[str], refused: Sequence[str]) -> None:
+    """Refuse changes that do not identify rows by the columns ``key``, and changes with the new columns ``refused``."""
     in_key = {column for column, *_, is_key in relation.columns if is_key}
     if relation.identity != "f" and in_key != set(key):
         raise PipelineError(
             f"{name}: the replica identity was {', '.join(sorted(in_key)) or 'nothing'} for some changes, and the "
             f"declared primary_key is {', '.join(key)}: {RELOAD}"
         )
-    added = [column for column in now if column not in position.known]
-    if added and not ignore:
+    if refused:
         raise PipelineError(
-            f"{name} has new columns: {some(added)}. Add them to the declaration and {RELOAD}, or set "
-            "source.schema_changes: ignore"
+            f"{name} has new columns: {some(refused)}. Add them to the declaration and {RELOAD}, or set "
+            "source.schema_changes: apply, which adds them, or ignore, which leaves them out"
         )
-    return added
+
+
+def lost_column(name: str, column: str, columns: Collection[str]) -> PipelineError:
+    """Return the error for a column of the table that the source had, and has no more."""
+    listed = ", ".join(map(repr, columns)) or "none"
+    return PipelineError(
+        f"{name} has no column {column!r} any more; its columns are {listed}. If it was dropped, remove it from the "
+        "declaration and run `paimon-lake apply --drop`; if it was renamed, rename it back, or declare the new name, "
+        f"run `paimon-lake apply --drop` and {RELOAD}"
+    )

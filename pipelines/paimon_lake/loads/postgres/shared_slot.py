@@ -7,13 +7,16 @@ all tables that is committed, before the next batch is read. So a process that d
 With ``consistent`` each table commits the end of each batch as its position. When positions differ, because a table was
 copied or a process died between two commits, the tables behind are first brought to the greatest position. At equal
 positions the snapshots of all tables are published as a version of the group with the name of the database.
+
+A table whose columns change in a batch loads it in several commits, before the next table. So all tables reach the end
+of the batch, whatever changed.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
@@ -21,13 +24,13 @@ from pyspark.errors import PySparkException
 
 from paimon_core.errors import NotFound, PaimonError
 from paimon_lake.declarations import Settings
-from paimon_lake.declarations.databases import PostgresDatabase
+from paimon_lake.declarations.databases import PostgresDatabase, tables_of
 from paimon_lake.declarations.sources import PostgresChangesSource
 from paimon_lake.loads.postgres.lag import IDLE_BYTES
 from paimon_lake.loads.postgres.log_batch import SharedRead, read_batch
 from paimon_lake.loads.postgres.names import names_of
 from paimon_lake.loads.postgres.postgres_changes import PostgresChangesLoads
-from paimon_lake.protocol import AuditFailed, PipelineError
+from paimon_lake.protocol import AuditFailed, PipelineError, StepResult
 from paimon_lake.session import spark_reason
 from paimon_lake.sources.database import open_database
 from paimon_lake.sources.postgres.lsn import lsn_text
@@ -44,6 +47,10 @@ class TableLoads(Protocol):
     """The loads of one table in a run."""
 
     @property
+    def loads(self) -> Sequence[object]:
+        """The loads that were committed."""
+
+    @property
     def is_reload(self) -> bool:
         """Whether the next load copies the table again."""
 
@@ -55,6 +62,33 @@ class TableLoads(Protocol):
 
     def snapshot(self) -> int:
         """Return the id of the newest snapshot of a load."""
+
+    def result(self) -> StepResult:
+        """Return what the run has loaded."""
+
+
+def load_shared(
+    settings: Settings, database: str, name: str, asked: TableLoads, begun: Callable[[str], TableLoads]
+) -> StepResult:
+    """Load all tables of the slot of a table; the result is of this table, and has the results of the others.
+
+    ``asked``: the loads of the table ``name``; ``begun`` opens another table.
+    """
+    runs = {name: asked}
+
+    def opened(table: str) -> TableLoads:
+        return runs.setdefault(table, begun(table)) if table != name else asked
+
+    shared = SharedLoad(settings, database, tables_of(settings.tables, database), name, opened)
+    shared.run()
+    results = {table: run.result() for table, run in runs.items() if table not in shared.failures or run.loads}
+    for table, done in results.items():
+        told = {} if shared.version is None else {"group_version": shared.version}
+        text = f" (the other tables of {database} do not wait for it)"
+        failed = [error + text for failing, error in shared.failures.items() if table in (name, failing)]
+        results[table] = replace(done, details={**done.details, **told}, skipped=(*done.skipped, *failed))
+    done = results.pop(name)
+    return replace(done, others=tuple(results.values()))
 
 
 @dataclass
@@ -88,13 +122,20 @@ class SharedLoad:
             self._copy(loads)
             shared.until = server.newest_lsn()
             while True:
-                refusal = self._next_batch(server, shared, loads, is_over=time.monotonic() >= ends_at)
+                is_over, until = time.monotonic() >= ends_at, shared.until
+                refusal = self._next_batch(server, shared, loads, is_over=is_over)
                 for name in self._loadable():
-                    self._guarded(name, partial(self.runs[name].load, loads[name]))
+                    self._guarded(name, partial(self._load, name, loads[name]))
                 if refusal is not None:  # no table has said more precisely what is wrong
                     raise refusal
-                if shared.batch is None:
+                if shared.batch is None and (is_over or shared.until == until):  # a table may need the log's new end
                     return
+
+    def _load(self, name: str, source: PostgresChangesLoads) -> None:
+        """Load a table up to the end of the batch: its columns may change in between."""
+        self.runs[name].load(source)
+        while source.is_cut:
+            self.runs[name].load(source)
 
     def _copy(self, loads: Mapping[str, PostgresChangesLoads]) -> None:
         """Copy the tables that have no position, and the table that is loaded again; the table that was asked first."""
@@ -160,11 +201,11 @@ class SharedLoad:
             return None
         lsns = {position.lsn for position in positions.values()}
         until, differ, is_consistent = shared.until, len(lsns) > 1, self._options.consistent
+        start = min(reached.values())
         if is_consistent and differ:
-            until = max(lsns)
+            start, until = min(lsns), max(lsns)  # a table without changes must commit the position too
         elif is_consistent:
             self._publish(max(lsns))
-        start = min(reached.values())
         if start >= until or is_over or not _is_readable(server, shared.names.slot):
             return None
         names, tables = (shared.names.slot, shared.names.publication), {at.relation for at in positions.values()}

@@ -33,6 +33,10 @@ class RowRules:
     """The key columns of the files of change events, as the files name them; () for other files."""
     order: tuple[str, ...] = ()
     """The columns that order the changes of a key, which a delete must have too."""
+    source: str = ""
+    """The column that has the name of the table of an event; "" without."""
+    new_columns: str = "refuse"
+    """What is done with members of events that the table does not have: ``refuse``, ``ignore`` or ``apply``."""
 
 
 def table_schema(fields: Sequence[DataField]) -> pa.Schema:

@@ -32,9 +32,11 @@ OPTIONS = {
     "ignore_extra_columns": "Whether columns that the table does not have are left out; otherwise they are an error.",
     "allow_missing_columns": "Whether a column that a file does not have is null; otherwise it is an error. A JSON "
     "file has a member when one of its objects has it, also with the value null; it is null in the other objects.",
-    "database": "The database whose events are applied; events of other databases are skipped.",
-    "table": "The table whose events are applied, as `table` or, where the events name a schema, `schema.table`; "
-    "events of other tables are skipped. Without it, the events of a load must be of one table.",
+    "database": "The database whose events are applied, or a pattern such as `shop_*`; events of other databases are "
+    "skipped.",
+    "table": "The table whose events are applied, as `table` or, where the events name a schema, `schema.table`, or a "
+    "pattern such as `orders_*`; events of other tables are skipped. Without a pattern, the events of a load must be "
+    "of one table.",
     "timestamp_unit": "What an integer for a TIMESTAMP counts, `ms`, `us` or `ns`, in events without a schema that "
     "says it; without, such an integer is rejected.",
 }
@@ -96,6 +98,11 @@ class FileFormat:
     def is_splittable(self) -> bool:
         """Whether an uncompressed file can be cut into byte ranges: each line is one row."""
         return self.kind in ("jsonl", *EVENT_FORMATS) or (self.kind == "csv" and not self.multiline)
+
+    @property
+    def has_patterns(self) -> bool:
+        """Whether the events may be of several tables."""
+        return "*" in self.database or "*" in self.table
 
     @property
     def is_utf8(self) -> bool:

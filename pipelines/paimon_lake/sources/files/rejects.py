@@ -6,7 +6,7 @@ first column in the order of the table that does not fit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -57,6 +57,8 @@ class Parsed:
     """The number of events that change no row of the table, by what they are."""
     sources: frozenset[str] = frozenset()
     """The tables whose changes were seen so far in files of change events."""
+    new_columns: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """The types that were seen so far for members that the table does not have, or has with another type."""
     removals: int = 0
     """The rows that only remove the older row of a reject: they count as read, and not in the share of rejects."""
     report: bytes = b""

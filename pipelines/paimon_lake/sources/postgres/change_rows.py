@@ -74,7 +74,7 @@ class ChangeRows:
             column, values, bad = self._column(batch.column(f"v{at}"), at, kind)
             if at in kept:
                 mask = batch[f"u{at}"]
-                values = pc.if_else(mask, kept[at], values)
+                values = pc.if_else(mask, kept[at].cast(values.type), values)
                 bad = either(bad, _true(np.asarray(mask) & missing))
             if field.name in self.key:
                 bad_key |= np.asarray(values.is_null().to_numpy(zero_copy_only=False))

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.postgres.change_rows import batch_of_changes
-from paimon_lake.sources.postgres.pgoutput import Decoder, described
+from paimon_lake.sources.postgres.pgoutput import Decoder, LaterColumns, described
 from paimon_lake.sources.postgres.transactions import (
     BEGIN,
     DELETE,
@@ -30,6 +30,8 @@ from paimon_lake.sources.postgres.transactions import (
 )
 
 _NULL, _TEXT, _SAME = b"ntu"
+_LACKS = -1
+"""The place of a column that the description does not have."""
 _LARGE = 4096
 """Values of more bytes than this are copied one by one."""
 _GATHER_BYTES = 1 << 20
@@ -62,65 +64,77 @@ class _Values:
     """Where each row ends."""
 
 
-def net_changes(transactions: Transactions, decoder: Decoder, after: int) -> NetBatch:
-    """Return the last change of each row of the decoder's table in the transactions that begin at ``after`` or later.
+def net_changes(transactions: Transactions, decoder: Decoder, after: int, before: int = sys.maxsize) -> NetBatch:
+    """Return the last change of each row of the decoder's table in some transactions.
 
-    Raises PipelineError for what is not valid.
+    These are the transactions whose commit begins at ``after`` or later, and before ``before``. Raises PipelineError
+    for what is not valid; LaterColumns as the decoder does.
     """
     try:
-        return _by_columns(transactions, decoder, after)
+        return _by_columns(transactions, decoder, after, before)
     except (IndexError, ValueError, struct.error):
         raise cut_off() from None
     except _Undecided:
         pass
-    found, _ = decoder.read(transactions.messages, after, rows=sys.maxsize, size_bytes=sys.maxsize)
+    found, _ = decoder.read(transactions.messages, after, rows=sys.maxsize, size_bytes=sys.maxsize, before=before)
     places = [decoder.columns.index(name) for name in decoder.key]
     batch = batch_of_changes(found.rows, len(decoder.columns), places)
     return NetBatch(batch, found.changes, found.transactions, found.is_truncated)
 
 
-def _by_columns(transactions: Transactions, decoder: Decoder, after: int) -> NetBatch:
+def _by_columns(transactions: Transactions, decoder: Decoder, after: int, before: int) -> NetBatch:
     messages, found = transactions.messages, transactions.columns
-    ours, seen = found.tables == decoder.relation, found.lsns >= after
+    ours, seen = found.tables == decoder.relation, (found.lsns >= after) & (found.lsns < before)
     is_row = ours & seen & np.isin(found.kinds, (INSERT, UPDATE, DELETE))
     count = int((seen & (found.kinds == BEGIN)).sum())
     rows = np.flatnonzero(is_row)
-    changes, truncated = len(rows), -1
+    truncations = []
     for at in np.flatnonzero(seen & (found.kinds == TRUNCATE)).tolist():
         tables = struct.unpack_from("!I", messages[at], 1)[0]
         if decoder.relation in struct.unpack_from(f"!{tables}I", messages[at], 6):
-            changes, truncated = changes + 1, at
-    columns, width = _layout(messages, np.flatnonzero(ours & (found.kinds == RELATION)), rows, decoder)
-    rows = rows[rows > truncated]
-    batch = (
-        _last(found, rows, [columns[name] for name in decoder.columns], width, decoder)
-        if len(rows)
-        else _no_rows(decoder)
-    )
-    return NetBatch(batch, changes, count, truncated >= 0)
+            truncations.append(at)
+    changes = np.concatenate([rows, np.array(truncations, np.int64)])
+    names = _names(messages, found, np.flatnonzero(ours & (found.kinds == RELATION)), rows, changes, decoder)
+    rows = rows[rows > truncations[-1]] if truncations else rows
+    batch = _last(found, rows, names, decoder) if len(rows) else batch_of_changes({}, len(decoder.columns), ())
+    return NetBatch(batch, len(changes), count, bool(truncations))
 
 
-def _no_rows(decoder: Decoder) -> pa.RecordBatch:
-    return batch_of_changes({}, len(decoder.columns), ())
+def _names(
+    messages: list[bytes],
+    found: MessageColumns,
+    descriptions: np.ndarray,
+    rows: np.ndarray,
+    changes: np.ndarray,
+    decoder: Decoder,
+) -> list[str]:
+    """Check each description that rows use, in their order; return the names of the columns in all of them.
 
-
-def _layout(
-    messages: list[bytes], descriptions: np.ndarray, rows: np.ndarray, decoder: Decoder
-) -> tuple[dict[str, int], int]:
-    """Check all descriptions of the table; return the place of each column, and their number."""
-    found = [described(messages[at]) for at in descriptions.tolist()]
-    for relation in found:
-        decoder.check(relation)
-    if len(rows) and (not found or descriptions[0] > rows[0]):
+    ``descriptions``, ``rows`` and ``changes``, which has the truncations too, are the places of messages.
+    """
+    relations = [described(messages[at]) for at in descriptions.tolist()]
+    used = np.searchsorted(descriptions, rows) - 1
+    if len(used) and used[0] < 0:
         raise PipelineError("the log has a row that does not fit the description of its table")
-    names = [[name for name, *_ in relation.columns] for relation in found]
+    names: list[list[str]] = []
+    used, first = np.unique(used, return_index=True)
+    for at, row in zip(used.tolist(), rows[first].tolist(), strict=True):
+        try:
+            decoder.check(relations[at])
+        except LaterColumns as later:
+            later.lsn = int(found.lsns[row])
+            later.follows = bool((found.lsns[changes] < later.lsn).any())
+            raise
+        names.append([name for name, *_ in relations[at].columns])
     if any(one != names[0] for one in names):
         raise _Undecided
-    return {name: place for place, name in enumerate(names[0])} if names else {}, len(names[0]) if names else 0
+    return names[0] if names else []
 
 
-def _last(found: MessageColumns, rows: np.ndarray, places: list[int], width: int, decoder: Decoder) -> pa.RecordBatch:
+def _last(found: MessageColumns, rows: np.ndarray, names: list[str], decoder: Decoder) -> pa.RecordBatch:
     """Return the last change of each row; an update with its old row is a deletion of the old key, then the new row."""
+    width, by_name = len(names), {name: place for place, name in enumerate(names)}
+    places = [by_name.get(name, _LACKS) if name in decoder.may_lack else by_name[name] for name in decoder.columns]
     kinds, marks = found.kinds[rows], found.data[found.starts[rows] + 5]
     first, ends = found.starts[rows] + 6, found.ends[rows]
     has_old = (kinds == DELETE) | ((kinds == UPDATE) & np.isin(marks, list(b"KO")))
@@ -152,11 +166,11 @@ def _last(found: MessageColumns, rows: np.ndarray, places: list[int], width: int
 
 
 def _values(data: np.ndarray, at: np.ndarray, ends: np.ndarray, places: list[int], width: int) -> _Values:
-    """Return where the values of the columns ``places`` are, in the rows that begin at ``at``."""
+    """Return where the values of the columns ``places`` are, in the rows that begin at ``at``; null for ``_LACKS``."""
     if (big_endian(data, at, 2) != width).any():
         raise PipelineError("the log has a row that does not fit the description of its table")
     at = at + 2
-    starts, lengths = np.zeros((2, len(places), len(at)), np.int64)
+    starts, lengths = np.zeros((len(places), len(at)), np.int64), np.full((len(places), len(at)), -1)
     targets = {place: index for index, place in enumerate(places)}
     for place in range(width):
         if (at >= ends).any():

@@ -37,6 +37,18 @@ class Relation:
     columns: Sequence[tuple[str, int, int, bool]]
 
 
+class LaterColumns(Exception):
+    """A change whose table has columns or types for which the table of the lake must be altered first."""
+
+    def __init__(self, relation: Relation) -> None:
+        super().__init__("the columns of the table changed")
+        self.relation = relation
+        self.lsn = 0
+        """Where the commit of the transaction with the change begins."""
+        self.follows = False
+        """Whether changes of the table in earlier transactions come before it that are not loaded yet."""
+
+
 @dataclass(frozen=True)
 class LastChange:
     """The last change of a row in some transactions: its values, binary texts in the order of the declared columns."""
@@ -69,7 +81,10 @@ class NetChanges:
 
 @dataclass
 class Decoder:
-    """Decodes the changes of one table; ``check`` raises PipelineError for a description that does not fit."""
+    """Decodes the changes of one table; ``check`` raises PipelineError for a description that does not fit.
+
+    It is called before the first change with this description, and may raise LaterColumns.
+    """
 
     relation: int
     columns: Sequence[str]
@@ -77,24 +92,33 @@ class Decoder:
     check: Callable[[Relation], object]
     most_bytes: int
     """The largest size of the changes of the table in one transaction."""
+    may_lack: frozenset[str] = frozenset()
+    """The columns that are null in changes whose description does not have them."""
+    _unchecked: Relation | None = None
+    _lacks: bool = False
     _project: Callable[[Sequence[Any]], Key] | None = None
     _width: int = 0
     _key_places: tuple[int, ...] = ()
 
-    def read(self, messages: Iterable[bytes], after: int, *, rows: int, size_bytes: int) -> tuple[NetChanges, bool]:
-        """Return the changes of the transactions whose commit begins at ``after`` or later.
+    def read(
+        self, messages: Iterable[bytes], after: int, *, rows: int, size_bytes: int, before: int | None = None
+    ) -> tuple[NetChanges, bool]:
+        """Return the changes of the transactions whose commit begins at ``after`` or later, and before ``before``.
 
         Stops after the transaction with which ``rows`` changes or ``size_bytes`` are reached; returns whether all
-        messages were read. Raises PipelineError for what is not valid, and for a transaction that is too large.
+        messages were read. Raises PipelineError for what is not valid, and for a transaction that is too large;
+        LaterColumns as ``check`` does.
         """
         found = NetChanges()
         try:
-            return found, self._read(found, messages, after, rows, size_bytes)
+            return found, self._read(found, messages, after, rows, size_bytes, before)
         except (IndexError, ValueError, struct.error):
             raise PipelineError("the log has a message that is cut off") from None
 
-    def _read(self, found: NetChanges, messages: Iterable[bytes], after: int, rows: int, size_bytes: int) -> bool:
-        lsn, skips, size = 0, False, 0
+    def _read(
+        self, found: NetChanges, messages: Iterable[bytes], after: int, rows: int, size_bytes: int, before: int | None
+    ) -> bool:
+        lsn, skips, size, earlier = 0, False, 0, 0
         self._key_places = tuple(self.columns.index(name) for name in self.key)
         for data in messages:
             kind = data[0]
@@ -102,14 +126,18 @@ class Decoder:
             found.size_bytes += len(data)
             if kind in _ROWS:
                 if not skips and _UINT(data, 1)[0] == self.relation:
+                    if self._unchecked is not None:
+                        self._accept(self._unchecked, lsn, earlier > 0)
                     found.changes += 1
                     self._change(found, kind, data, lsn)
                     size += len(data)
                     if size > self.most_bytes:
                         raise self._too_large(lsn)
             elif kind == _BEGIN:
-                (lsn,), size = _LSN(data, 1), 0
+                (lsn,), size, earlier = _LSN(data, 1), 0, found.changes
                 skips = lsn < after
+                if before is not None and lsn >= before:
+                    return False
             elif kind == _COMMIT:
                 if not skips:
                     (found.end,) = _LSN(data, 10)
@@ -137,11 +165,19 @@ class Decoder:
     def _describe(self, data: bytes) -> None:
         if _UINT(data, 1)[0] != self.relation:
             return
-        relation = described(data)
-        self.check(relation)
+        self._unchecked = described(data)
+
+    def _accept(self, relation: Relation, lsn: int, follows: bool) -> None:
+        try:
+            self.check(relation)
+        except LaterColumns as later:
+            later.lsn, later.follows = lsn, follows
+            raise
+        self._unchecked, self._width = None, len(relation.columns)
         places = {name: place for place, (name, *_) in enumerate(relation.columns)}
+        places = {**dict.fromkeys(self.may_lack, self._width), **places}
         chosen = [places[name] for name in self.columns]
-        self._width = len(relation.columns)
+        self._lacks = self._width in chosen
         self._project = itemgetter(*chosen) if len(chosen) > 1 else lambda values: (values[chosen[0]],)
 
     def _change(self, found: NetChanges, kind: int, data: bytes, lsn: int) -> None:
@@ -202,6 +238,8 @@ class Decoder:
                 raise PipelineError(f"the log has a value of the unknown kind {bytes([kind])!r}")
         if at > len(data):
             raise IndexError
+        if self._lacks:
+            values.append(None)
         return self._project(values), at
 
 

@@ -7,11 +7,14 @@ publication that it names, because an LSN has no meaning elsewhere.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.postgres.lsn import lsn_of, lsn_text
+
+_LATER = ("made", "file_node", "ignored")
+"""What positions of earlier versions do not have."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,12 @@ class Position:
     slot: str
     publication: str
     publication_version: str
+    made: int = 0
+    """How many columns the source had ever made when it had the columns of this position; 0 when it is not known."""
+    file_node: int = 0
+    """The file node of the source then: it changes when the table is rewritten or truncated."""
+    ignored: list[str] = field(default_factory=list)
+    """The columns that the source has got since then, and that loads have left out."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the position for the ledger."""
@@ -42,7 +51,8 @@ class Position:
     def from_json(found: Any) -> Position:
         """Return the position that ``to_json`` wrote; raises PipelineError for anything else."""
         try:
-            if set(found) != {field.name for field in fields(Position)}:
+            names = [one.name for one in fields(Position)]
+            if not set(names[: -len(_LATER)]) <= set(found) <= set(names):
                 raise ValueError("its keys differ")
             position = Position(**{**found, "lsn": lsn_of(found["lsn"])})
             for text in (position.system, position.database, position.table, position.slot, position.publication):

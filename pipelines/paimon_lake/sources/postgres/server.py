@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,7 @@ _EXISTS = "42710"
 _IDLE_SESSIONS = 140000
 """The version of PostgreSQL from which on idle sessions can time out."""
 _CANCELED = "57014"
+_FLUSH_SECONDS = 30
 _FACTS = """
 SELECT current_setting('server_version_num')::int, pg_is_in_recovery(), current_setting('wal_level'),
   system_identifier::text, current_database()::text FROM pg_control_system()
@@ -88,7 +90,7 @@ class Server:
     database: Database
     _connection: psycopg.Connection[Any]
 
-    def rows(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
+    def rows(self, sql: Any, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a query; raises PipelineError."""
         with guarded(self.database):
             return self._connection.execute(sql, parameters).fetchall()
@@ -106,6 +108,19 @@ class Server:
     def newest_lsn(self) -> int:
         """Return the end of the log on disk, in bytes."""
         return int(self.rows("SELECT (pg_current_wal_flush_lsn() - '0/0')::bigint")[0][0])
+
+    def end_of_changes(self) -> int:
+        """Return the end of the log on disk when it has all that this session sees: also what is not flushed yet.
+
+        Writes a message without a meaning to the log, because a server without writers may not flush it.
+        """
+        seen = int(self.rows("SELECT (pg_logical_emit_message(true, 'paimon', '') - '0/0')::bigint")[0][0])
+        ends = time.monotonic() + _FLUSH_SECONDS
+        while (lsn := self.newest_lsn()) < seen:
+            if time.monotonic() > ends:
+                raise PipelineError(f"{self.database.name}: the server does not flush its log: repeat the load")
+            time.sleep(0.05)
+        return lsn
 
     def slot(self, name: str) -> SlotState | None:
         """Return a replication slot; None when the server has none of this name."""

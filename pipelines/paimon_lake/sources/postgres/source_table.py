@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -13,16 +13,23 @@ from paimon_lake.sources.postgres.server import Server
 
 _TABLE = """
 SELECT c.oid::bigint, c.relkind::text, c.relreplident::text, row_security_active(c.oid),
-  EXISTS (SELECT FROM pg_inherits WHERE inhparent = c.oid), pg_relation_filenode(c.oid)::bigint
+  EXISTS (SELECT FROM pg_inherits WHERE inhparent = c.oid), pg_relation_filenode(c.oid)::bigint, c.relnatts
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s
 """
 _COLUMNS = """
 SELECT a.attname::text, a.attnum, a.atttypid::bigint, a.atttypmod, CASE WHEN t.typtype = 'e' THEN 'enum'
     WHEN coalesce(b.typnamespace, t.typnamespace) = 'pg_catalog'::regnamespace THEN coalesce(b.typname, t.typname)::text
-    ELSE format_type(a.atttypid, a.atttypmod) END, a.attgenerated <> '', a.attnotnull
+    ELSE format_type(a.atttypid, a.atttypmod) END, a.attgenerated <> '', a.attnotnull,
+  CASE WHEN a.atthasmissing THEN a.attmissingval::text END
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
   LEFT JOIN pg_type b ON t.typtype = 'd' AND b.oid = t.typbasetype
 WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+"""
+_TYPES = """
+SELECT t.oid::bigint, CASE WHEN t.typtype = 'e' THEN 'enum'
+    WHEN coalesce(b.typnamespace, t.typnamespace) = 'pg_catalog'::regnamespace THEN coalesce(b.typname, t.typname)::text
+    ELSE format_type(t.oid, NULL) END
+FROM pg_type t LEFT JOIN pg_type b ON t.typtype = 'd' AND b.oid = t.typbasetype WHERE t.oid = ANY (%s::oid[])
 """
 _KEYS = """
 SELECT i.indisprimary, i.indisreplident, (SELECT array_agg(a.attname::text)
@@ -51,6 +58,8 @@ class SourceColumn:
     """The type, of a domain its base type; ``enum`` for every enumerated type."""
     is_generated: bool
     is_not_null: bool
+    older_value: str | None = None
+    """The value, in an array, of rows that are older than the column; None: null, or the table was rewritten."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +76,8 @@ class SourceTable:
     """The columns of the primary key or of the index that the replica identity names."""
     keys: frozenset[frozenset[str]]
     """The columns of each unique key without nulls that is checked at once."""
+    made: int = 0
+    """The number of columns that were ever made: the number of the newest one, dropped ones included."""
 
     def schema(self) -> pa.Schema:
         """Return the columns that can be read, as the driver of PostgreSQL describes them."""
@@ -96,7 +107,7 @@ def read_table(server: Server, name: Sequence[str]) -> SourceTable:
     found = server.rows(_TABLE, name)
     if not found:
         raise PipelineError(f"{server.database.name}: there is no such table: correct source.table")
-    oid, kind, identity, hides_rows, has_children, file_node = found[0]
+    oid, kind, identity, hides_rows, has_children, file_node, made = found[0]
     if kind != "r" or has_children:
         what = {"p": "a partitioned table", "v": "a view", "m": "a materialized view", "f": "a foreign table"}
         raise PipelineError(
@@ -116,7 +127,20 @@ def read_table(server: Server, name: Sequence[str]) -> SourceTable:
             keys.add(key)
         if (identity == "d" and is_primary) or (identity == "i" and is_identity):
             identity_key = key
-    return SourceTable(oid, file_node, columns, identity, identity_key, frozenset(keys))
+    return SourceTable(oid, file_node, columns, identity, identity_key, frozenset(keys), made)
+
+
+def type_names(server: Server, oids: Collection[int]) -> dict[int, str]:
+    """Return the names of types as ``SourceColumn.type_name`` has them; types that were dropped are not in it."""
+    return dict(server.rows(_TYPES, [list(oids)]))
+
+
+def has_values(server: Server, name: Sequence[str], column: str) -> bool:
+    """Whether a row of the table has a value that is not null in a column; reads the table."""
+    from psycopg import sql
+
+    query = sql.SQL("SELECT EXISTS (SELECT FROM ONLY {} WHERE {} IS NOT NULL)")
+    return bool(server.rows(query.format(sql.Identifier(*name), sql.Identifier(column)))[0][0])
 
 
 def read_publication(server: Server, publication: str, name: Sequence[str], oid: int) -> Publication | None:

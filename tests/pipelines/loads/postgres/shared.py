@@ -51,6 +51,12 @@ class SharedLake:
             f"warehouse: warehouse\npostgres: {{shop: {{url: '{url}'{', ' if more else ''}{more}}}}}\n"
         )
 
+    def declare(self, more: str = "") -> None:
+        """Declare all tables; ``more``: further keys of their sources."""
+        for name, (columns, key, _) in TABLES.items():
+            source = f"{{type: postgres_changes, database: shop, table: s.{name[-1]}{more}}}"
+            self.lake.declare(name, f"columns: {columns}\nprimary_key: {key}\nsource: {source}\n")
+
     def run(self, *statements: str) -> None:
         for statement in statements:
             self.connection.execute(statement)  # type: ignore[arg-type]
@@ -110,10 +116,8 @@ def shared_lake(lake: SmallLake, server: PostgresServer) -> Iterator[SharedLake]
         found = SharedLake(lake, url, connection)
         found.settings()
         found.run("CREATE SCHEMA s")
-        for name, (columns, key, statement) in TABLES.items():
-            found.run(statement)
-            source = f"{{type: postgres_changes, database: shop, table: s.{name[-1]}}}"
-            lake.declare(name, f"columns: {columns}\nprimary_key: {key}\nsource: {source}\n")
+        found.run(*(statement for *_, statement in TABLES.values()))
+        found.declare()
         try:
             yield found
         finally:

@@ -20,6 +20,8 @@ import pytest
 
 from paimon_lake.loads import load as commits
 from paimon_lake.loads.postgres import postgres_changes as loading
+from paimon_lake.loads.postgres import table_copy
+from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.postgres.server import Server
 from tests.pipelines.loads.postgres.shared import shared_lake
 from tests.support.long_cases import long_cases
@@ -30,7 +32,7 @@ PLACES = (
     (Server, "advance"),
     (commits, "commit_load"),
     (loading, "write_parts"),
-    (loading, "write_read"),
+    (table_copy, "write_read"),
     ("paimon_core.group.store.GroupStore", "create_intent"),
     ("paimon_core.group.store.GroupStore", "create_version"),
     ("paimon_core.group.group", "commit_part"),
@@ -122,6 +124,81 @@ def check(shared):
     assert len({shared.position(name) for name in shared.names}) == 1
 
 
+class SchemaHistory(History):
+    """Changes of rows and new columns; ``added``: the number of new columns, none before ``alters``."""
+
+    def __init__(self, shared, seed):
+        super().__init__(shared, seed)
+        self.alters, self.added = False, dict.fromkeys("coi", 0)
+
+    def change(self):
+        pick = self.random
+        table = pick.choice("coi")
+        if not self.alters or pick.random() < 0.7:
+            super().change()
+            return
+        session, column = pick.choice(self.sessions), f"c{pick.randrange(self.added[table] + 1)}"
+        adds = pick.random() < 0.3 and self.added[table] < 4
+        try:
+            if adds:
+                default = "DEFAULT 5" if pick.random() < 0.1 else ""
+                session.execute(f"ALTER TABLE s.{table} ADD c{self.added[table]} int {default}")
+                self.added[table] += 1
+                if pick.random() < 0.5:
+                    session.execute(f"UPDATE s.{table} SET c{self.added[table] - 1} = {pick.randrange(99)}")
+            else:
+                session.execute(f"UPDATE s.{table} SET {column} = {pick.randrange(99)}")
+        except psycopg.Error:
+            session.rollback()
+            self.count()
+        if adds:  # an ALTER that is not committed would block every reader
+            session.commit()
+
+    def count(self):
+        """Count the new columns again, because an ALTER may have been rolled back."""
+        with psycopg.connect(self.sessions[0].info.dsn, password=PASSWORD) as session:
+            for table in self.added:
+                query = "SELECT count(*) FROM pg_attribute WHERE attrelid = %s::regclass AND attname ~ '^c[0-9]'"
+                (self.added[table],) = session.execute(query, [f"s.{table}"]).fetchone()
+
+
+@pytest.mark.parametrize("seed", [*range(3), *long_cases(range(3, 30))])
+def test_each_version_is_a_state_of_the_source_whose_columns_change(shared, monkeypatch, seed):
+    shared.settings(f"consistent: true, keep_versions: 50{', batch_rows: 5' if seed % 2 else ''}")
+    shared.declare(", schema_changes: apply")
+    shared.connection.prepare_threshold = None  # a prepared query keeps the columns of its first time
+    with contextlib.closing(SchemaHistory(shared, seed)) as history:
+        pick = history.random
+        for round_number in range(8):
+            history.changes(40)
+            if round_number == 0 or pick.random() < 0.4:
+                history.commit()  # the first copy waits for transactions that run
+            if pick.random() < 0.6:
+                dying(shared, monkeypatch, pick.choice((*PLACES, (loading, "hold"))), pick.randrange(3))
+                history.changes(10)
+            history.commit()
+            complete(shared, pick.choice(shared.names))
+            check(shared)
+            history.alters = True  # columns from before the first copy are not added
+    for version in shared.group().versions():
+        if len(version.tables) == 3:
+            check_references(tables_of(shared, version.number))
+
+
+def complete(shared, name):
+    """Load, and load again with reload each table whose error says so."""
+    reload = False
+    for _ in range(4):
+        try:
+            shared.load(name, reload=reload)
+            return
+        except PipelineError as error:
+            if "load the table with reload" not in str(error):
+                raise
+            name, reload = str(error).split(":")[0], True
+    pytest.fail("a load was refused again and again")
+
+
 @pytest.mark.parametrize("seed", [*range(3), *long_cases(range(3, 40))])
 def test_each_version_is_a_state_of_the_source(shared, monkeypatch, seed):
     shared.settings(f"consistent: true, keep_versions: 50{', batch_rows: 5' if seed % 2 else ''}")
@@ -171,7 +248,7 @@ def dying(shared, monkeypatch, place, skipped):
             raise KeyboardInterrupt
         return real(*given, **more)
 
-    with monkeypatch.context() as patched, contextlib.suppress(KeyboardInterrupt):
+    with monkeypatch.context() as patched, contextlib.suppress(KeyboardInterrupt, PipelineError):
         patched.setattr(where, name, counted)
         shared.load("shop.c")
 

@@ -14,6 +14,7 @@ import pytest
 
 from paimon_lake.loads import load as commits
 from paimon_lake.loads.postgres import postgres_changes as loading
+from paimon_lake.loads.postgres import table_copy
 from paimon_lake.sources.postgres.server import Server
 from tests.support.long_cases import long_cases
 
@@ -68,7 +69,7 @@ class History:
 
     def load(self, monkeypatch):
         """Load, after a load that died in one case of three."""
-        places = ((Server, "advance"), (commits, "commit_load"), (loading, "write_parts"), (loading, "write_read"))
+        places = ((Server, "advance"), (commits, "commit_load"), (loading, "write_parts"), (table_copy, "write_read"))
         if self.random.random() < 0.33:
             with monkeypatch.context() as patched:
                 patched.setattr(*self.random.choice(places), die)
@@ -98,7 +99,7 @@ def test_after_each_load_the_table_is_equal_to_its_source(followed, monkeypatch,
 
 
 def follow(followed, history, monkeypatch):
-    real = loading.write_read
+    real = table_copy.write_read
 
     def copying(*given, **more):
         history.changes(20)
@@ -108,7 +109,7 @@ def follow(followed, history, monkeypatch):
     history.changes(20)
     history.commit()  # the creation of a slot waits for transactions that run
     with monkeypatch.context() as patched:
-        patched.setattr(loading, "write_read", copying)
+        patched.setattr(table_copy, "write_read", copying)
         followed.load()
     for _ in range(6):
         history.changes(30)

@@ -8,6 +8,7 @@ import pytest
 
 from paimon_lake.loads import load as commits
 from paimon_lake.loads.postgres import postgres_changes as loading
+from paimon_lake.loads.postgres import table_copy
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.postgres.server import Server
 
@@ -25,7 +26,7 @@ def dying(followed, monkeypatch, where, name):
 
 @pytest.mark.parametrize(
     ("where", "name"),
-    [(Server, "create_publication"), (Server, "create_slot"), (loading, "write_read"), (commits, "commit_load")],
+    [(Server, "create_publication"), (Server, "create_slot"), (table_copy, "write_read"), (commits, "commit_load")],
 )
 def test_a_first_copy_that_died_is_repeated(followed, monkeypatch, where, name):
     followed.run("INSERT INTO s.o VALUES (1, 'a'), (2, 'b')")
@@ -104,7 +105,7 @@ def test_of_two_loads_at_the_same_time_the_second_loads_what_is_left(followed, m
 
 
 def test_of_two_first_copies_at_the_same_time_the_second_reads_changes(followed, monkeypatch):
-    real, others = loading.write_read, []
+    real, others = table_copy.write_read, []
     followed.run("INSERT INTO s.o VALUES (1, 'a')")
 
     def after_another(*given, **more):
@@ -115,7 +116,7 @@ def test_of_two_first_copies_at_the_same_time_the_second_reads_changes(followed,
             followed.run("UPDATE s.o SET t = 'c' WHERE id = 1")
         return real(*given, **more)
 
-    monkeypatch.setattr(loading, "write_read", after_another)
+    monkeypatch.setattr(table_copy, "write_read", after_another)
     followed.load()
     followed.load()
     followed.check()
@@ -141,7 +142,7 @@ def test_a_slot_that_is_in_use_is_named(followed, monkeypatch):
 
 
 def test_a_table_that_is_altered_or_truncated_during_the_copy_is_refused(followed, monkeypatch):
-    real = loading.exported_snapshot
+    real = table_copy.exported_snapshot
     for statement in ("TRUNCATE s.o", "ALTER TABLE s.o ALTER t TYPE varchar(9)"):
         followed.run("INSERT INTO s.o VALUES (1, 'a')")
 
@@ -152,7 +153,7 @@ def test_a_table_that_is_altered_or_truncated_during_the_copy_is_refused(followe
                 yield found
 
         with monkeypatch.context() as patched:
-            patched.setattr(loading, "exported_snapshot", changing)
+            patched.setattr(table_copy, "exported_snapshot", changing)
             with pytest.raises(PipelineError, match=r"s\.o was altered or truncated at the same time: repeat the load"):
                 followed.load()
     followed.load()
@@ -160,7 +161,7 @@ def test_a_table_that_is_altered_or_truncated_during_the_copy_is_refused(followe
 
 
 def test_the_copy_is_locked_against_truncates_until_it_has_ended(followed, monkeypatch):
-    real = loading.write_read
+    real = table_copy.write_read
     followed.run("INSERT INTO s.o VALUES (1, 'a')")
 
     def meanwhile(*given, **more):
@@ -170,7 +171,7 @@ def test_the_copy_is_locked_against_truncates_until_it_has_ended(followed, monke
         return real(*given, **more)
 
     with monkeypatch.context() as patched:
-        patched.setattr(loading, "write_read", meanwhile)
+        patched.setattr(table_copy, "write_read", meanwhile)
         assert followed.load().details["rows_read"] == 1
     followed.load()
     followed.check()

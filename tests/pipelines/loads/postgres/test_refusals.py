@@ -193,7 +193,7 @@ def test_a_rollback_of_the_table(followed):
         (["ALTER TABLE s.o ALTER id TYPE bigint"], f"the type of the column 'id' changed, .*: {RELOAD}"),
         (
             ["ALTER TABLE s.o ADD n int"],
-            f"has new columns: n. Add them to the declaration and {RELOAD}, .* or set source.schema_changes: ignore",
+            f"has new columns: n. Add them to the declaration and {RELOAD}, .* or set source.schema_changes: apply,",
         ),
         (
             [

@@ -262,3 +262,87 @@ def test_a_log_that_cannot_be_read_is_refused(shared):
 def test_the_catalog_is_asked_for_the_group(consistent):
     consistent.load("shop.o")
     assert open_lake(consistent.lake.settings).group("shop").latest().tables.keys() == set(consistent.names)
+
+
+def test_a_table_whose_columns_change_in_a_batch_reads_it_to_its_end(consistent, monkeypatch):
+    consistent.declare(", schema_changes: apply")
+    consistent.load("shop.o")
+    consistent.run(
+        "INSERT INTO s.c VALUES (1, 'a'), (2, 'b')",
+        "INSERT INTO s.o VALUES (10, 1)",
+        "ALTER TABLE s.c ADD n int",
+        "UPDATE s.c SET n = 5 WHERE id = 2",
+        "ALTER TABLE s.c ADD m varchar(3)",
+        "ALTER TABLE s.o ALTER c TYPE bigint",
+        "INSERT INTO s.o VALUES (11, 2)",
+        "UPDATE s.c SET m = 'm' WHERE id = 1",
+    )
+    reads, real = [], Server.messages
+    with monkeypatch.context() as patched:
+        patched.setattr(Server, "messages", lambda *given: reads.append(given) or real(*given))
+        done = consistent.load("shop.c")
+    assert len(reads) == 2  # once to the end of the run, once to an end that is later than the catalog
+    assert [len(one.commits) for one in (done, *done.others)] == [3, 1, 2]
+    assert done.details["schema_changes"] == (
+        "the new column n of the source is INT in the table; the new column m of the source is VARCHAR(3) in the table"
+    )
+    consistent.check()
+    assert consistent.version() == {"shop.c": 2, "shop.o": 2, "shop.i": 0}
+    assert len({consistent.position(name) for name in consistent.names}) == 1
+
+
+@pytest.mark.parametrize("options", ["", "consistent: true"])
+def test_a_column_without_a_change_after_it_is_added_to_a_table_that_shares_its_slot(shared, options):
+    shared.settings(options)
+    shared.declare(", schema_changes: apply")
+    shared.load("shop.c")
+    shared.run("INSERT INTO s.c VALUES (1, 'a')", "ALTER TABLE s.i ADD p int", "ALTER TABLE s.c ADD n int")
+    shared.load("shop.o")
+    shared.check()
+    assert shared.lake.table("shop.c").schema.names == ["id", "t", "n"]
+    assert shared.lake.table("shop.i").schema.names == ["o", "line", "n", "p"]
+    assert shared.load("shop.o").commits == ()
+    if options:
+        assert len({shared.position(name) for name in shared.names}) == 1
+
+
+def test_columns_that_are_refused_or_left_out_in_a_shared_slot(shared):
+    shared.load("shop.c")
+    shared.run("ALTER TABLE s.c ADD n int", "INSERT INTO s.c VALUES (1, 'a', 5)", "INSERT INTO s.o VALUES (10, 1)")
+    done = shared.load("shop.o")
+    assert any("s.c has new columns: n" in text for text in done.skipped)
+    shared.check("shop.o")
+    assert shared.lake.rows("shop.c") == []
+    shared.declare(", schema_changes: ignore")
+    assert shared.load("shop.c").details["ignored_columns"] == "n"
+    assert shared.lake.rows("shop.c") == [(1, "a")]
+
+
+@pytest.mark.parametrize("skipped", range(4))
+def test_a_run_that_dies_between_the_commits_of_a_table_whose_columns_change(consistent, monkeypatch, skipped):
+    consistent.declare(", schema_changes: apply")
+    consistent.load("shop.o")
+    consistent.run(
+        "INSERT INTO s.c VALUES (1, 'a')",
+        "INSERT INTO s.o VALUES (10, 1)",
+        "ALTER TABLE s.c ADD n int",
+        "UPDATE s.c SET n = 5",
+        "INSERT INTO s.i VALUES (10, 1, 1)",
+    )
+    real, passed = commits.commit_load, []
+
+    def dying(*given, **more):
+        passed.append(None)
+        if len(passed) > skipped:
+            raise KeyboardInterrupt
+        return real(*given, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(commits, "commit_load", dying)
+        with pytest.raises(KeyboardInterrupt):
+            consistent.load("shop.o")
+    consistent.run("DELETE FROM s.i", "INSERT INTO s.c VALUES (2, 'b', 6)")
+    consistent.load("shop.i")
+    consistent.check()
+    assert consistent.version() == {"shop.c": 2, "shop.o": 1, "shop.i": 0}
+    assert len({consistent.position(name) for name in consistent.names}) == 1

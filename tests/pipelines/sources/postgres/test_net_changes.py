@@ -10,7 +10,7 @@ from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.postgres import net_changes as module
 from paimon_lake.sources.postgres.change_rows import batch_of_changes
 from paimon_lake.sources.postgres.net_changes import net_changes
-from paimon_lake.sources.postgres.pgoutput import Decoder
+from paimon_lake.sources.postgres.pgoutput import Decoder, LaterColumns
 from paimon_lake.sources.postgres.transactions import read_transactions
 from tests.pipelines.sources.postgres.test_pgoutput import (
     OTHER,
@@ -97,6 +97,34 @@ def test_unchanged_values_are_taken_from_the_changes_before():
 def test_a_table_that_is_described_in_two_ways():
     messages = transaction(insert(b"1", None, b"a"), relation(names=("id", "t")), insert(b"2", b"b"))
     assert net_changes(read(messages), decoder(), 0).batch["v0"].to_pylist() == [b"a", b"b"]
+
+
+def test_changes_end_before_the_first_transaction_with_later_columns():
+    def check(one):
+        if len(one.columns) > 2:
+            raise LaterColumns(one)
+
+    old = transaction(relation(names=("id", "t")), insert(b"1", b"a"))
+    both = [begin(200), insert(b"2", b"b"), relation(), insert(b"3", b"m", b"c"), commit(200)]
+    one = Decoder(TABLE, ("t", "id"), ("id",), check, 1 << 20)
+    emptied = [*transaction(truncate(TABLE)), relation(names=("id", "t")), *both]
+    for messages, after, follows in ((old + both, 0, True), (old + both, 101, False), (emptied, 0, True)):
+        with pytest.raises(LaterColumns) as caught:
+            net_changes(read(messages), one, after)
+        assert (caught.value.lsn, caught.value.follows, len(caught.value.relation.columns)) == (200, follows, 3)
+    found = net_changes(read(old + both), one, 0, 200)
+    assert (found.batch["v1"].to_pylist(), found.changes, found.transactions) == ([b"1"], 1, 1)
+
+
+def test_columns_that_a_description_lacks_are_null():
+    one = Decoder(TABLE, ("more", "id", "extra"), ("id",), bool, 1 << 20, frozenset({"more", "extra"}))
+    lacking = [relation(names=("id", "t")), insert(b"1", b"a"), update(b"2", b"b", old=(b"1", b"a"))]
+    found = net_changes(read(transaction(*lacking)), one, 0).batch
+    assert [found[name].to_pylist() for name in ("deleted", "v0", "v1", "v2")] == [
+        [True, False], [None, None], [b"1", b"2"], [None, None],
+    ]  # fmt: skip
+    found = net_changes(read(transaction(*lacking, relation(), insert(b"3", b"m", b"c"))), one, 0).batch
+    assert found["v0"].to_pylist() == [None, None, b"m"]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from paimon_lake.protocol import PipelineError
-from paimon_lake.sources.postgres.pgoutput import UNCHANGED, Decoder, Relation
+from paimon_lake.sources.postgres.pgoutput import UNCHANGED, Decoder, LaterColumns, Relation
 
 TABLE, OTHER = 16_385, 16_386
 SAME = object()
@@ -159,12 +159,45 @@ def test_a_transaction_that_is_too_large_is_refused():
     assert len(decoded(others, most_bytes=180)[0].rows) == 1
 
 
-def test_the_description_of_the_table_is_checked_each_time_it_is_sent():
+def test_the_description_of_the_table_is_checked_before_the_first_change_that_has_it():
     seen = []
-    messages = [begin(5), relation(), relation(OTHER), relation(identity="f", names=("id", "t")), commit(5)]
-    decoded(messages, check=seen.append)
+    second = relation(identity="f", names=("id", "t"))
+    messages = [
+        relation(OTHER),
+        relation(),
+        insert(b"1", None, b"a"),
+        relation(),
+        second,
+        insert(b"2", b"b"),
+        relation(),
+    ]
+    decoded([begin(5), *messages, commit(5)], check=seen.append)
     first = Relation("d", [("id", 23, -1, True), ("more", 24, -1, False), ("t", 25, -1, False)])
     assert seen == [first, Relation("f", [("id", 23, -1, True), ("t", 24, -1, False)])]
+    decoded(transaction(insert(b"1", None, b"a"), lsn=5), after=6, check=lambda _: pytest.fail("it is loaded already"))
+
+
+def test_a_batch_ends_before_the_first_transaction_with_later_columns():
+    def check(one):
+        if len(one.columns) > 2:
+            raise LaterColumns(one)
+
+    old = [begin(100), relation(names=("id", "t")), insert(b"1", b"a"), commit(100)]
+    new = transaction(insert(b"2", b"m", b"b"), lsn=200)
+    decoder = Decoder(TABLE, ("id", "t"), ("id",), check, 1 << 20)
+    for messages, after, follows in ((old + new, 0, True), (new, 0, False), (old + new, 101, False)):
+        with pytest.raises(LaterColumns) as caught:
+            decoder.read(iter(messages), after, rows=99, size_bytes=1 << 20)
+        assert (caught.value.lsn, caught.value.follows, len(caught.value.relation.columns)) == (200, follows, 3)
+    found, is_read = decoder.read(iter(old + new), 0, rows=99, size_bytes=1 << 20, before=200)
+    assert (list(found.rows), found.end, is_read) == ([(b"1",)], 110, False)
+
+
+def test_changes_before_a_column_was_added_have_null_in_it():
+    decoder = Decoder(TABLE, ("more", "id", "t"), ("id",), bool, 1 << 20, frozenset({"more"}))
+    messages = [relation(names=("id", "t")), insert(b"1", b"a"), relation(), insert(b"2", b"m", b"b")]
+    found, _ = decoder.read(iter([begin(5), *messages, commit(5)]), 0, rows=99, size_bytes=1 << 20)
+    assert [change.values for change in found.rows.values()] == [(None, b"1", b"a"), (b"m", b"2", b"b")]
 
 
 @pytest.mark.parametrize(

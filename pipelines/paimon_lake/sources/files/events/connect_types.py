@@ -35,6 +35,20 @@ _OF_ROOT = {
     TypeRoot.TIMESTAMP: _TIMESTAMPS,
     TypeRoot.TIMESTAMP_LTZ: _TIMESTAMPS,
 }
+_BASES = {
+    "int8": "TINYINT",
+    "int16": "SMALLINT",
+    "int32": "INT",
+    "int64": "BIGINT",
+    "float": "FLOAT",
+    "float32": "FLOAT",
+    "double": "DOUBLE",
+    "float64": "DOUBLE",
+    "boolean": "BOOLEAN",
+    "string": "STRING",
+    "bytes": "BYTES",
+}
+"""Types of Kafka Connect that have no name of their own."""
 _SCALE = re.compile("[0-6]?[0-9]|7[0-6]")
 _DECIMAL_BYTES = 31
 """The most bytes of a decimal that is read; all of them fit into 76 digits."""
@@ -70,6 +84,33 @@ def connect_types(schema: Any) -> dict[str, ConnectType]:
                 digits = int(scale) if isinstance(scale, str) and _SCALE.fullmatch(scale) else None
                 found[str(field.get("field"))] = ConnectType(name if isinstance(name, str) else "", digits)
     return found
+
+
+def stated_types(schema: Any) -> dict[str, str]:
+    """Return the types of a table's columns for the columns of an envelope's schema; without those it does not state.
+
+    They are numbers, booleans, texts, bytes, and the dates, timestamps and decimals with a precision of Kafka Connect
+    and Debezium.
+    """
+    found: dict[str, str] = {}
+    for image in _fields(schema):
+        if image.get("field") in ("before", "after"):
+            found |= {str(field.get("field")): text for field in _fields(image) if (text := _stated(field))}
+    return found
+
+
+def _stated(field: Mapping[str, Any]) -> str:
+    name, base = field.get("name"), field.get("type")
+    if name == DECIMAL:
+        parameters = _mapping(field.get("parameters"))
+        digits, scale = str(parameters.get("connect.decimal.precision", "")), str(parameters.get("scale", ""))
+        fits = digits.isdecimal() and scale.isdecimal() and int(scale) <= int(digits) <= 38 and int(digits) > 0
+        return f"DECIMAL({int(digits)}, {int(scale)})" if fits else ""
+    if name in _TIMESTAMPS:
+        return {"ms": "TIMESTAMP(3)", "us": "TIMESTAMP(6)", "ns": "TIMESTAMP(9)"}[_TIMESTAMPS[name]]
+    if name in _DATES:
+        return "DATE"
+    return _BASES.get(base, "") if name in (None, "") and isinstance(base, str) else ""
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -19,12 +19,13 @@ from paimon_core.types import TypeRoot
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.files.columns import RowRules, exact_type
 from paimon_lake.sources.files.events.changes import ChangeBuilder
-from paimon_lake.sources.files.events.connect_types import ConnectType, connect_types
+from paimon_lake.sources.files.events.connect_types import ConnectType, connect_types, stated_types
 from paimon_lake.sources.files.events.dialects import DELETE, DIALECTS, TOMBSTONE
 from paimon_lake.sources.files.events.envelopes import BARE, Unwrapped, payload_of, unwrap
 from paimon_lake.sources.files.events.event_columns import EventColumn
 from paimon_lake.sources.files.events.heads import Heads, check_one_source, heads_of
 from paimon_lake.sources.files.events.images import Bad, ImageReader, Images, without_others
+from paimon_lake.sources.files.events.new_columns import NewColumns
 from paimon_lake.sources.files.rejects import Parsed, no_rejects
 from paimon_lake.sources.files.text.blocks import TextFile
 from paimon_lake.sources.files.text.json_members import OBJECT, Members, parsed_text
@@ -69,11 +70,14 @@ class EventReader:
         self.file, self.schema, self.rules = file, schema, rules
         self.form, self.dialect = file.file_format, DIALECTS[file.file_format.kind]
         self.kinds = {field.name: exact_type(field) for field in schema}
-        self.members = Members(self.kinds, required if self.form.allow_missing_columns else self.kinds)
+        members = {name: kind for name, kind in self.kinds.items() if name != rules.source}
+        needed = [name for name in required if name != rules.source]
+        self.members = Members(members, needed if self.form.allow_missing_columns else members)
         self.builder = ChangeBuilder(schema, required, rules.key, rules.order)
         self.has_map = any(has_root(kind, TypeRoot.MAP) for kind in self.kinds.values())
         self.readers: dict[str, ImageReader] = {}
         self.sources: frozenset[str] = frozenset()
+        self.new_columns = None if rules.new_columns == "refuse" else NewColumns()
         self.skipped: Counter[str] = Counter()
         self.line: Callable[[int], int] = int
         """Returns the line of a record of the current block."""
@@ -102,6 +106,7 @@ class EventReader:
             members=frozenset(self.members.seen),
             skipped=dict(self.skipped),
             sources=self.sources,
+            new_columns={} if self.new_columns is None else self.new_columns.seen,
         )
 
     def _images(self, records: Records, broken: Bad, bad: Bad) -> Iterator[tuple[ImageReader, Images]]:
@@ -191,8 +196,20 @@ class EventReader:
                 self.rules.key,
                 self.form.ignore_extra_columns,
                 self._heads,
+                self.rules.source,
+                self.new_columns,
+                self._stated(schema),
             )
         return self.readers[schema]
+
+    def _stated(self, schema: str) -> dict[str, str]:
+        """Return the types that the schema of an envelope states; those of columns of the table are noted."""
+        if self.new_columns is None or schema == BARE:
+            return {}
+        stated = stated_types(json.loads(schema))
+        for name in self.kinds.keys() & stated.keys() if self.rules.new_columns == "apply" else ():
+            self.new_columns.seen.setdefault(name, set()).add(stated[name])
+        return stated
 
     def _heads(self, table: pa.Table, positions: Sequence[int]) -> Heads:
         """Return what events do, and count the events that are skipped."""
@@ -201,7 +218,8 @@ class EventReader:
             line = self.line(int(positions[int(np.argmax(heads.truncates))]))
             raise TableEmptied(self.file.path, line)
         self.sources |= heads.sources
-        check_one_source(self.sources, f"file {self.file.path}")
+        if not self.form.has_patterns:
+            check_one_source(self.sources, f"file {self.file.path}")
         self.skipped.update({one["values"]: one["counts"] for one in heads.skipped.value_counts().to_pylist()})
         self.skipped.pop(None, None)  # type: ignore[call-overload]
         return heads

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
@@ -29,6 +30,8 @@ class Heads:
     """Whether an event empties the table."""
     reasons: Mapping[int, Unfit]
     """Why an event is rejected."""
+    names: pa.Array
+    """The table of each event with its database; null where the event names none."""
     sources: frozenset[str]
     """The tables whose rows are changed, with their databases."""
 
@@ -78,9 +81,10 @@ def heads_of(table: pa.Table, dialect: Dialect, form: FileFormat) -> Heads:
     rejected = np.isin(np.arange(len(ops)), list(reasons))
     kinds = pc.if_else(pa.array(rejected), pa.scalar(None, pa.string()), kinds)
     own = pc.and_(kinds.is_valid(), full.is_valid())
-    places = pc.binary_join_element_wise(pc.fill_null(databases.filter(own), ""), full.filter(own), ".")
-    sources = frozenset(place.removeprefix(".") for place in places.unique().to_pylist())
-    return Heads(kinds, skipped, np.asarray(truncates.to_numpy(zero_copy_only=False)), reasons, sources)
+    places = pc.binary_join_element_wise(pc.fill_null(databases, ""), full, ".")
+    places = pc.replace_substring_regex(places, pattern=r"^\.", replacement="")
+    sources = frozenset(places.filter(own).unique().to_pylist())
+    return Heads(kinds, skipped, np.asarray(truncates.to_numpy(zero_copy_only=False)), reasons, places, sources)
 
 
 def _places(table: pa.Table) -> tuple[pa.Array, pa.Array, pa.Array]:
@@ -96,12 +100,19 @@ def _others(databases: pa.Array, names: pa.Array, full: pa.Array, form: FileForm
     """Return which events name another database or table than the options; an event without names does not."""
     others = pa.repeat(pa.scalar(False), len(names))
     if form.database:
-        others = pc.or_(others, pc.fill_null(pc.not_equal(databases, form.database), False))
+        others = pc.or_(others, pc.fill_null(_differ(databases, form.database), False))
     if form.table:
-        differ = pc.and_(pc.not_equal(names, form.table), pc.not_equal(full, form.table))
+        differ = pc.and_(_differ(names, form.table), _differ(full, form.table))
         named = pc.fill_null(pc.not_equal(names, ""), False)
         others = pc.or_(others, pc.and_(named, pc.fill_null(differ, False)))
     return others
+
+
+def _differ(names: pa.Array, wanted: str) -> pa.Array:
+    """Return which names are not ``wanted``, in which ``*`` stands for any text."""
+    if "*" not in wanted:
+        return pc.not_equal(names, wanted)
+    return pc.invert(pc.match_substring_regex(names, "^" + ".*".join(map(re.escape, wanted.split("*"))) + "$"))
 
 
 def _ddl(table: pa.Table, ops: pa.Array, dialect: Dialect) -> pa.Array:
@@ -131,5 +142,5 @@ def check_one_source(sources: Collection[str], where: str) -> None:
         names = some(sorted(sources))
         raise PipelineError(
             f"{where} has events of several tables, {names}: choose the events of one with the options table and "
-            "database of the source"
+            "database of the source, or, for files, of several by a pattern such as orders_*"
         )

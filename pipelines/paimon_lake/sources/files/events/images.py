@@ -12,10 +12,12 @@ import pyarrow.compute as pc
 import pyarrow.json as pa_json
 
 from paimon_core.types import TypeRoot
+from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.files.columns import extra_columns
 from paimon_lake.sources.files.events.dialects import DELETE, OTHER_TABLE, Dialect
 from paimon_lake.sources.files.events.event_columns import EventColumn, Values, form_of
 from paimon_lake.sources.files.events.heads import Heads, head_of, heads_of
+from paimon_lake.sources.files.events.new_columns import NewColumns
 from paimon_lake.sources.files.formats import FileFormat
 from paimon_lake.sources.files.row_builder import one_chunk
 from paimon_lake.sources.files.text.json_records import bytes_of, is_inexact, read_by_arrow
@@ -59,6 +61,12 @@ class ImageReader:
     ignore_extra: bool
     heads: Callable[[pa.Table, Sequence[int]], Heads]
     """Returns what the events of some records do, and raises PipelineError when they cannot be loaded."""
+    source: str = ""
+    """The column that has the name of the table of an event; "" without."""
+    new_columns: NewColumns | None = None
+    """Where members are noted that the table does not have; None: they are refused, or ignored."""
+    stated: Mapping[str, str] = field(default_factory=dict)
+    """The types that the schema of the envelope states."""
     forms: dict[str, str] = field(default_factory=dict)
     """The form in which each column was written last."""
 
@@ -69,7 +77,7 @@ class ImageReader:
         row = pa.struct([(name, self._form(one)[1]) for name, one in self.columns.items()])
         image = pa.list_(row) if self.dialect.is_list else row
         known = pa.schema([*self.dialect.head.items(), (self.dialect.old, image), (self.dialect.row, image)])
-        beyond = "ignore" if self.ignore_extra else "infer"
+        beyond = "ignore" if self.ignore_extra and self.new_columns is None else "infer"
         parse = pa_json.ParseOptions(explicit_schema=known, unexpected_field_behavior=beyond)
         data = bytes_of(records, positions)
         if self._reads_decimals() and is_inexact(data):
@@ -87,6 +95,7 @@ class ImageReader:
         self._check_extra(table)
         bad += [(int(positions[at]), unfit) for at, unfit in heads.reasons.items()]
         images = self._of_table(table, heads.kinds, positions, bad)
+        images = self._with_sources(images, positions, heads.names)
         return replace(images, count=images.count + len(heads.reasons))
 
     def _form(self, column: EventColumn) -> tuple[str, pa.DataType]:
@@ -118,6 +127,10 @@ class ImageReader:
             image = table.schema.field(name).type
             image = image.value_type if self.dialect.is_list else image
             extra = [one.name for one in image if one.name not in self.columns]
+            if self.new_columns is not None:
+                for new in extra:
+                    self.new_columns.note_arrow(new, image.field(new).type, self.stated)
+                extra = []
             for one in image:
                 extra += (
                     []
@@ -139,6 +152,7 @@ class ImageReader:
             bad += [(int(positions[events[one]]), self._no_row(kinds[int(one)].as_py())) for one in without]
             events, kinds = events[at], kinds.take(pa.array(at))
         elif self.dialect.deleted != self.dialect.row:
+            new, old = self._known(new), self._known(old)
             new = pc.if_else(pc.equal(kinds, DELETE), old, new)
         missing = np.flatnonzero(new.is_null().to_numpy(zero_copy_only=False))
         bad += [(int(positions[events[one]]), self._no_row(kinds[int(one)].as_py())) for one in missing]
@@ -152,6 +166,14 @@ class ImageReader:
         rows: list[Values] = [{form: values[at]} for at, form in enumerate(forms)]
         at_key = [list(self.columns).index(name) for name in self.key]
         return Images(positions[events], kinds, rows, [{forms[at]: before[at]} for at in at_key], count)
+
+    def _known(self, image: pa.Array) -> pa.Array:
+        """Return rows without the members that the table does not have, which come last."""
+        count = len(self.columns)
+        if image.type.num_fields == count:
+            return image
+        fields = [image.type.field(at) for at in range(count)]
+        return pa.StructArray.from_arrays([image.field(at) for at in range(count)], fields=fields, mask=image.is_null())
 
     def by_python(self, events: Sequence[tuple[int, Object]], bad: Bad) -> Images:
         """Read events, each with the position of its record, one by one."""
@@ -188,13 +210,32 @@ class ImageReader:
                 kinds.append(kind)
                 rows.append(new)
                 old.append(known)
-        return Images(
+        images = Images(
             np.array(positions, np.int64),
             pa.array(kinds, pa.string()),
             [_values(rows, column) for column in self.columns.values()],
             [_values(old, self.columns[name]) for name in self.key],
             count,
         )
+        return self._with_sources(images, np.array([at for at, _ in read], np.int64), found.names)
+
+    def _with_sources(self, images: Images, positions: np.ndarray, names: pa.Array) -> Images:
+        """Return changes with the names of their tables in the column ``source``.
+
+        ``names``: of the records at ``positions``, ascending. Raises PipelineError when a row has such a member itself.
+        """
+        if not self.source:
+            return images
+        at = list(self.columns).index(self.source)
+        if any(values.null_count < len(values) for values in images.rows[at].values()):
+            raise PipelineError(
+                f"file {self.path}: rows have a member {self.source!r} of their own: name another column in "
+                "source.source_column"
+            )
+        own: Values = {"text": names.take(pa.array(np.searchsorted(positions, images.positions)))}
+        rows = [*images.rows[:at], own, *images.rows[at + 1 :]]
+        old = [own if name == self.source else values for name, values in zip(self.key, images.old, strict=True)]
+        return replace(images, rows=rows, old=old)
 
     def _changes(self, event: Object, kind: str) -> list[tuple[Any, Any]]:
         """Return the rows that an event changes, each with the row before it; raises Unfit when it has none."""
@@ -227,7 +268,9 @@ class ImageReader:
         seen: dict[str, tuple[str, Any]] = {}
         names = set[str]()
         for name, value in row:
-            if name not in self.columns and wanted is self.columns and not self.ignore_extra:
+            if name not in self.columns and wanted is self.columns and self.new_columns is not None:
+                self.new_columns.note_value(name, value, self.stated)
+            elif name not in self.columns and wanted is self.columns and not self.ignore_extra:
                 raise extra_columns(self.path, [name], self.schema)
             if name in names and name in wanted:
                 raise Unfit(name, f"the member {name!r} occurs twice")

@@ -1,0 +1,57 @@
+"""Schema changes: how a declaration relates to a table that loads alter when the columns of its source change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from paimon_core.schema import DataField
+from paimon_core.types import STRING_ROOTS, DataType, TypeRoot, parse_type
+from paimon_lake.declarations.sources import Source
+from paimon_lake.declarations.table import TableSpec
+
+_NUMBERS = (
+    (TypeRoot.TINYINT, TypeRoot.SMALLINT, TypeRoot.INT, TypeRoot.BIGINT),
+    (TypeRoot.FLOAT, TypeRoot.DOUBLE),
+)
+"""Types from narrow to wide, of one kind in each line."""
+
+
+def alters_table(source: Source | None) -> bool:
+    """Whether loads alter the table when the columns of its source change."""
+    return getattr(source, "schema_changes", "refuse") == "apply"
+
+
+def as_loaded(spec: TableSpec, fields: Sequence[DataField], *, drop: bool = False) -> TableSpec:
+    """Return a declaration with the columns that loads added to its table, and the types that they widened.
+
+    With ``drop`` without the columns. Another declaration, whose loads do not alter the table, is returned as it is.
+    """
+    if not alters_table(spec.source) or not spec.columns:
+        return spec
+    columns = dict(spec.columns)
+    for field in fields:
+        if field.name not in columns:
+            if field.type.nullable and not drop:
+                columns[field.name] = field.type.sql
+        elif is_wider(parse_type(columns[field.name]), field.type):
+            columns[field.name] = field.type.sql
+    return spec.model_copy(update={"columns": columns})
+
+
+def is_same_kind(one: DataType, other: DataType) -> bool:
+    """Whether two types are of one kind, such as whole numbers of any size."""
+    roots = {one.root, other.root}
+    return one.root is other.root or any(roots <= set(kind) for kind in (*_NUMBERS, STRING_ROOTS))
+
+
+def is_wider(old: DataType, new: DataType) -> bool:
+    """Whether ``new`` holds every value of ``old`` and more, both being of one kind; nullability does not count."""
+    if not is_same_kind(old, new) or old.children:
+        return False
+    for kind in _NUMBERS:
+        if old.root in kind:
+            return kind.index(old.root) < kind.index(new.root)
+    if old.root is TypeRoot.DECIMAL:
+        digits = new.precision - new.scale >= old.precision - old.scale
+        return new.scale >= old.scale and digits and new.precision > old.precision
+    return (old.length or old.precision) < (new.length or new.precision)

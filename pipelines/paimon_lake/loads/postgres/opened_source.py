@@ -1,0 +1,90 @@
+"""Opened source: a table of PostgreSQL as a load finds it, and how its columns are read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from paimon_lake.declarations.sources import PostgresChangesSource
+from paimon_lake.loads.database import DatabaseRead, split_column
+from paimon_lake.loads.postgres.names import Names, names_of
+from paimon_lake.loads.postgres.rules import check_generated, check_key, check_server, lost_column
+from paimon_lake.loads.postgres.source_columns import SourceColumns
+from paimon_lake.loads.row_shape import shape_of
+from paimon_lake.loads.step import LoadStep
+from paimon_lake.sources.database_rows import rows_of_database
+from paimon_lake.sources.files.columns import required_columns
+from paimon_lake.sources.postgres.position import Position
+from paimon_lake.sources.postgres.server import Server, ServerFacts
+from paimon_lake.sources.postgres.source_table import SourceTable, read_table
+
+
+@dataclass(frozen=True)
+class OpenedSource:
+    """The source of a load as it is now, with the slot and publication to use."""
+
+    name: tuple[str, ...]
+    facts: ServerFacts
+    table: SourceTable
+    read: DatabaseRead
+    key: tuple[str, ...]
+    """The columns of the source that are the primary key of the table."""
+    names: Names
+    columns: SourceColumns
+
+    @property
+    def text(self) -> str:
+        """The source in errors."""
+        return self.read.database.name
+
+    def position(self, lsn: int, version: str, known: Collection[str]) -> Position:
+        """Return the position ``lsn`` in this source; ``version``: of its publication, ``known``: see ``Position``."""
+        columns = {}
+        for declared, name in zip(self.read.rows.schema.names, self.read.rows.columns, strict=True):
+            column = self.table.columns[name]
+            columns[declared] = [name, column.number, column.type_oid, column.type_modifier]
+        return Position(
+            lsn,
+            self.facts.system,
+            self.facts.timeline,
+            self.facts.database,
+            ".".join(self.name),
+            self.table.oid,
+            columns,
+            list(known),
+            self.names.slot,
+            self.names.publication,
+            version,
+            self.table.made,
+            self.table.file_node,
+        )
+
+
+def open_source(step: LoadStep, server: Server, options: PostgresChangesSource, names: Names | None) -> OpenedSource:
+    """Return the source of a load; ``names``: of the slot that its table shares, None for a slot of its own.
+
+    Raises PipelineError for a source that cannot be followed.
+    """
+    database, name = server.database, tuple(options.table.split("."))
+    facts = server.facts()
+    check_server(database.name, facts)
+    table, shape = read_table(server, name), shape_of(step.spec, options, step.table, step.lookups)
+    if step.ledger.position is not None:
+        folded = {column.casefold() for column in table.columns}
+        for column in shape.file_schema.names:
+            if column.casefold() not in folded:
+                raise lost_column(database.name, column, table.columns)
+    required = required_columns(shape.file_schema, shape.rules) | set(step.spec.primary_key)
+    advice = "remove it from the declaration"
+    rows = rows_of_database(
+        database.name, table.schema(), shape.file_schema, required, is_postgresql=True, advice=advice
+    )
+    by_name = dict(zip(shape.file_schema.names, rows.columns, strict=True))
+    key = tuple(by_name[column] for column in step.spec.primary_key)
+    check_key(database.name, table, key)
+    check_generated(database.name, table, rows.columns)
+    split = options.split and split_column(database.name, table.schema(), options.split, is_postgresql=True)
+    read = DatabaseRead(database, shape, rows, (), split)
+    columns = SourceColumns(database.name, name, table, key, options.schema_changes)
+    names = names or names_of(step.settings, step.spec.name, options, step.ledger.position)
+    return OpenedSource(name, facts, table, read, key, names, columns)
