@@ -24,11 +24,15 @@ class Reads:
     """None: the table had no snapshot."""
     may_hold: Callable[[bytes], bool]
     """Whether a serialized partition may contain rows that the read selects."""
+    any_commit: bool = False
+    """Whether any later commit makes the read outdated, also one that changes no rows: its properties were read."""
 
     def check(self, base: Base) -> None:
         """Raise ReadOutdated when a later commit changed one of the partitions, or when this cannot be determined."""
         if self.snapshot == base.snapshot:
             return
+        if self.any_commit:
+            raise self._outdated(base, "it is not the latest snapshot any more", base.snapshot)
         try:
             for snapshot in snapshots_since(base, position_of(self.snapshot)):
                 if self._is_change(base, snapshot) and any(map(self.may_hold, _changed_partitions(base, snapshot))):

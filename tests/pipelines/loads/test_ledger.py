@@ -12,10 +12,12 @@ from paimon_core.table.inspect import Inspect
 from paimon_core.table.table import Table
 from paimon_lake.loads.inputs.content_version import content_version
 from paimon_lake.loads.ledger import ledger as ledgers
+from paimon_lake.loads.ledger import part_ledgers
 from paimon_lake.loads.ledger.ledger import Ledger, carry_on, carry_to, read_ledger
 from paimon_lake.loads.ledger.load_properties import load_user
-from paimon_lake.loads.ledger.load_snapshot import FILES, KEY, KEYS, TOTAL, WATERMARK
+from paimon_lake.loads.ledger.load_snapshot import FILES, KEY, KEYS, PARTS, POSITION, TOTAL, WATERMARK
 from paimon_lake.loads.ledger.loaded_files import LoadedFiles
+from paimon_lake.loads.ledger.part_ledgers import carry_all_on
 from paimon_lake.protocol import PipelineError
 
 
@@ -224,6 +226,51 @@ def test_two_loads_that_commit_while_entries_are_carried_on_are_carried_on_too(
     assert carry_on(table, {1}) is not None
     assert tries == [2, 4]
     assert len(read_ledger(expired(table)).files.versions) == 3
+
+
+def load_part(table: Table, number: int) -> None:
+    """Commit a load of part a without rows, as a load of an empty file."""
+    properties = {WATERMARK: str(number), POSITION: str(number)}
+    table.commit([], user=load_user("db.t part a"), identifier=number, properties=properties)
+
+
+def copies(table: Table) -> list[int]:
+    """Return the snapshots that copy the ledgers of parts."""
+    found = table.inspect.snapshots()
+    listed = zip(found["snapshot_id"].to_pylist(), found["properties"].to_pylist(), strict=True)
+    return [number for number, properties in listed if PARTS in dict(properties or ())]
+
+
+def test_a_load_of_a_part_that_commits_while_entries_are_carried_on_is_carried_on_too(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load_part(table, 1)
+    needed_copy, calls = part_ledgers.needed_copy, []
+
+    def needed_after_load(*args: Any) -> Ledger | None:
+        calls.append(args)
+        if len(calls) == 1:
+            load_part(table, 2)
+        return needed_copy(*args)
+
+    monkeypatch.setattr(part_ledgers, "needed_copy", needed_after_load)
+    assert carry_all_on(table, ("db.t part a",), {1, 2}, begin=True) is not None
+    assert copies(table) == [3], "no copy without the second load was published"
+    ledger = read_ledger(expired(table), "db.t part a")
+    assert (ledger.number, ledger.watermark, ledger.position) == (2, 2, 2)
+
+
+def test_a_copy_that_is_older_than_a_load_of_the_part_is_ignored(table: Table) -> None:
+    load_part(table, 1)
+    assert carry_all_on(table, ("db.t part a",), {1}, begin=True) is not None
+    copied = table.latest_snapshot()
+    assert copied is not None
+    load_part(table, 2)
+    table.commit([], user=load_user("db.t"), identifier=4, properties=copied.properties)
+    ledger = read_ledger(table, "db.t part a")
+    assert (ledger.number, ledger.watermark, ledger.position) == (2, 2, 2)
+    assert carry_all_on(table, ("db.t part a",), {1, 2, 3}, begin=True) is not None, "the old copy alone is not enough"
+    assert read_ledger(expired(table), "db.t part a") == ledger
 
 
 @pytest.mark.parametrize(("name", "text"), [(TOTAL, "many"), (TOTAL, "-1"), (TOTAL, "9" * 5000), (KEYS, "[1]")])

@@ -70,3 +70,13 @@ def test_one_changed_partition_of_several_outdates_the_read():
     commit([message(context, fake_file(context, of=p), of=p) for p in ("a", "b")], context=context, user="rival")
     with pytest.raises(ReadOutdated, match="changed rows of the same partitions"):
         check(context, read)
+
+
+def test_a_read_of_properties_is_outdated_by_any_commit():
+    context = fake_table()
+    append(context)
+    read = Reads(context.snapshots.latest(), partition("a").__eq__, any_commit=True)
+    check(context, read)
+    commit([message(context, fake_file(context, of="b"), of="b")], context=context, user="rival")
+    with pytest.raises(ReadOutdated, match="not the latest snapshot any more"):
+        check(context, read)

@@ -172,8 +172,8 @@ def only_loads(events: Sequence[Event]) -> list[LoadSnapshot]:
 def events_in(snapshots: pa.Table, loaded: str) -> list[Event]:
     """Return the loads of a table, or of a part, and the removals of missing files among its snapshots, oldest first.
 
-    A snapshot that copies the ledgers of all parts counts as a load of the part. Raises PipelineError when it is
-    damaged.
+    A snapshot that copies the ledgers of all parts counts as a load of the part, unless an earlier load of the part has
+    a greater number: then the copy was made before that load. Raises PipelineError when a copy is damaged.
     """
     names = ("snapshot_id", "commit_user", "commit_identifier", "commit_kind", "properties")
     events: list[Event] = []
@@ -182,13 +182,14 @@ def events_in(snapshots: pa.Table, loaded: str) -> list[Event]:
         if user == load_user(loaded):
             events.append(LoadSnapshot(number, load, properties))
         elif PARTS in properties and part_of(loaded):
-            events += _carried(number, properties[PARTS], loaded)
+            newest = max((one.number for one in only_loads(events)), default=0)
+            events += [copy for copy in _carried(number, properties[PARTS], loaded) if copy.number >= newest]
         elif LOSS in properties and kind == CommitKind.OVERWRITE:  # a compaction of manifests copies the properties
             events.append(Removal(number, properties[LOSS]))
     return events
 
 
-def _carried(number: int, text: str, loaded: str) -> list[Event]:
+def _carried(number: int, text: str, loaded: str) -> list[LoadSnapshot]:
     """Return the entries of one part in a snapshot that copies the ledgers of all parts, as a list of at most one."""
     try:
         found = json.loads(text).get(loaded)

@@ -11,8 +11,10 @@ from collections.abc import Callable, Collection, Sequence
 
 import pyarrow as pa
 
-from paimon_core.errors import CommitConflict, InvalidRequest
+from paimon_core.commit.read_set import Reads
+from paimon_core.errors import CommitConflict, InvalidRequest, ReadOutdated
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.table import Table
 from paimon_lake.loads.ledger.ledger import carry_on, carry_to, entries_of, ledger_of, needed_copy, not_carried
 from paimon_lake.loads.ledger.load_properties import is_load_user, load_user, part_of
@@ -40,31 +42,47 @@ def carry_all_to(table: Table, parts: Sequence[str], snapshot_id: int, *, begin:
 
 
 def _carry(table: Table, parts: Sequence[str], stays: Callable[[int], bool], begin: bool) -> Snapshot | None:
-    """Commit the copy, again when another commit came between: the copy would lack the entries of a load."""
+    """Commit the copy on the snapshot that was listed last; list again when another commit came between.
+
+    A copy after a load that it does not contain would bring back the older ledger of a part.
+    """
     for _ in range(_TRIES):
-        found = table.inspect.snapshots()
+        listed, found = table.latest_snapshot(), table.inspect.snapshots()
         if not found.num_rows:
             return None
         known = dict.fromkeys([*parts, *_recorded(table.name, found)])
         if all(needed_copy(table, part, found, stays, begin) is None for part in known):
             return None
-        first, last = found["snapshot_id"][0].as_py(), found["snapshot_id"][-1].as_py()
-        entries = {}
-        for part in known:
-            ledger = ledger_of(part, events_in(found, part), first)
-            entries[part] = {"number": ledger.number, "properties": entries_of(ledger)}
-        properties = {STEP: CARRIED, PARTS: json.dumps(entries)}
+        if listed is None or listed.id != found["snapshot_id"][-1].as_py():
+            continue
         try:
-            snapshot = table.commit([], user=load_user(table.name), identifier=last + 1, properties=properties)
+            snapshot = _commit_copy(table, known, found, listed)
+        except ReadOutdated:
+            continue
         except InvalidRequest:
-            if table.latest_snapshot().id == last:  # type: ignore[union-attr]
+            if table.latest_snapshot() == listed:
                 raise
             continue
         if snapshot is None:
             raise not_carried(table)
-        if snapshot.id == last + 1:
+        if snapshot.id == listed.id + 1:
             return snapshot
     raise CommitConflict(f"{table.name}: other commits came {_TRIES} times before the entries could be carried on")
+
+
+def _commit_copy(table: Table, parts: Collection[str], found: pa.Table, listed: Snapshot) -> Snapshot | None:
+    """Commit the ledgers of ``parts`` in the snapshots ``found``, of which ``listed`` is the last.
+
+    Raises ReadOutdated when ``listed`` is not the latest snapshot any more.
+    """
+    entries = {}
+    for part in parts:
+        ledger = ledger_of(part, events_in(found, part), found["snapshot_id"][0].as_py())
+        entries[part] = {"number": ledger.number, "properties": entries_of(ledger)}
+    properties = {STEP: CARRIED, PARTS: json.dumps(entries)}
+    request = CommitRequest.of(table.context, load_user(table.name), listed.id + 1, properties)
+    snapshot = request.commit([], reads=Reads(listed, lambda partition: True, any_commit=True))
+    return None if snapshot is None else table.settle(snapshot)
 
 
 def _recorded(table: str, found: pa.Table) -> list[str]:
