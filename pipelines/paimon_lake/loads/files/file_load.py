@@ -125,13 +125,7 @@ class FileLoads:
         source, session = self._source, step.spark()
         kind = file_kind(source)
         shape = shape_of(step.spec, source, step.table, step.lookups)
-        keeps_order = step.lookups is not None and step.lookups.keeps_order
-        tasks = (
-            1
-            if keeps_order
-            else min(MOST_TASKS, _parallelism(session), 1 + sum(file.size for file in files) // TASK_BYTES)
-        )
-        parts = [_to_payload(group) for group in pack(plan_splits(files, kind), tasks)]
+        parts = [_to_payload(group) for group in pack(plan_splits(files, kind), _task_count(step, session, files))]
         sealed = {name: Secret(text) for name, text in step.settings.storage_for(source.path).items()}
 
         def read(payload: bytes) -> Iterator[Parsed]:
@@ -200,6 +194,13 @@ class FileLoads:
         types, unknown = column_types(seen, f"source.path {self._source.path}")
         hold(step.table, {self._source.rename.get(name, name): kind for name, kind in types.items()}, "the source")
         return [name for name in unknown if name not in step.table.schema.names]
+
+
+def _task_count(step: LoadStep, session: SparkSession, files: Sequence[SourceFile]) -> int:
+    """Return in how many tasks files are read: in one where rows that wait must keep their order."""
+    if step.lookups is not None and step.lookups.keeps_order:
+        return 1
+    return min(MOST_TASKS, _parallelism(session), 1 + sum(file.size for file in files) // TASK_BYTES)
 
 
 def _record_versions(step: LoadStep, files: LoadedFiles, total: int) -> int | None:
