@@ -92,7 +92,7 @@ def load_table(
     spec = settings.table(name)
     begun = partial(_TableRun.begun, spark, settings, run_key=run_key, properties=properties)
     keys = _checked_partitions(spec, partitions)
-    if database := database_of(spec):
+    if (database := database_of(spec)) and not part:
         run = begun(spec, keys, reload=reload)
         return _load_shared(run, database, partial(begun, keys=None, run_key="", reload=False))
 
