@@ -227,6 +227,20 @@ def test_a_dimension_is_followed_by_its_changes(quick):
     assert quick.rows("ods.flights") == [*expected, *((n, f"p{n}", f"m{n}") for n in range(91, 98))]
 
 
+def test_a_key_of_a_dimension_moves_to_another_partition(quick):
+    declared(quick)
+    dimensions._CACHES.clear()
+    partitioned = (
+        PLANES.replace("seats: INT", "seats: INT, region: STRING") + "partition_by: region\noptions: {bucket: '-1'}\n"
+    )
+    quick.declare("dim.planes", partitioned)
+    for number, plane in enumerate(["a,Airbus,1,z,I", "a,Antonov,1,c,U"]):
+        quick.file(f"planes/{number}.csv", f"id,model,seats,region,op\n{plane}\n")
+        quick.load("dim.planes")
+        flights(quick, number, f"{number},a")
+    assert quick.rows("ods.flights") == [(0, "a", "Airbus"), (1, "a", "Antonov")]
+
+
 def test_a_dimension_that_is_too_large(quick):
     declared(quick, rule="cache_bytes: 1048576")
     planes(quick, 1, *(f"{n},{'x' * 200},1,I" for n in range(6000)))
