@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 
+from paimon_lake.declarations.sources import PostgresChangesSource
+from paimon_lake.loads import load
+from paimon_lake.loads.files.file_load import FileLoads
 from paimon_lake.loads.ledger.load_snapshot import loads_of
 from paimon_lake.loads.lookup import dimension as dimensions
+from paimon_lake.loads.postgres.postgres_changes import PostgresChangesLoads
+from paimon_lake.loads.step import LoadStep, PlannedLoad
 from paimon_lake.protocol import AuditFailed, PipelineError
+from paimon_lake.sources.postgres.net_changes import NetBatch
 from paimon_lake.steps.audit import audit_loads
 
 PLANES = """\
@@ -133,6 +143,42 @@ def test_a_row_that_has_waited_long_enough(quick, after):
             ("1.csv", "tail", "dim.planes has no row with id = 'a', and the row has waited for 0.001 s")
         ]
     equal(quick)
+
+
+@pytest.mark.parametrize("after", ["reject", "null"])
+def test_a_source_that_delivers_all_rows_again_does_not_begin_the_wait_again(quick, monkeypatch, after):
+    declared(quick)
+    lookup = f"{{table: dim.planes, on: {{tail: id}}, columns: {{model: model}}, {WAIT}, after_wait: {after}}}"
+    columns = "columns: {flight: BIGINT, tail: STRING, model: STRING}\nprimary_key: flight\n"
+    source = f"source: {{type: database, url: 'sqlite:///f.db', table: f, lookup: [{lookup}]}}\n"
+    quick.declare("ods.flights", f"{columns}{source}rejects: {{max_share: 0}}\n")
+    with contextlib.closing(sqlite3.connect(quick.folder / "f.db")) as database:
+        database.executescript("CREATE TABLE f (flight INT, tail TEXT); INSERT INTO f VALUES (1, 'x')")
+    begun = datetime.now(UTC)
+    for days, still_waits in ((0, [1]), (1, [1]), (3, [])):
+        step = partial(LoadStep, at=begun + timedelta(days=days))
+        monkeypatch.setattr(load, "LoadStep", step)
+        quick.load("ods.flights")
+        assert waiting(quick) == still_waits, f"after {days} days"
+    assert quick.rows("ods.flights") == ([(1, "x", None)] if after == "null" else [])
+    assert after == "null" or len(rejects(quick)) == 2, "the row that waited, and the row of the source"
+    equal(quick)
+
+
+def test_changes_without_rows_try_rows_that_wait(quick, monkeypatch):
+    declared(quick, rule=WAIT)
+    flights(quick, 1, "1,a", "2,b")
+    planes(quick, 1, "a,Airbus,100,I")
+    source = PostgresChangesSource(type="postgres_changes", url="postgresql://lake@db.example/shop", table="s.o")
+    loads = PostgresChangesLoads(source)
+    read = SimpleNamespace(read=SimpleNamespace(rows=None), text="s.o")
+    empty = NetBatch(pa.RecordBatch.from_pylist([], pa.schema([("flight", pa.int64())])))
+    monkeypatch.setattr(
+        FileLoads, "plan", lambda self, step: PlannedLoad(lambda: loads._write(step, read, empty, []), {}, {})
+    )
+    assert quick.load("ods.flights").details["rows_waited"] == 1
+    assert quick.rows("ods.flights") == [(1, "a", "Airbus")]
+    assert waiting(quick) == [2]
 
 
 def test_a_newer_row_replaces_a_row_that_waits(quick):

@@ -301,7 +301,8 @@ class PostgresChangesLoads:
 
     def _write(self, step: LoadStep, source: _Source, found: NetBatch, added: list[str]) -> WriteResult:
         ignored, batch, rows = tuple(added), found.batch, source.read.rows
-        if not len(batch):
+        retries = step.lookups is not None and step.lookups.retries and not found.is_truncated
+        if not len(batch) and not retries:
             return WriteResult(ignored_columns=ignored)
         latest = step.table.latest_snapshot()
         stored = StoredRows(TableReference.of(step.table.context), None if latest is None else latest.id)
@@ -310,7 +311,7 @@ class PostgresChangesLoads:
             writer.write_batch(batch)
         written = write_parts(
             step.spark(),
-            [payload.getvalue().to_pybytes()],
+            [payload.getvalue().to_pybytes()] if len(batch) else [],
             _Reader(ChangeRows(rows, step.spec.primary_key), stored, source.text),
             step.table,
             step.rejects,
