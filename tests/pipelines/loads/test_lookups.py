@@ -21,6 +21,8 @@ from paimon_lake.loads.step import LoadStep, PlannedLoad
 from paimon_lake.protocol import AuditFailed, PipelineError
 from paimon_lake.sources.postgres.net_changes import NetBatch
 from paimon_lake.steps.audit import audit_loads
+from paimon_lake.steps.expiry import expire
+from paimon_lake.steps.maintenance import tag
 
 PLANES = """\
 columns: {id: STRING, model: STRING, seats: INT}
@@ -248,6 +250,32 @@ def test_a_rollback_brings_rows_back_that_waited(quick):
     quick.load("ods.flights")
     assert quick.rows("ods.flights") == [(1, "a", "Airbus"), (2, "b", "Boeing"), (3, "b", "Boeing")]
     assert waiting(quick) == [4]
+
+
+@pytest.mark.parametrize("loads_before", [0, 1])
+@pytest.mark.parametrize("copies", ["tag", "expire"])
+def test_a_copy_of_the_ledger_after_a_rollback(quick, copies, loads_before):
+    declared(quick, rule=WAIT)
+    path = quick.folder / "tables" / "ods.flights.yaml"
+    path.write_text(path.read_text() + "retention: {keep_snapshots: 1, keep_hours: 0}\n")
+    planes(quick, 1, "a,Airbus,100,I")
+    for number in range(loads_before):
+        flights(quick, number, f"{number},a")
+    first = flights(quick, 7, "7,b" if loads_before else "7,a")
+    planes(quick, 2, "b,Boeing,100,I")
+    for number in (8, 9):
+        flights(quick, number, f"{number},b", f"{number}0,c")
+    quick.table("ods.flights").rollback(snapshot=first.snapshot_id)
+    for number in (1, 2):
+        if copies == "tag":
+            tag(quick.settings, "ods.flights", f"t{number}")
+        else:
+            quick.table("ods.flights").write([{"flight": 99, "tail": "a", "model": "Airbus"}])
+            expire(quick.spark, quick.settings, "ods.flights")
+    assert waiting(quick) == [7] * loads_before
+    quick.load("ods.flights")
+    assert [row[0] for row in quick.rows("ods.flights") if row[0] in (7, 8, 9)] == [7, 8, 9]
+    assert waiting(quick) == [80, 90]
 
 
 def test_rows_that_wait_are_not_forgotten_with_the_declaration(quick):
