@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 WAITING = ("__kind", "__file", "__load", "__lane", "__row", "__since")
 """The columns that a table of waiting rows has besides the columns of the source."""
 
+_IGNORE_DELETE = ("ignore-delete", *(f"{one}.ignore-delete" for one in ("deduplicate", "first-row", "partial-update")))
+"""The option with which a table ignores deletes, and its older names, which have the same effect."""
+
 
 def _dimension(value: str) -> str:
     if not TABLE_NAME.fullmatch(value):
@@ -100,6 +103,13 @@ def check_lookups(spec: TableSpec) -> None:
     lookups = lookups_of(spec.source)
     if lookups and not spec.columns:
         raise Mistake("the columns of a table with lookups cannot be inferred: write them down", "columns")
+    if lookups and getattr(spec.source, "type", "") == "postgres_changes" and getattr(spec.source, "database", ""):
+        raise Mistake(
+            "lookup does not fit source.database: the tables of a shared slot are loaded without lookups; set "
+            "source.url instead, with which the table has a slot of its own",
+            "source",
+            "lookup",
+        )
     taken: dict[str, str] = {}
     for number, lookup in enumerate(lookups):
         for column in lookup.columns:
@@ -170,6 +180,13 @@ def _check_waiting(spec: TableSpec) -> None:
         )
     if spec.primary_key and getattr(spec.source, "type", "") == "database" and getattr(spec.source, "split", ""):
         raise Mistake("wait does not fit source.split: all rows of a key must be read by one task", *key)
+    for option in _IGNORE_DELETE:
+        if spec.options.get(option, "").strip().lower() == "true":
+            raise Mistake(
+                f"wait does not fit options.{option}: a delete that the table ignores would remove a waiting row; "
+                "use null or reject, or remove the option",
+                *key,
+            )
     if "rowkind.field" in spec.options:
         raise Mistake("wait does not fit options.rowkind.field: use kinds", *key)
     only = {column for lookup in lookups_of(spec.source) for column in lookup.on} - set(spec.columns)

@@ -94,7 +94,7 @@ def load_table(
     spec = settings.table(name)
     begun = partial(_TableRun.begun, spark, settings, run_key=run_key, properties=properties)
     keys = _checked_partitions(spec, partitions)
-    if database := database_of(spec):
+    if (database := database_of(spec)) and not part:
 
         def other(table: str) -> _TableRun:
             return begun(settings.table(table), None, run_key="", reload=False)

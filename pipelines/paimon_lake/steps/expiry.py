@@ -17,7 +17,7 @@ from paimon_lake.declarations.part_spec import part_names
 from paimon_lake.loads.inputs.comparisons import keep_comparisons
 from paimon_lake.loads.ledger.load_snapshot import loads_of
 from paimon_lake.loads.ledger.part_ledgers import carry_all_on
-from paimon_lake.loads.lookup.waiting_table import publish_waiting
+from paimon_lake.loads.lookup.waiting_rollback import restore_before_copy
 from paimon_lake.loads.rejected.rejects import publish_before_expiry
 from paimon_lake.protocol import StepResult
 from paimon_lake.session import Spark
@@ -114,7 +114,7 @@ def _apply(spark: Spark, settings: Settings, table: Table, plan: Plan, keep_load
     if plan.operation == "expire-snapshots":
         spec = settings.table(table.name)
         publish_before_expiry(settings, spec, table)
-        publish_waiting(settings, spec, table)
+        restore_before_copy(settings, spec, table)
         expiring = {int(subject.removeprefix("snapshot ")) for subject in plan.subjects}
         loads = {load.id for load in loads_of(table, keep_loads_of)} if keep_loads_of else set()
         if loads and loads <= expiring:

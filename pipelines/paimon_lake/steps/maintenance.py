@@ -25,6 +25,7 @@ from paimon_core.types import TypeRoot
 from paimon_lake.declarations import Settings
 from paimon_lake.declarations.part_spec import part_names
 from paimon_lake.loads.ledger.part_ledgers import carry_all_to
+from paimon_lake.loads.lookup.waiting_rollback import restore_before_copy
 from paimon_lake.protocol import PipelineError, StepResult, plain
 from paimon_lake.session import Spark
 from paimon_lake.tables import open_table, result_of, state_of
@@ -102,6 +103,7 @@ def tag(settings: Settings, name: str, tag_name: str) -> StepResult:
         tagged, done = table.tags.read(tag_name).snapshot.id, "exists already, on"
     except TagNotFound:
         tagged, done = before.snapshot_id, "was created on"
+        restore_before_copy(settings, spec, table)
         if (carried := carry_all_to(table, part_names(spec), tagged, begin=spec.has_loads)) is not None:
             tagged = carried.id
             commits.append(tagged)

@@ -53,6 +53,21 @@ MISTAKES = [
         "primary_key: flight\noptions: {merge-engine: aggregation}",
         "wait does not fit merge-engine",
     ),
+    (
+        "primary_key: flight",
+        "primary_key: flight\noptions: {ignore-delete: 'true'}",
+        "source.lookup[0].missing: wait does not fit options.ignore-delete: a delete that the table ignores",
+    ),
+    (
+        "primary_key: flight",
+        "primary_key: flight\noptions: {deduplicate.ignore-delete: 'true'}",
+        "wait does not fit options.deduplicate.ignore-delete",
+    ),
+    (
+        'files\n  path: "flights/*.csv"',
+        "postgres_changes\n  database: shop\n  table: s.flights",
+        "source.lookup: lookup does not fit source.database: the tables of a shared slot are loaded without lookups",
+    ),
     ("primary_key: flight", "primary_key: flight\nmode: overwrite", "wait does not fit mode overwrite: a load"),
     ("{flight: BIGINT, tail: STRING, model: STRING}", "infer", "columns of a table with lookups cannot be inferred"),
     (

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+from datetime import UTC, datetime, timedelta
+from functools import partial
 
+import pyarrow as pa
 import pytest
 
+from paimon_lake.declarations.sources import PostgresChangesSource
+from paimon_lake.loads import load
+from paimon_lake.loads.files.file_load import FileLoads
 from paimon_lake.loads.ledger.load_snapshot import loads_of
 from paimon_lake.loads.lookup import dimension as dimensions
+from paimon_lake.loads.postgres.postgres_changes import PostgresChangesLoads
+from paimon_lake.loads.step import LoadStep, PlannedLoad
 from paimon_lake.protocol import AuditFailed, PipelineError
+from paimon_lake.sources.postgres.net_changes import NetBatch
 from paimon_lake.steps.audit import audit_loads
+from paimon_lake.steps.expiry import expire
+from paimon_lake.steps.maintenance import tag
 
 PLANES = """\
 columns: {id: STRING, model: STRING, seats: INT}
@@ -135,6 +146,41 @@ def test_a_row_that_has_waited_long_enough(quick, after):
     equal(quick)
 
 
+@pytest.mark.parametrize("after", ["reject", "null"])
+def test_a_source_that_delivers_all_rows_again_does_not_begin_the_wait_again(quick, monkeypatch, after):
+    declared(quick)
+    lookup = f"{{table: dim.planes, on: {{tail: id}}, columns: {{model: model}}, {WAIT}, after_wait: {after}}}"
+    columns = "columns: {flight: BIGINT, tail: STRING, model: STRING}\nprimary_key: flight\n"
+    source = f"source: {{type: database, url: 'sqlite:///f.db', table: f, lookup: [{lookup}]}}\n"
+    quick.declare("ods.flights", f"{columns}{source}rejects: {{max_share: 0}}\n")
+    with contextlib.closing(sqlite3.connect(quick.folder / "f.db")) as database:
+        database.executescript("CREATE TABLE f (flight INT, tail TEXT); INSERT INTO f VALUES (1, 'x')")
+    begun = datetime.now(UTC)
+    for days, still_waits in ((0, [1]), (1, [1]), (3, [])):
+        step = partial(LoadStep, at=begun + timedelta(days=days))
+        monkeypatch.setattr(load, "LoadStep", step)
+        quick.load("ods.flights")
+        assert waiting(quick) == still_waits, f"after {days} days"
+    assert quick.rows("ods.flights") == ([(1, "x", None)] if after == "null" else [])
+    assert after == "null" or len(rejects(quick)) == 2, "the row that waited, and the row of the source"
+    equal(quick)
+
+
+def test_changes_without_rows_try_rows_that_wait(quick, monkeypatch):
+    declared(quick, rule=WAIT)
+    flights(quick, 1, "1,a", "2,b")
+    planes(quick, 1, "a,Airbus,100,I")
+    source = PostgresChangesSource(type="postgres_changes", url="postgresql://lake@db.example/shop", table="s.o")
+    loads = PostgresChangesLoads(source)
+    empty = NetBatch(pa.RecordBatch.from_pylist([], pa.schema([("flight", pa.int64())])))
+    monkeypatch.setattr(
+        FileLoads, "plan", lambda self, step: PlannedLoad(lambda: loads._write(step, "s.o", None, empty, []), {}, {})
+    )
+    assert quick.load("ods.flights").details["rows_waited"] == 1
+    assert quick.rows("ods.flights") == [(1, "a", "Airbus")]
+    assert waiting(quick) == [2]
+
+
 def test_a_newer_row_replaces_a_row_that_waits(quick):
     declared(quick, key=DELETING, rule=WAIT)
     planes(quick, 1, "a,Airbus,100,I")
@@ -204,6 +250,32 @@ def test_a_rollback_brings_rows_back_that_waited(quick):
     assert waiting(quick) == [4]
 
 
+@pytest.mark.parametrize("loads_before", [0, 1])
+@pytest.mark.parametrize("copies", ["tag", "expire"])
+def test_a_copy_of_the_ledger_after_a_rollback(quick, copies, loads_before):
+    declared(quick, rule=WAIT)
+    path = quick.folder / "tables" / "ods.flights.yaml"
+    path.write_text(path.read_text() + "retention: {keep_snapshots: 1, keep_hours: 0}\n")
+    planes(quick, 1, "a,Airbus,100,I")
+    for number in range(loads_before):
+        flights(quick, number, f"{number},a")
+    first = flights(quick, 7, "7,b" if loads_before else "7,a")
+    planes(quick, 2, "b,Boeing,100,I")
+    for number in (8, 9):
+        flights(quick, number, f"{number},b", f"{number}0,c")
+    quick.table("ods.flights").rollback(snapshot=first.snapshot_id)
+    for number in (1, 2):
+        if copies == "tag":
+            tag(quick.settings, "ods.flights", f"t{number}")
+        else:
+            quick.table("ods.flights").write([{"flight": 99, "tail": "a", "model": "Airbus"}])
+            expire(quick.spark, quick.settings, "ods.flights")
+    assert waiting(quick) == [7] * loads_before
+    quick.load("ods.flights")
+    assert [row[0] for row in quick.rows("ods.flights") if row[0] in (7, 8, 9)] == [7, 8, 9]
+    assert waiting(quick) == [80, 90]
+
+
 def test_rows_that_wait_are_not_forgotten_with_the_declaration(quick):
     declared(quick, rule=WAIT)
     planes(quick, 1, "a,Airbus,100,I")
@@ -225,6 +297,20 @@ def test_a_dimension_is_followed_by_its_changes(quick):
     assert len(cached.segments) <= dimensions.MOST_SEGMENTS
     expected = [(n, f"p{n}", "new") for n in range(1, 8)] + [(n, f"p{n}", None) for n in range(51, 58)]
     assert quick.rows("ods.flights") == [*expected, *((n, f"p{n}", f"m{n}") for n in range(91, 98))]
+
+
+def test_a_key_of_a_dimension_moves_to_another_partition(quick):
+    declared(quick)
+    dimensions._CACHES.clear()
+    partitioned = (
+        PLANES.replace("seats: INT", "seats: INT, region: STRING") + "partition_by: region\noptions: {bucket: '-1'}\n"
+    )
+    quick.declare("dim.planes", partitioned)
+    for number, plane in enumerate(["a,Airbus,1,z,I", "a,Antonov,1,c,U"]):
+        quick.file(f"planes/{number}.csv", f"id,model,seats,region,op\n{plane}\n")
+        quick.load("dim.planes")
+        flights(quick, number, f"{number},a")
+    assert quick.rows("ods.flights") == [(0, "a", "Airbus"), (1, "a", "Antonov")]
 
 
 def test_a_dimension_that_is_too_large(quick):

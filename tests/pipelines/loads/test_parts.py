@@ -118,6 +118,15 @@ def test_one_part_is_loaded_alone(wide):
         wide.load(NAME, part="gate")
 
 
+def test_a_table_of_a_shared_slot_has_no_parts(dry_lake):
+    database = "{shop: {url: postgresql://lake@db.example/shop}}"
+    (dry_lake.folder / "base.yaml").write_text(f"warehouse: warehouse\npostgres: {database}\n")
+    source = "source: {type: postgres_changes, database: shop, table: s.o}"
+    dry_lake.declare("shop.o", f"columns: {{id: BIGINT, t: STRING}}\nprimary_key: id\n{source}\n")
+    with pytest.raises(PipelineError, match=r"shop\.o has no part 'x': it has no parts"):
+        dry_lake.load("shop.o", part="x")
+
+
 def test_rows_without_an_order_are_rejects_of_their_part(wide):
     wide.declare(NAME, WIDE + "    rejects: {max_share: 0.5}\n")
     wide.file("gates/1.csv", "id,gate,gate_at\n1,A1,\n2,B2,10\n")

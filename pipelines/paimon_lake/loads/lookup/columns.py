@@ -31,6 +31,8 @@ class Joined:
     """The rows that wait, unless they are rejected."""
     reasons: dict[int, tuple[str, str]] = field(default_factory=dict)
     """The column and the reason of each rejected row."""
+    late: set[int] = field(default_factory=set)
+    """The rejected rows that have waited for too long."""
     without: dict[str, Mask] = field(default_factory=dict)
     """The rows that have nulls because a table has no row for them, by the table."""
 
@@ -97,6 +99,8 @@ def _decide(
     found.waits |= waits
     found.without[name] = found.without.get(name, False) | (missing & ~waits & ~rejects)
     late = f", and the row has waited for {rule.max_wait_ms / 1000:,} s" if rule.missing == "wait" else ""
+    if rule.missing == "wait":
+        found.late |= set(np.flatnonzero(rejects).tolist()) - found.reasons.keys()
     for row in np.flatnonzero(rejects).tolist():
         values = ", ".join(
             f"{key.name} = {_text(array[row])}" for key, array in zip(rule.dimension.key, keys, strict=True)

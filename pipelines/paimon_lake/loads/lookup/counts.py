@@ -16,8 +16,8 @@ class LookupCounts:
     """The rows read by this load that wait from now on."""
     retried: int = 0
     """The rows that waited before, and that this load wrote or rejected."""
-    retried_rejected: int = 0
-    """The rows of ``retried`` that were rejected."""
+    late_rejected: int = 0
+    """The rejected rows of ``retried``, and the rejected rows that the source delivered again after their wait."""
     nulls: Mapping[str, int] = field(default_factory=dict)
     """The rows that were written with nulls, by the table that has no row for them."""
 
@@ -39,6 +39,6 @@ class LookupCounts:
         return LookupCounts(
             sum(one.waiting for one in listed),
             sum(one.retried for one in listed),
-            sum(one.retried_rejected for one in listed),
+            sum(one.late_rejected for one in listed),
             dict(nulls),
         )

@@ -3,7 +3,7 @@
 The cache of a process is a list of segments. A later snapshot adds a segment with the rows that changed, which are
 read by ``changes``; the newest segment that has a key gives its row. The segments are joined when there are more than
 ``MOST_SEGMENTS``. The table is read whole again when its changes are not known: after an expiry of the cached snapshot,
-a rollback or a change of the schema.
+a rollback or a change of the schema; and always when the primary key does not contain all partition keys.
 """
 
 from __future__ import annotations
@@ -138,6 +138,8 @@ class CachedRows:
         dimension, view = self.dimension, self._view()
         if view is None or not 0 < after[0] < dimension.position[0]:
             return False
+        if not set(view.schema.partition_keys) <= set(view.schema.primary_keys):
+            return False  # a key may move to another partition, and the order of its +I and -D is not known
         left = dimension.most_bytes - sum(one.size_bytes for one in self.segments)
         names, found, size = [one.name for one in dimension.fields], [], 0
         try:

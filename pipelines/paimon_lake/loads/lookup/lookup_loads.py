@@ -20,15 +20,14 @@ from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.lookup import Lookup, lookups_of, waits
 from paimon_lake.declarations.lookup_agreement import INEXACT, type_mismatch
 from paimon_lake.declarations.sources import PostgresChangesSource
-from paimon_lake.loads.commit import newest_load
 from paimon_lake.loads.ledger.load_snapshot import POSITION, loads_of
 from paimon_lake.loads.lookup.counts import LookupCounts
 from paimon_lake.loads.lookup.dimension import Dimension
 from paimon_lake.loads.lookup.lookups import JoinRule, Lookups, WaitingRows
+from paimon_lake.loads.lookup.waiting_rollback import restored
 from paimon_lake.loads.lookup.waiting_table import (
     entry,
     first_since_ms,
-    newest_waiting,
     open_waiting,
     publish_waiting,
     waiting_now,
@@ -37,7 +36,7 @@ from paimon_lake.loads.row_shape import emptied_columns, row_fields
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad, TableSource
 from paimon_lake.loads.write_tasks import WriteResult, write_parts
 from paimon_lake.protocol import KIND, PipelineError, StepResult
-from paimon_lake.tables import open_lake, open_table
+from paimon_lake.tables import open_table
 
 LOOKUPS = "pipeline.lookups"
 """The snapshots at which a load has read the tables that it looks up."""
@@ -57,7 +56,8 @@ class LookupLoads:
         waiting, is_void = (None, False)
         if waits(step.spec):
             publish_waiting(step.settings, step.spec, step.table)
-            is_void = _restored(step)
+            all_again = step.reload and step.partitions is None
+            is_void = restored(step.settings, step.spec, step.table, all_again=all_again)
             waiting = open_waiting(step.settings, step.spec, step.table, only_in_source)
         lookups = Lookups(
             row_fields(step.spec, step.table),
@@ -139,31 +139,6 @@ def _rules(step: LoadStep, views: Mapping[str, TableView]) -> tuple[tuple[JoinRu
 def _unfit(step: LoadStep, lookup: Lookup, why: str) -> PipelineError:
     return PipelineError(
         f"{step.spec.name}: the lookup of {lookup.table} does not fit: {why}; change the declaration or alter the table"
-    )
-
-
-def _restored(step: LoadStep) -> bool:
-    """Roll the table of waiting rows back when its table was rolled back.
-
-    Return True when no row waits any more: none waited at that time, or the load reads the source again. Raises
-    PipelineError when the snapshot of that time has expired.
-    """
-    newest = newest_waiting(step.settings, step.spec)
-    kept = newest_load(step.table)
-    if newest <= kept:
-        return False
-    if step.reload and step.partitions is None:
-        return True
-    waiting = open_lake(step.settings).table(step.spec.waiting_table)
-    loads = [load for load in loads_of(waiting, step.spec.name) if load.number <= kept]
-    if loads:
-        waiting.rollback(snapshot=loads[-1].id)
-        return False
-    if waiting.context.snapshots.earliest_id() == 1:
-        return True
-    raise PipelineError(
-        f"{step.spec.name} was rolled back to load {kept}, and which rows waited then is not known, because snapshots "
-        f"of {step.spec.waiting_table} have expired: load the whole table with reload"
     )
 
 

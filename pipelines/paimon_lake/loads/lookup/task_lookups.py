@@ -5,6 +5,9 @@ the row that waits, because it would otherwise be written over the newer row lat
 the keys that wait since earlier loads, and of the keys of its own waiting rows, 4 bytes each. A key that does not wait
 and has an equal hash is also removed, which changes nothing.
 
+A row of a key that waits already has waited since the key began to wait. So a source that delivers all rows in each
+load does not begin the wait again. For this, a task keeps the keys that wait in mapped files.
+
 A task that tries waiting rows again removes the rows that it writes or rejects from the table of waiting rows.
 """
 
@@ -27,6 +30,7 @@ from paimon_lake.loads.lookup.columns import Joined, Mask, joined, rows_of
 from paimon_lake.loads.lookup.counts import LookupCounts
 from paimon_lake.loads.lookup.dimension import open_dimension
 from paimon_lake.loads.lookup.lookups import Lookups, WaitingRows
+from paimon_lake.loads.lookup.segment import Rows, Segment
 from paimon_lake.loads.row_shape import without_deleted
 from paimon_lake.protocol import KIND
 from paimon_lake.sources.files.columnar import row_text
@@ -34,6 +38,9 @@ from paimon_lake.sources.files.rejects import REJECTS, Parsed, cut
 
 _CHANGE = "__change"
 """The column that says whether a row begins to wait (+I) or ends (-D); it is not stored."""
+
+_ANY_SIZE = 1 << 62
+"""No bound: the files of the waiting keys are smaller than the table of waiting rows."""
 
 
 class NoLookups(contextlib.AbstractContextManager["NoLookups"]):
@@ -63,9 +70,11 @@ class TaskLookups:
         self._kept = 0
         self._hashes: Hashes = np.zeros(0, np.int32)
         """The hashes of the keys that wait, sorted."""
+        self._earlier: Segment | None = None
         self._writer: TableWriter | None = None
         if lookups.waiting is not None:
             self._hashes = self._hashes if overwrites else waiting_hashes(lookups.waiting)
+            self._earlier = _waiting_keys(lookups.waiting) if len(self._hashes) else None
             self._writer = TableWriter(lookups.waiting.reference.open(), lane=lane)
 
     def __enter__(self) -> Self:
@@ -96,11 +105,13 @@ class TaskLookups:
     def _new(self, parsed: Parsed) -> Parsed:
         """Look up the columns of rows of the source."""
         rows = parsed.rows
-        found = joined(self._lookups, self._cached, rows, np.zeros(len(rows), np.int64))
+        since = self._since(rows)
+        found = joined(self._lookups, self._cached, rows, self._lookups.now_ms - since)
         rejected = found.rejected
         waits = found.waits & ~rejected
-        self._wait(rows, waits, ~waits if self._lookups.removes_rejected else ~waits & ~rejected, parsed.file)
-        self._count(found, waits | rejected, waiting=int(waits.sum()))
+        replaces = ~waits if self._lookups.removes_rejected else ~waits & ~rejected
+        self._wait(rows, waits, replaces, since, parsed.file)
+        self._count(found, waits | rejected, waiting=int(waits.sum()), late_rejected=len(found.late))
         mine = self._parsed(found, rows, waits, [parsed.file] * len(found.reasons))
         return replace(
             parsed,
@@ -119,7 +130,7 @@ class TaskLookups:
         stays = found.waits & ~rejected
         ends = int((~stays).sum())
         self._write(batch.filter(pa.array(~stays)), np.full(ends, "-D"))
-        self._count(found, stays | rejected, retried=ends, retried_rejected=int(rejected.sum()))
+        self._count(found, stays | rejected, retried=ends, late_rejected=int(rejected.sum()))
         files = batch["__file"].take(pa.array(sorted(found.reasons), pa.int64())).to_pylist()
         return self._parsed(found, rows, stays, files)
 
@@ -162,7 +173,17 @@ class TaskLookups:
 
     # -- the table of waiting rows
 
-    def _wait(self, rows: pa.RecordBatch, waits: Mask, replaces: Mask, file: str) -> None:
+    def _since(self, rows: pa.RecordBatch) -> Rows:
+        """Return since when the key of each row waits, in milliseconds since 1970; now for the other rows."""
+        waiting, since = self._lookups.waiting, np.full(len(rows), self._lookups.now_ms, np.int64)
+        if waiting is None or self._earlier is None:
+            return since
+        keys = [rows[one.name].cast(one.type.to_arrow()) for one in waiting.key]
+        found = self._earlier.find(keys, hash_rows(keys, self._earlier.key))
+        since[found >= 0] = np.asarray(self._earlier.take("__since", found[found >= 0]).cast(pa.int64()))
+        return since
+
+    def _wait(self, rows: pa.RecordBatch, waits: Mask, replaces: Mask, since: Rows, file: str) -> None:
         """Write the rows that wait, and remove the waiting rows that the rows ``replaces`` replace."""
         waiting = self._lookups.waiting
         if waiting is None:
@@ -182,14 +203,13 @@ class TaskLookups:
             kinds, kept = kept[KIND], kept.drop_columns([KIND])
         numbers = pa.array(np.arange(self._kept, self._kept + count))
         self._kept += count
-        since = pa.scalar(self._lookups.now_ms, pa.int64()).cast(pa.timestamp("ms", "UTC"))
         for name, values in (
             ("__kind", kinds),
             ("__file", pa.repeat(pa.scalar(file), count)),
             ("__load", pa.repeat(pa.scalar(self._lookups.load, pa.int64()), count)),
             ("__lane", pa.repeat(pa.scalar(self._lane, pa.int32()), count)),
             ("__row", numbers),
-            ("__since", pa.repeat(since, count)),
+            ("__since", pa.array(since[changes]).cast(pa.timestamp("ms", "UTC"))),
         ):
             kept = kept.append_column(name, values)
         self._write(kept, np.where(waits[changes], "+I", "-D"))
@@ -214,6 +234,17 @@ def waiting_hashes(waiting: WaitingRows) -> Hashes:
         batches = view.scan([one.name for one in waiting.key]).to_batches()
         found += [hash_rows(batch.columns, types) for batch in batches]
     return np.unique(np.concatenate(found))
+
+
+def _waiting_keys(waiting: WaitingRows) -> Segment | None:
+    """Return the keys of the rows that wait with ``__since``; None for a table without a key."""
+    view, columns = _waiting_view(waiting), [one.name for one in waiting.key]
+    if view is None or not columns:
+        return None
+    fields = [pa.field(one.name, one.type.to_arrow()) for one in waiting.key]
+    schema = pa.schema([*fields, pa.field("__since", pa.timestamp("ms", "UTC"))])
+    batches = (batch.cast(schema) for batch in view.scan(schema.names).to_batches())
+    return Segment.of(batches, schema, [one.type for one in waiting.key], _ANY_SIZE)
 
 
 def _is_in(hashes: Hashes, known: Hashes) -> Mask:

@@ -72,9 +72,11 @@ def open_waiting(settings: Settings, spec: TableSpec, table: Table, only_in_sour
     comment = f"rows of {spec.name} that wait for rows of other tables"
     if not catalog.table_exists(name):
         catalog.create_database(name.split(".")[0], ignore_if_exists=True)
-        return catalog.create_table(
+        made = catalog.create_table(
             name, arrow, types=texts, primary_key=key, options=options, comment=comment, ignore_if_exists=True
         )
+        _begin(made, table.name)
+        return made
     found = catalog.table(name)
     wanted = Definition(arrow, key, (), options, texts, comment).to_schema(name)
     try:
@@ -87,6 +89,18 @@ def open_waiting(settings: Settings, spec: TableSpec, table: Table, only_in_sour
         raise PipelineError(
             f"{spec.name}: {name} does not fit the declaration: {error}; {_ADVICE.format(name=name, of=spec.name)}"
         ) from None
+
+
+def _begin(waiting: Table, table: str) -> None:
+    """Commit a snapshot without rows as load 0, to which a rollback of the table to before its first load returns."""
+    if waiting.latest_snapshot() is not None:
+        return
+    try:
+        waiting.complete(CommitRequest.of(waiting.context, load_user(table), 0, {}), [], None)
+    except InvalidRequest:
+        if waiting.refresh().latest_snapshot() is None:
+            raise
+        # another process has made the table and committed to it
 
 
 _ADVICE = "load {of} with the old declaration until no row waits, or drop {name} to give its rows up"

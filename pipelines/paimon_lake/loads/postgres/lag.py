@@ -15,7 +15,7 @@ from paimon_lake.loads.postgres.rules import check_confirmed, check_position, ch
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.database import Database, open_database
 from paimon_lake.sources.lag import Lag
-from paimon_lake.sources.postgres.log_end import LogEnd, log_after
+from paimon_lake.sources.postgres.log_end import SEARCH_MESSAGES, LogEnd, log_after
 from paimon_lake.sources.postgres.lsn import lsn_text
 from paimon_lake.sources.postgres.position import Position
 from paimon_lake.sources.postgres.server import Server, ServerFacts, connected
@@ -24,6 +24,9 @@ from paimon_lake.tables import open_lake
 
 IDLE_BYTES = 16 << 20
 """A load without changes commits its position only when the log has grown by more than this since the last one."""
+IDLE_MESSAGES = SEARCH_MESSAGES // 2
+"""A load without changes also commits its position when it has read so many messages of other tables: a search of the
+lag would end before it has seen them all."""
 CONNECT_SECONDS = 5
 """The time-out of connecting, unless the URL sets ``connect_timeout``."""
 Answer = tuple[str, Lag | Exception]

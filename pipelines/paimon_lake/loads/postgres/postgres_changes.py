@@ -23,7 +23,7 @@ from paimon_core.spark.reference import TableReference
 from paimon_lake.declarations.sources import PostgresChangesSource
 from paimon_lake.loads.database import naming
 from paimon_lake.loads.ledger.load_snapshot import POSITION
-from paimon_lake.loads.postgres.lag import IDLE_BYTES, lag_after
+from paimon_lake.loads.postgres.lag import IDLE_BYTES, IDLE_MESSAGES, lag_after
 from paimon_lake.loads.postgres.log_batch import LogBatch, SharedRead, read_batch
 from paimon_lake.loads.postgres.names import PUBLICATION, SLOT
 from paimon_lake.loads.postgres.opened_source import OpenedSource, open_source
@@ -123,7 +123,8 @@ class PostgresChangesLoads:
             now = self._moved(step, server, source, now, columns.now)
         is_same = now.columns == position.columns
         is_moved = not batch.is_last if self._shared is None else self._shared.moves_all
-        if not found.changes and is_same and not is_moved and end - position.lsn < IDLE_BYTES:
+        is_short = end - position.lsn < IDLE_BYTES and batch.transactions.read < IDLE_MESSAGES
+        if not found.changes and is_same and not is_moved and is_short:
             self._seen = position.lsn, end
             if batch.is_last:
                 told |= _lag(server, position, LogEnd(end - position.lsn, False, 0.0))
@@ -241,7 +242,8 @@ class PostgresChangesLoads:
         self, step: LoadStep, name: str, rows: DatabaseRows, found: NetBatch, ignored: Sequence[str]
     ) -> WriteResult:
         batch = found.batch
-        if not len(batch):
+        retries = step.lookups is not None and step.lookups.retries and not found.is_truncated
+        if not len(batch) and not retries:
             return WriteResult(ignored_columns=tuple(ignored))
         latest = step.table.latest_snapshot()
         stored = StoredRows(TableReference.of(step.table.context), None if latest is None else latest.id)
@@ -250,7 +252,7 @@ class PostgresChangesLoads:
             writer.write_batch(batch)
         written = write_parts(
             step.spark(),
-            [payload.getvalue().to_pybytes()],
+            [payload.getvalue().to_pybytes()] if len(batch) else [],
             _Reader(ChangeRows(rows, step.spec.primary_key), stored, name),
             step.table,
             step.rejects,

@@ -144,10 +144,11 @@ def newest_number(rejects: Table, loaded: str) -> int:
 def check_share(table: Table, spec: TableSpec, written: WriteResult) -> None:
     """Raise AuditFailed, and delete the files of the load, when more rows were rejected than the declaration allows.
 
-    Rows that waited since earlier loads do not count: they would stop all later loads.
+    Rows that waited since earlier loads do not count, and neither do rows that the source delivers again after their
+    wait: they would stop all later loads.
     """
     rows = written.rows_read - written.removals
-    rejected = written.rows_rejected - written.lookup.retried_rejected
+    rejected = written.rows_rejected - written.lookup.late_rejected
     if rejected > spec.rejects.max_share * rows:
         abort(written.messages, table.context)
         share = rejected / rows

@@ -1,0 +1,57 @@
+"""Waiting rollback: roll the table of waiting rows back when its table was rolled back.
+
+A rollback is seen by the numbers of loads: the table of waiting rows has a load whose number is above that of the
+newest load of the table. So it must be looked for before anything commits under a new number: before a load, and before
+a tag or an expiry copies the ledger, because the copy takes the number of a load that was rolled back.
+"""
+
+from __future__ import annotations
+
+from paimon_core.table.table import Table
+from paimon_lake.declarations import Settings, TableSpec
+from paimon_lake.loads.commit import newest_load
+from paimon_lake.loads.ledger.load_snapshot import loads_of
+from paimon_lake.loads.lookup.waiting_table import publish_waiting
+from paimon_lake.protocol import PipelineError
+from paimon_lake.tables import open_lake
+
+
+def restored(settings: Settings, spec: TableSpec, table: Table, *, all_again: bool) -> bool:
+    """Roll the table of waiting rows back when its table was rolled back.
+
+    Return True when no row waits any more, because the load reads the source again (``all_again``), or because none
+    waited at that time and the table has no snapshot of it. Raises PipelineError when the snapshot of that time has
+    expired.
+    """
+    catalog = open_lake(settings)
+    if not catalog.table_exists(spec.waiting_table):
+        return False
+    waiting = catalog.table(spec.waiting_table)
+    loads = loads_of(waiting, spec.name)
+    kept = newest_load(table)
+    if max((load.number for load in loads), default=0) <= kept:
+        return False
+    if all_again:
+        return True
+    if before := [load for load in loads if load.number <= kept]:
+        waiting.rollback(snapshot=before[-1].id)
+        return False
+    if waiting.context.snapshots.earliest_id() == 1:
+        return True
+    raise PipelineError(
+        f"{spec.name} was rolled back to load {kept}, and which rows waited then is not known, because snapshots "
+        f"of {spec.waiting_table} have expired: load the whole table with reload"
+    )
+
+
+def restore_before_copy(settings: Settings, spec: TableSpec, table: Table) -> None:
+    """Commit which rows wait after each load, and roll them back with their table, before its ledger is copied.
+
+    Raises PipelineError when which rows waited is not known, or only a load can say that none waits.
+    """
+    publish_waiting(settings, spec, table)
+    if not spec.parts and restored(settings, spec, table, all_again=False):
+        raise PipelineError(
+            f"{spec.name} was rolled back to a time at which no row waited, and {spec.waiting_table} still has rows: "
+            "load the table first"
+        )
