@@ -66,6 +66,7 @@ def test_automation_is_on_where_the_environment_says_so(folder: Path) -> None:
     assert states("prod") == {"RUNNING"}
 
 
+@pytest.mark.long
 def test_the_workspace_loads_from_elsewhere_beside_a_decoy_package(tmp_path: Path, folder: Path) -> None:
     """From a foreign working directory, with other packages named assets and pipelines in it and on PYTHONPATH."""
     for package in ("assets", "pipelines"):

@@ -22,6 +22,7 @@ from paimon_lake.steps import follow
 from paimon_lake.steps.follow import Failure, Follow
 from paimon_lake.tables import fullest_bucket
 from tests.support.lakes import SmallLake, small_lake
+from tests.support.long_cases import long_cases
 from tests.support.project import ROOT
 
 ORDERS = """
@@ -154,7 +155,7 @@ def test_the_command_line(lake, capsys, monkeypatch):
 
 
 @pytest.mark.programs
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGTERM, *long_cases([signal.SIGINT])])
 def test_a_signal_ends_the_program_after_the_load_that_runs(tmp_path, number):
     lake = small_lake(tmp_path / "lake")
     lake.declare("shop.orders", ORDERS)

@@ -14,6 +14,7 @@ import pytest
 
 from tests.simulator import indexed, metadata, real
 from tests.simulator.campaign import Tally, many, some
+from tests.support.long_cases import long_cases
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMES = int(os.environ.get("SIMULATOR_TIMES", "1"))
@@ -53,7 +54,7 @@ def test_histories_with_table_indexes():
     check("indexed", REAL_HISTORIES // 2)
 
 
-@pytest.mark.parametrize("play", [metadata.play, real.play, indexed.play])
+@pytest.mark.parametrize("play", [metadata.play, *long_cases([real.play, indexed.play])])
 def test_a_seed_gives_the_same_history_again(play):
     for seed in range(2):
         first, second = play(seed).world, play(seed).world

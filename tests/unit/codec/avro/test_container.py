@@ -11,6 +11,7 @@ import pytest
 from paimon_core.codec.avro.container import read_avro, write_avro
 from paimon_core.errors import CorruptTable, InvalidOption, InvalidRequest, UnsupportedFeature
 from paimon_core.limits import AVRO_DEPTH
+from tests.support.long_cases import long_cases
 
 SCHEMA = {
     "type": "record",
@@ -168,7 +169,7 @@ def test_an_array_of_values_of_one_byte_each_is_read(items, packed, value):
     assert read_avro(data, "m") == [{"n": [value, value]}]
 
 
-@pytest.mark.parametrize(("codec", "pack"), [("bzip2", bz2.compress), ("xz", lzma.compress)])
+@pytest.mark.parametrize(("codec", "pack"), [("bzip2", bz2.compress), *long_cases([("xz", lzma.compress)])])
 def test_damaged_blocks_of_stream_codecs(codec, pack):
     packed = pack(long(7))
     assert read_avro(container(LONGS, block(1, packed), codec=codec.encode()), "m") == [{"n": 7}]
