@@ -31,7 +31,7 @@ from paimon_lake.declarations import FOLDER, SettingsError, load_settings
 from paimon_lake.overview import aligned, existing, lake_text, levels_text, nothing_declared, overviews
 from paimon_lake.protocol import PipelineError
 from paimon_lake.session import require_java
-from paimon_lake.tables import fullest_bucket, open_table, state_of
+from paimon_lake.tables import open_table, state_of
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 
@@ -78,20 +78,20 @@ def play(demo: Demo, last_day: date | None = None) -> dict[str, str]:
 
 
 def compact_by_hand(demo: Demo) -> None:
-    """Run the compaction job by hand for the first partition of the keyed table with most sorted runs in a bucket.
+    """Run the compaction job by hand for one partition: the first partition of the table with the most buckets.
 
-    Nothing is run when each bucket has one sorted run at most, as after the last run of the demo.
+    A compaction does not change the number of buckets, so that a second run of the demo finds nothing to do.
     """
     named: dict[str, list[str]] = {}
     most = {}
     for name in existing(demo.settings):
         table = open_table(demo.settings, name)
         keys = table.schema.partition_fields
-        if table.context.is_keyed and len(keys) == 1 and keys[0].type.root in STRING_ROOTS:
+        if len(keys) == 1 and keys[0].type.root in STRING_ROOTS:
             texts = [next(iter(p.values())) for p in table.inspect.partitions()["partition_values"].to_pylist()]
             named[name] = [text for text in texts if text]
-            most[name] = fullest_bucket(table)
-    name = max((name for name in named if named[name] and most[name] > 1), key=lambda name: most[name], default="")
+            most[name] = table.inspect.buckets().num_rows
+    name = max((name for name in named if named[name]), key=lambda name: most[name], default="")
     if name:
         value, spec = named[name][0], demo.settings.table(name)
         request = dg.RunRequest(run_config=compaction_config(spec, full=True, partitions=[value]))
