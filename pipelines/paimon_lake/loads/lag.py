@@ -14,9 +14,9 @@ from paimon_lake.declarations import Settings
 from paimon_lake.declarations.kafka import KafkaSource
 from paimon_lake.declarations.sources import CHANGES, PostgresChangesSource
 from paimon_lake.loads.kafka.lag import kafka_lags
-from paimon_lake.loads.postgres.lag import Answer, postgres_lags
+from paimon_lake.loads.postgres.lag import postgres_lags
 from paimon_lake.protocol import PipelineError
-from paimon_lake.sources.lag import Lag
+from paimon_lake.sources.lag import Answer, Lag
 
 LAG_SECONDS = 40.0
 """How long all answers may take together: Dagster ends the evaluation of a sensor after 60 s."""

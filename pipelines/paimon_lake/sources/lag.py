@@ -55,3 +55,7 @@ class Lag:
         if self.slot_bytes is not None:
             parts.append(f"the slot holds {size_text(self.slot_bytes)}")
         return "; ".join([*parts, *([self.note] if self.note else [])])
+
+
+Answer = tuple[str, Lag | Exception]
+"""The name of a table, with its lag, or why the lag is not known."""

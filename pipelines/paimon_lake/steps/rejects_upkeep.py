@@ -29,17 +29,17 @@ def tables_beside(settings: Settings, name: str) -> tuple[Settings, dict[str, st
     """
     catalog, declared, beside = open_lake(settings), dict[str, TableSpec](), dict[str, str]()
     for spec in load_specs(settings.table(name)):
-        waiting = f"rows of {spec.load_name} that wait for rows of other tables"
-        for table, comment in (
-            (spec.rejects_table, f"rows that did not fit {spec.load_name}"),
-            (spec.waiting_table, waiting),
-        ):
+        comments = {
+            spec.rejects_table: f"rows that did not fit {spec.load_name}",
+            spec.waiting_table: f"rows of {spec.load_name} that wait for rows of other tables",
+        }
+        for table, comment in comments.items():
             if not catalog.table_exists(table):
                 continue
             beside[table] = spec.load_name
             declared[table] = TableSpec.model_construct(  # without validation, which requires a key
                 name=table,
-                comment=comment.format(spec.load_name),
+                comment=comment,
                 columns={field.name: field.type.sql for field in catalog.table(table).schema.fields},
                 retention=spec.retention,
                 compaction=spec.compaction,

@@ -34,7 +34,7 @@ from paimon_lake.sources.kafka.broker import Broker, KafkaBroker, places_of
 from paimon_lake.sources.kafka.connection import Connection
 from paimon_lake.sources.kafka.message_rows import MessageRows
 from paimon_lake.sources.kafka.messages import reader
-from paimon_lake.sources.kafka.position import Place, Position, Topic, place_text
+from paimon_lake.sources.kafka.position import Place, Position, Topic, offsets_text, place_text
 from paimon_lake.sources.kafka.ranges import OffsetRange, cut_ranges, next_ranges
 
 TASK_BYTES = 16 << 20
@@ -118,7 +118,7 @@ class KafkaLoads:
         """Return the position after a load, and how far it is behind the topics."""
         lag = sum(found.latest[place] - offset for place, offset in offsets.items())
         told: dict[str, str | int | float] = {
-            "position": some([f"{place_text(place)}={offset}" for place, offset in offsets.items()]),
+            "position": offsets_text(offsets),
             "lag_messages": lag,
         }
         if not lag or self._newest >= 0:

@@ -11,18 +11,17 @@ from paimon_lake.declarations import Settings
 from paimon_lake.declarations.kafka import KafkaSource
 from paimon_lake.loads.kafka.kafka_loads import connection_of
 from paimon_lake.loads.kafka.rules import check_source, next_offsets
-from paimon_lake.loads.ledger.ledger import read_ledger
-from paimon_lake.protocol import PipelineError, some
+from paimon_lake.loads.ledger.recorded_position import recorded_position
+from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.kafka.broker import Broker, KafkaBroker, places_of
 from paimon_lake.sources.kafka.connection import Connection
-from paimon_lake.sources.kafka.position import Position, place_text
-from paimon_lake.sources.lag import Lag
-from paimon_lake.tables import open_lake
+from paimon_lake.sources.kafka.position import Position, offsets_text
+from paimon_lake.sources.lag import Answer, Lag
 
 
 def kafka_lags(
     settings: Settings, names: Sequence[str], deadline: float, opened: Callable[[Connection], Broker] = KafkaBroker
-) -> Iterator[tuple[str, Lag | Exception]]:
+) -> Iterator[Answer]:
     """Yield the lag of each table, or why it is not known; all tables have the same brokers and client settings.
 
     ``deadline`` is a monotonic time, after which no further table is asked.
@@ -41,8 +40,7 @@ def kafka_lags(
 
 def _lag(settings: Settings, name: str, source: KafkaSource, broker: Broker) -> Lag:
     """Return the lag of one table; raises PipelineError for what a load would refuse too."""
-    lake = open_lake(settings)
-    entry = read_ledger(lake.table(name)).position if lake.table_exists(name) else None
+    entry = recorded_position(settings, name)
     if entry is None:
         return Lag("", True)
     before, topics = Position.from_json(entry), broker.topics(source.topic)
@@ -51,5 +49,4 @@ def _lag(settings: Settings, name: str, source: KafkaSource, broker: Broker) -> 
     latest = broker.offsets(places, "latest")
     offsets = next_offsets(before, places, broker.offsets(places, "earliest"), latest)
     messages = sum(latest[place] - offset for place, offset in offsets.items())
-    position = some([f"{place_text(place)}={offset}" for place, offset in offsets.items()])
-    return Lag(position, messages > 0, lag_messages=messages)
+    return Lag(offsets_text(offsets), messages > 0, lag_messages=messages)

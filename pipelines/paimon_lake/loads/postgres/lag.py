@@ -10,17 +10,16 @@ from typing import cast
 from paimon_core.errors import PaimonError
 from paimon_lake.declarations import Settings
 from paimon_lake.declarations.sources import PostgresChangesSource
-from paimon_lake.loads.ledger.ledger import read_ledger
+from paimon_lake.loads.ledger.recorded_position import recorded_position
 from paimon_lake.loads.postgres.rules import check_confirmed, check_position, check_server, check_slot
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.database import Database, open_database
-from paimon_lake.sources.lag import Lag
+from paimon_lake.sources.lag import Answer, Lag
 from paimon_lake.sources.postgres.log_end import SEARCH_MESSAGES, LogEnd, log_after
 from paimon_lake.sources.postgres.lsn import lsn_text
 from paimon_lake.sources.postgres.position import Position
 from paimon_lake.sources.postgres.server import Server, ServerFacts, connected
 from paimon_lake.sources.postgres.source_table import read_table
-from paimon_lake.tables import open_lake
 
 IDLE_BYTES = 16 << 20
 """A load without changes commits its position only when the log has grown by more than this since the last one."""
@@ -29,8 +28,6 @@ IDLE_MESSAGES = SEARCH_MESSAGES // 2
 lag would end before it has seen them all."""
 CONNECT_SECONDS = 5
 """The time-out of connecting, unless the URL sets ``connect_timeout``."""
-Answer = tuple[str, Lag | Exception]
-"""The name of a table, with its lag, or why the lag is not known."""
 
 
 def postgres_lags(settings: Settings, names: Sequence[str], deadline: float) -> Iterator[Answer]:
@@ -77,20 +74,15 @@ def _database(settings: Settings, source: PostgresChangesSource) -> Database:
 def _lag(settings: Settings, name: str, source: PostgresChangesSource, server: Server, facts: ServerFacts) -> Lag:
     """Return the lag of one table; raises PipelineError for what a load would refuse too."""
     check_server(server.database.name, facts)
-    entry = _entry(settings, name)
+    entry = recorded_position(settings, name)
     while entry is not None:
         try:
             return _lag_at(Position.from_json(entry), source, server, facts)
         except PipelineError:
-            before, entry = entry, _entry(settings, name)
+            before, entry = entry, recorded_position(settings, name)
             if entry == before:
                 raise  # no load has moved the position and the slot meanwhile
     return Lag("", True)
-
-
-def _entry(settings: Settings, name: str) -> object:
-    lake = open_lake(settings)
-    return read_ledger(lake.table(name)).position if lake.table_exists(name) else None
 
 
 def _lag_at(position: Position, source: PostgresChangesSource, server: Server, facts: ServerFacts) -> Lag:

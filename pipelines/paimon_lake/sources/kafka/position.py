@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from paimon_lake.protocol import PipelineError
+from paimon_lake.protocol import PipelineError, some
 
 Place = tuple[str, int]
 """A topic and the number of one of its partitions."""
@@ -19,6 +19,11 @@ Place = tuple[str, int]
 def place_text(place: Place) -> str:
     """Return a partition as text, such as ``orders[3]``."""
     return f"{place[0]}[{place[1]}]"
+
+
+def offsets_text(offsets: Mapping[Place, int]) -> str:
+    """Return the offsets of partitions as text, of some when there are many: ``orders[0]=7, orders[1]=9``."""
+    return some([f"{place_text(place)}={offset}" for place, offset in offsets.items()])
 
 
 @dataclass(frozen=True)
