@@ -32,7 +32,7 @@ PHASES = {
     "load: query and write (SQL)": ["paimon_lake.loads.frames:write_frame"],
     "load: column lineage": ["paimon_lake.loads.frames:column_lineage"],
     "load: files that are fetched": ["paimon_lake.loads.files.file_load:fetch_files"],
-    "load: checks": ["paimon_lake.loads.load:run_checks"],
+    "load: checks": ["paimon_lake.loads.blocking_audit:run_checks"],
     "load: commit": ["paimon_lake.loads.load:commit_load"],
     "compaction": ["paimon_dagster.factories.compaction:compact"],
     "tags and expiry": ["paimon_dagster.factories.maintenance:tag", "paimon_dagster.factories.maintenance:expire"],
