@@ -11,9 +11,9 @@ from paimon_dagster.metadata import asset_key
 from paimon_dagster.partitions import partitions_def
 from paimon_dagster.sensors.file_requests import listed, planned
 from paimon_lake.declarations import TableSpec
-from paimon_lake.declarations.agreement import inputs_of
-from paimon_lake.declarations.order import in_order
-from paimon_lake.declarations.sources import FilesSource
+from paimon_lake.declarations.agreement.order import in_order
+from paimon_lake.declarations.agreement.tables import inputs_of
+from paimon_lake.declarations.sources.source import FilesSource
 from paimon_lake.loads.ledger.ledger import Ledger, read_ledger
 from paimon_lake.loads.partition_keys import window
 from paimon_lake.overview import existing

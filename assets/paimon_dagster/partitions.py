@@ -7,9 +7,9 @@ from datetime import date, datetime, timedelta
 import dagster as dg
 
 from paimon_lake.declarations import SettingsError, TableSpec
-from paimon_lake.declarations.agreement import mismatch
+from paimon_lake.declarations.agreement.tables import mismatch
 from paimon_lake.declarations.partitions import KEY_FORMATS
-from paimon_lake.declarations.sources import SqlSource
+from paimon_lake.declarations.sources.source import SqlSource
 
 _BY_TIME = {
     "hour": dg.HourlyPartitionsDefinition,

@@ -7,7 +7,7 @@ from paimon_core.errors import CorruptTable, StorageError, advised
 from paimon_core.table.table import Table
 from paimon_core.types import DataType, parse_type
 from paimon_lake.declarations import Settings, TableSpec
-from paimon_lake.declarations.schema_changes import alters_table, is_wider
+from paimon_lake.declarations.sources.schema_changes import alters_table, is_wider
 from paimon_lake.tables import open_lake
 
 DAMAGES = (CorruptTable, StorageError)

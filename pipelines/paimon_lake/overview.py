@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from paimon_core.errors import PaimonError, advised
 from paimon_core.table.table import Table
 from paimon_lake.declarations import Settings
-from paimon_lake.declarations.order import in_order
-from paimon_lake.declarations.sources import has_changes
+from paimon_lake.declarations.agreement.order import in_order
+from paimon_lake.declarations.sources.source import has_changes
 from paimon_lake.loads.inputs.stale import stale_now
 from paimon_lake.loads.inputs.stale_text import OTHERS
 from paimon_lake.loads.lag import lags

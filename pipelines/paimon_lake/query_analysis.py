@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from paimon_core.errors import InvalidRequest, SchemaMismatch
 from paimon_core.schema import DataField
 from paimon_lake.declarations import Settings, TableSpec
-from paimon_lake.declarations.agreement import place_of
+from paimon_lake.declarations.agreement.definition import declared_schema
+from paimon_lake.declarations.agreement.tables import place_of
 from paimon_lake.declarations.checks import SqlCheck
-from paimon_lake.declarations.definition import declared_schema
 from paimon_lake.declarations.part_spec import load_specs
-from paimon_lake.declarations.sources import SqlSource
+from paimon_lake.declarations.sources.source import SqlSource
 from paimon_lake.protocol import PipelineError
 from paimon_lake.query_text import query_place, query_text
 from paimon_lake.session import Spark

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from paimon_lake.declarations import Settings, TableSpec
-from paimon_lake.declarations.agreement import place_of
-from paimon_lake.declarations.sources import SqlSource
+from paimon_lake.declarations.agreement.tables import place_of
+from paimon_lake.declarations.sources.source import SqlSource
 from paimon_lake.protocol import PipelineError
 
 

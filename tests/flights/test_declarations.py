@@ -2,8 +2,8 @@
 
 from paimon_lake.checks import problems
 from paimon_lake.declarations import environments, load_settings
-from paimon_lake.declarations.agreement import disagreements
-from paimon_lake.declarations.order import in_order
+from paimon_lake.declarations.agreement.order import in_order
+from paimon_lake.declarations.agreement.tables import disagreements
 
 OTHERS = ["dim.airlines", "dim.airports", "dim.planes", "ods.cancellations", "ods.flights", "ods.weather"]
 

@@ -14,11 +14,11 @@ from paimon_dagster.resources import lake_of, resource_keys, spark_of
 from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.check_result import CheckResult
 from paimon_lake.declarations import Settings, TableSpec
-from paimon_lake.declarations.agreement import inputs_of
-from paimon_lake.declarations.kafka import KafkaSource
-from paimon_lake.declarations.lookup import lookups_of
+from paimon_lake.declarations.agreement.tables import inputs_of
 from paimon_lake.declarations.part_spec import load_specs
-from paimon_lake.declarations.sources import DatabaseSource, FilesSource, PostgresChangesSource
+from paimon_lake.declarations.sources.kafka import KafkaSource
+from paimon_lake.declarations.sources.lookup import lookups_of
+from paimon_lake.declarations.sources.source import DatabaseSource, FilesSource, PostgresChangesSource
 from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult
 from paimon_lake.session import Spark
 

@@ -12,7 +12,7 @@ import dagster as dg
 from paimon_dagster.factories.loads import load_requests
 from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.declarations import Settings, TableSpec
-from paimon_lake.declarations.sources import FilesSource
+from paimon_lake.declarations.sources.source import FilesSource
 from paimon_lake.loads.ledger.ledger import Ledger
 from paimon_lake.protocol import some
 

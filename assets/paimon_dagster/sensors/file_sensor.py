@@ -18,7 +18,7 @@ from paimon_dagster.sensors.compaction_sensor import in_flight
 from paimon_dagster.sensors.file_requests import MOST_REQUESTS, TickResult, decide, digest_of, listed
 from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.declarations import Settings, SettingsError, TableSpec
-from paimon_lake.declarations.sources import FilesSource
+from paimon_lake.declarations.sources.source import FilesSource
 from paimon_lake.loads.ledger.ledger import Ledger, read_ledger
 from paimon_lake.protocol import PipelineError
 from paimon_lake.tables import open_lake

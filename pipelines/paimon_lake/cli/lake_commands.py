@@ -11,9 +11,9 @@ from paimon_core.errors import PaimonError
 from paimon_lake.checks import problems
 from paimon_lake.cli.new_lake import new_lake
 from paimon_lake.declarations import Settings, TableSpec
-from paimon_lake.declarations.agreement import disagreements
+from paimon_lake.declarations.agreement.tables import disagreements
 from paimon_lake.declarations.part_spec import load_specs
-from paimon_lake.declarations.sources import FilesSource
+from paimon_lake.declarations.sources.source import FilesSource
 from paimon_lake.differences import differences
 from paimon_lake.loads.files.path_rules import order_notes, path_problems
 from paimon_lake.loads.files.source_files import file_kind, source_files

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 
 from paimon_lake.declarations.errors import Mistake, nearest
 from paimon_lake.declarations.model import Model
-from paimon_lake.declarations.sources import OF_SLOT, PostgresChangesSource, postgresql_url, slot_name
+from paimon_lake.declarations.sources.source import OF_SLOT, PostgresChangesSource, postgresql_url, slot_name
 from paimon_lake.declarations.table import TableSpec
 
 _KEYS = {name: PostgresChangesSource.model_fields[name] for name in OF_SLOT}

@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from paimon_lake.declarations.agreement import early_disagreements
+from paimon_lake.declarations.agreement.definition import check_definition
+from paimon_lake.declarations.agreement.tables import early_disagreements
 from paimon_lake.declarations.catalog import REST, kind_of
 from paimon_lake.declarations.databases import with_database
-from paimon_lake.declarations.definition import check_definition
 from paimon_lake.declarations.errors import Key, SettingsError, sentence
 from paimon_lake.declarations.model import Model
 from paimon_lake.declarations.part_spec import check_parts

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 
 from pydantic import ValidationError
 
-from paimon_lake.declarations.change_events import has_events
 from paimon_lake.declarations.checks import PartsCompleteCheck
 from paimon_lake.declarations.errors import Key, Mistake, SettingsError, nearest, text_of
-from paimon_lake.declarations.lookup import lookups_of
-from paimon_lake.declarations.parts import Part
-from paimon_lake.declarations.sources import (
+from paimon_lake.declarations.sources.change_events import has_events
+from paimon_lake.declarations.sources.lookup import lookups_of
+from paimon_lake.declarations.sources.parts import Part
+from paimon_lake.declarations.sources.source import (
     DatabaseSource,
     FilesSource,
     PythonSource,

@@ -8,19 +8,19 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from paimon_lake.declarations.change_events import check_events, has_events
 from paimon_lake.declarations.checks import Check
 from paimon_lake.declarations.errors import Mistake, as_written, nearest
-from paimon_lake.declarations.followed import check_followed, check_lag
-from paimon_lake.declarations.kafka import KafkaSource, check_kafka
-from paimon_lake.declarations.kinds import Kinds
-from paimon_lake.declarations.lookup import check_lookups
 from paimon_lake.declarations.model import Model, Names, Texts
 from paimon_lake.declarations.partitions import Partitions
-from paimon_lake.declarations.parts import Part, part_options
 from paimon_lake.declarations.rejects import Rejects
 from paimon_lake.declarations.schedule import Schedule, schedule_of
-from paimon_lake.declarations.sources import (
+from paimon_lake.declarations.sources.change_events import check_events, has_events
+from paimon_lake.declarations.sources.followed import check_followed, check_lag
+from paimon_lake.declarations.sources.kafka import KafkaSource, check_kafka
+from paimon_lake.declarations.sources.kinds import Kinds
+from paimon_lake.declarations.sources.lookup import check_lookups
+from paimon_lake.declarations.sources.parts import Part, part_options
+from paimon_lake.declarations.sources.source import (
     CHANGES,
     DatabaseSource,
     FilesSource,

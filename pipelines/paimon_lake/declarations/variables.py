@@ -12,8 +12,8 @@ from typing import Any
 from paimon_core.storage.open import OPTIONS
 from paimon_lake.declarations.catalog import is_secret
 from paimon_lake.declarations.errors import Key, SettingsError, nearest, text_of
-from paimon_lake.declarations.kafka import CLIENT_SECRETS
-from paimon_lake.declarations.sources import password_in
+from paimon_lake.declarations.sources.kafka import CLIENT_SECRETS
+from paimon_lake.declarations.sources.source import password_in
 from paimon_lake.declarations.yaml_file import YamlFile
 
 _VARIABLE = re.compile(r"\$\$\{|\$\{(\w+)(?::-([^}]*))?\}|\$\{")

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from paimon_lake.declarations.sources import DatabaseSource
+from paimon_lake.declarations.sources.source import DatabaseSource
 from paimon_lake.loads.ledger.load_snapshot import KEY, WATERMARK
 from paimon_lake.loads.row_shape import RowShape, shape_of
 from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad

@@ -15,7 +15,7 @@ from paimon_core.arrow import conform
 from paimon_core.errors import SchemaMismatch
 from paimon_core.schema import DataField
 from paimon_core.types import parse_type
-from paimon_lake.declarations.kinds import Kinds
+from paimon_lake.declarations.sources.kinds import Kinds
 from paimon_lake.loads.rejected.reject_partitions import RejectPartitions
 from paimon_lake.loads.row_shape import kind_texts, without_deleted
 from paimon_lake.protocol import KIND, PipelineError

@@ -25,7 +25,7 @@ from paimon_core.spark.writer import routed_rows
 from paimon_core.table.view import TableView
 from paimon_lake.declarations import SettingsError, TableSpec
 from paimon_lake.declarations.functions import function_of
-from paimon_lake.declarations.sources import PythonSource, SqlSource
+from paimon_lake.declarations.sources.source import PythonSource, SqlSource
 from paimon_lake.loads.frame_shape import FrameShape
 from paimon_lake.loads.inputs.changes import changed_rows
 from paimon_lake.loads.inputs.content_version import content_version

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 
 from paimon_lake.declarations import Settings
-from paimon_lake.declarations.kafka import KafkaSource
-from paimon_lake.declarations.sources import CHANGES, PostgresChangesSource
+from paimon_lake.declarations.sources.kafka import KafkaSource
+from paimon_lake.declarations.sources.source import CHANGES, PostgresChangesSource
 from paimon_lake.loads.kafka.lag import kafka_lags
 from paimon_lake.loads.postgres.lag import postgres_lags
 from paimon_lake.protocol import PipelineError

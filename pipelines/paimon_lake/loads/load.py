@@ -21,8 +21,8 @@ from paimon_core.write.staging import is_staged
 from paimon_lake.check_result import CheckResult
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.databases import database_of
-from paimon_lake.declarations.lookup import waits
-from paimon_lake.declarations.schema_changes import as_loaded
+from paimon_lake.declarations.sources.lookup import waits
+from paimon_lake.declarations.sources.schema_changes import as_loaded
 from paimon_lake.differences import column_differences
 from paimon_lake.loads.blocking_audit import blocking_audit
 from paimon_lake.loads.commit import LoadCommit, NumberTaken, commit_load, newest_load

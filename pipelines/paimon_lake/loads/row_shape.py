@@ -16,9 +16,9 @@ from paimon_core.schema import DataField
 from paimon_core.table.table import Table
 from paimon_core.types import parse_type
 from paimon_lake.declarations import TableSpec
-from paimon_lake.declarations.kinds import Kinds
 from paimon_lake.declarations.part_spec import PartSpec
-from paimon_lake.declarations.sources import DatabaseSource, FilesSource, PostgresChangesSource
+from paimon_lake.declarations.sources.kinds import Kinds
+from paimon_lake.declarations.sources.source import DatabaseSource, FilesSource, PostgresChangesSource
 from paimon_lake.loads.lookup.lookups import Lookups
 from paimon_lake.protocol import KIND, PipelineError
 from paimon_lake.sources.files.columns import RowRules, accepting, arrow_field

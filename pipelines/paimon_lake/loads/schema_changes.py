@@ -14,7 +14,7 @@ from paimon_core.errors import InvalidRequest, SchemaMismatch
 from paimon_core.schema import DataField
 from paimon_core.table.table import Table
 from paimon_core.types import DataType
-from paimon_lake.declarations.schema_changes import is_same_kind
+from paimon_lake.declarations.sources.schema_changes import is_same_kind
 from paimon_lake.protocol import PipelineError
 
 _RULES = MergeRules(widen=True, explicit=False)

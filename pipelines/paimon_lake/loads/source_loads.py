@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from paimon_lake.declarations import TableSpec
-from paimon_lake.declarations.kafka import KafkaSource
-from paimon_lake.declarations.lookup import lookups_of
-from paimon_lake.declarations.sources import (
+from paimon_lake.declarations.sources.kafka import KafkaSource
+from paimon_lake.declarations.sources.lookup import lookups_of
+from paimon_lake.declarations.sources.source import (
     DatabaseSource,
     FilesSource,
     PostgresChangesSource,

@@ -11,7 +11,7 @@ from paimon_core.table.table import Table
 from paimon_core.table.view import TableView
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.part_spec import PartSpec
-from paimon_lake.declarations.sources import SqlSource
+from paimon_lake.declarations.sources.source import SqlSource
 from paimon_lake.loads.ledger.ledger import Ledger
 from paimon_lake.loads.lookup.lookups import Lookups
 from paimon_lake.loads.partition_keys import rows_of

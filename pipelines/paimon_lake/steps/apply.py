@@ -13,8 +13,8 @@ from paimon_core.alter.survival import Survival
 from paimon_core.errors import PaimonError
 from paimon_core.table.table import Table
 from paimon_lake.declarations import Settings, TableSpec
-from paimon_lake.declarations.definition import declared_schema
-from paimon_lake.declarations.schema_changes import as_loaded
+from paimon_lake.declarations.agreement.definition import declared_schema
+from paimon_lake.declarations.sources.schema_changes import as_loaded
 from paimon_lake.declarations.yaml_file import shown
 from paimon_lake.differences import DAMAGES, damage_text, differences_of
 from paimon_lake.protocol import PipelineError

@@ -10,7 +10,7 @@ from paimon_core.errors import REPAIR, CorruptTable, StorageError, advised, for_
 from paimon_core.metadata.latest_snapshot import latest_entries
 from paimon_lake.checks import CheckContext, CheckResult, load_records, run_check, run_checks
 from paimon_lake.declarations import Settings, TableSpec
-from paimon_lake.declarations.agreement import inputs_of
+from paimon_lake.declarations.agreement.tables import inputs_of
 from paimon_lake.declarations.checks import RowCountCheck, UniqueCheck
 from paimon_lake.declarations.part_spec import part_names
 from paimon_lake.loads.inputs.stale import stale_now

@@ -12,7 +12,7 @@ from pathlib import Path
 import yaml
 
 from paimon_lake.declarations import Settings, SettingsError
-from paimon_lake.declarations.sources import FilesSource
+from paimon_lake.declarations.sources.source import FilesSource
 from paimon_lake.declarations.yaml_file import read_yaml
 from paimon_lake.loads.files.source_files import fetch_files, file_kind, source_files
 from paimon_lake.protocol import PipelineError

@@ -12,7 +12,7 @@ from paimon_core.table.table import Table
 from paimon_lake.checks.context import CheckContext
 from paimon_lake.checks.run import run_check
 from paimon_lake.declarations import TableSpec
-from paimon_lake.declarations.parts import part_options
+from paimon_lake.declarations.sources.parts import part_options
 
 SPEC = {
     "name": "d.wide",

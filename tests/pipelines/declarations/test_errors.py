@@ -10,11 +10,11 @@ from pydantic import BaseModel, ValidationError
 
 from paimon_lake.declarations import checks, sources
 from paimon_lake.declarations.errors import SettingsError, nearest, sentence, text_of
-from paimon_lake.declarations.kinds import Kinds
 from paimon_lake.declarations.partitions import Partitions
 from paimon_lake.declarations.rejects import Rejects
 from paimon_lake.declarations.schedule import Schedule
 from paimon_lake.declarations.settings import DagsterSettings, EnvironmentSettings, SparkSettings
+from paimon_lake.declarations.sources.kinds import Kinds
 from paimon_lake.declarations.table import TableSpec
 from paimon_lake.declarations.upkeep import Compaction, Retention
 

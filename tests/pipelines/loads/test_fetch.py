@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from paimon_lake.declarations import SettingsError
-from paimon_lake.declarations.sources import FilesSource
+from paimon_lake.declarations.sources.source import FilesSource
 from paimon_lake.loads.files import source_files as files_module
 from paimon_lake.loads.files.source_files import fetch_files, source_files
 from paimon_lake.protocol import PipelineError

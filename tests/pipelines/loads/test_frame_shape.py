@@ -11,7 +11,7 @@ import pytest
 from paimon_core.errors import SchemaMismatch
 from paimon_core.schema import DataField
 from paimon_core.types import parse_type
-from paimon_lake.declarations.kinds import Kinds
+from paimon_lake.declarations.sources.kinds import Kinds
 from paimon_lake.loads.frame_shape import FrameShape
 
 

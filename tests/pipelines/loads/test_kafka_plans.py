@@ -10,7 +10,7 @@ import pytest
 
 from paimon_lake.checks.lag_check import compared
 from paimon_lake.declarations.checks import LagCheck
-from paimon_lake.declarations.kafka import KafkaSource
+from paimon_lake.declarations.sources.kafka import KafkaSource
 from paimon_lake.loads import source_loads
 from paimon_lake.loads.kafka import kafka_loads
 from paimon_lake.loads.kafka.lag import kafka_lags

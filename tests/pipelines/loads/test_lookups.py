@@ -10,7 +10,7 @@ from functools import partial
 import pyarrow as pa
 import pytest
 
-from paimon_lake.declarations.sources import PostgresChangesSource
+from paimon_lake.declarations.sources.source import PostgresChangesSource
 from paimon_lake.loads import load
 from paimon_lake.loads.files.file_load import FileLoads
 from paimon_lake.loads.ledger.load_snapshot import loads_of

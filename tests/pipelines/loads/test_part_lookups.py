@@ -8,7 +8,7 @@ import sqlite3
 import pytest
 
 from paimon_lake.declarations import SettingsError
-from paimon_lake.declarations.order import in_order
+from paimon_lake.declarations.agreement.order import in_order
 from paimon_lake.loads.ledger.load_snapshot import loads_of
 from paimon_lake.protocol import PartsFailed
 from paimon_lake.steps.audit import audit

@@ -16,7 +16,7 @@ from paimon_core.spark.tasks import spark_context
 from paimon_core.storage.secret import Secret
 from paimon_lake.checks.text import many
 from paimon_lake.declarations import TableSpec
-from paimon_lake.declarations.sources import FilesSource
+from paimon_lake.declarations.sources.source import FilesSource
 from paimon_lake.loads.commit import LoadCommit, NumberTaken, commit_load
 from paimon_lake.loads.files.file_plan import FilePlan, advice, plan_files, split_files
 from paimon_lake.loads.files.source_files import fetch_files, file_kind, source_files

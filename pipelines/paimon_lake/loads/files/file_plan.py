@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from paimon_lake.declarations import TableSpec
-from paimon_lake.declarations.change_events import has_events
-from paimon_lake.declarations.sources import FilesSource
+from paimon_lake.declarations.sources.change_events import has_events
+from paimon_lake.declarations.sources.source import FilesSource
 from paimon_lake.loads.ledger.loaded_files import LoadedFiles
 from paimon_lake.loads.partition_keys import is_later, is_outside
 from paimon_lake.protocol import PipelineError, some

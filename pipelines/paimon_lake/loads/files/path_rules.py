@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from paimon_lake.declarations import TableSpec
-from paimon_lake.declarations.sources import FilesSource
+from paimon_lake.declarations.sources.source import FilesSource
 from paimon_lake.sources.files.pattern import BY, DEFAULTS, parse_pattern
 
 _WORDS = {by: word for word, by in BY.items()}

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from paimon_lake.declarations import Settings, SettingsError, TableSpec
 from paimon_lake.declarations.functions import function_of
-from paimon_lake.declarations.sources import FilesSource
+from paimon_lake.declarations.sources.source import FilesSource
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.fetch_step import FetchStep
 from paimon_lake.sources.files.formats import FileFormat, file_format

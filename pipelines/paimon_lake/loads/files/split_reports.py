@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from paimon_lake.checks.text import many
-from paimon_lake.declarations.sources import EVENT_FORMATS
+from paimon_lake.declarations.sources.source import EVENT_FORMATS
 from paimon_lake.loads.ledger.loaded_files import LoadedFiles, digest
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.files.columns import ALLOW_MISSING, RowRules, exact_type, required_columns

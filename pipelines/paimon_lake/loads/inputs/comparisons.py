@@ -15,9 +15,9 @@ from paimon_core.errors import PaimonError
 from paimon_core.metadata.commit_message import position_of
 from paimon_core.table.view import TableView
 from paimon_lake.declarations import Settings, TableSpec
-from paimon_lake.declarations.agreement import inputs_of
+from paimon_lake.declarations.agreement.tables import inputs_of
 from paimon_lake.declarations.part_spec import load_specs
-from paimon_lake.declarations.sources import SqlSource
+from paimon_lake.declarations.sources.source import SqlSource
 from paimon_lake.loads.inputs.input_loads import InputLoad, LoadedPartitions
 from paimon_lake.loads.inputs.stale import stale_partitions
 from paimon_lake.loads.ledger.ledger import commit_entries, read_ledger

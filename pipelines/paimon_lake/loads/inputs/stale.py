@@ -15,9 +15,9 @@ from paimon_core.catalog.catalog import Catalog
 from paimon_core.errors import CorruptTable, InvalidRequest, SchemaMismatch, SnapshotNotFound, UnsupportedFeature
 from paimon_core.table.view import TableView
 from paimon_lake.declarations import Settings, TableSpec
-from paimon_lake.declarations.agreement import inputs_of
+from paimon_lake.declarations.agreement.tables import inputs_of
 from paimon_lake.declarations.part_spec import PartSpec, load_specs
-from paimon_lake.declarations.sources import SqlSource
+from paimon_lake.declarations.sources.source import SqlSource
 from paimon_lake.loads.inputs.input_changes import InputChanges, broken_position, input_changes, live_ids
 from paimon_lake.loads.inputs.input_loads import InputLoad, LoadedPartitions
 from paimon_lake.loads.inputs.stale_text import OTHERS

@@ -16,8 +16,8 @@ from paimon_core.metadata.abort import abort
 from paimon_core.spark.tasks import spark_context
 from paimon_core.storage.secret import Secret
 from paimon_lake.declarations import TableSpec
-from paimon_lake.declarations.kafka import CLIENT_PATHS, KafkaSource
-from paimon_lake.declarations.sources import FilesSource
+from paimon_lake.declarations.sources.kafka import CLIENT_PATHS, KafkaSource
+from paimon_lake.declarations.sources.source import FilesSource
 from paimon_lake.loads.database import naming
 from paimon_lake.loads.kafka.range_reports import RangeReport
 from paimon_lake.loads.kafka.rules import check_source, first_offsets, next_offsets

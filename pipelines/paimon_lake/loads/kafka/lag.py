@@ -8,7 +8,7 @@ from typing import cast
 
 from paimon_core.errors import PaimonError
 from paimon_lake.declarations import Settings
-from paimon_lake.declarations.kafka import KafkaSource
+from paimon_lake.declarations.sources.kafka import KafkaSource
 from paimon_lake.loads.kafka.kafka_loads import connection_of
 from paimon_lake.loads.kafka.rules import check_source, next_offsets
 from paimon_lake.loads.ledger.recorded_position import recorded_position

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from paimon_lake.declarations.kafka import KafkaSource
+from paimon_lake.declarations.sources.kafka import KafkaSource
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.kafka.broker import matches
 from paimon_lake.sources.kafka.messages import RELOAD

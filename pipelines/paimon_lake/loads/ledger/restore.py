@@ -14,7 +14,7 @@ from paimon_core.table.view import TableView
 from paimon_lake.checks.text import many
 from paimon_lake.declarations import Settings
 from paimon_lake.declarations.part_spec import load_specs
-from paimon_lake.declarations.sources import FilesSource
+from paimon_lake.declarations.sources.source import FilesSource
 from paimon_lake.loads.files.source_files import source_files
 from paimon_lake.loads.ledger.ledger import read_ledger
 from paimon_lake.loads.ledger.load_properties import load_command

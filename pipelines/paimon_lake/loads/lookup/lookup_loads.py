@@ -17,9 +17,9 @@ from paimon_core.table.table import Table
 from paimon_core.table.view import TableView
 from paimon_core.types import DataType
 from paimon_lake.declarations import Settings, TableSpec
-from paimon_lake.declarations.lookup import Lookup, lookups_of, waits
-from paimon_lake.declarations.lookup_agreement import INEXACT, type_mismatch
-from paimon_lake.declarations.sources import PostgresChangesSource
+from paimon_lake.declarations.agreement.lookups import INEXACT, type_mismatch
+from paimon_lake.declarations.sources.lookup import Lookup, lookups_of, waits
+from paimon_lake.declarations.sources.source import PostgresChangesSource
 from paimon_lake.loads.ledger.load_snapshot import POSITION, loads_of
 from paimon_lake.loads.lookup.counts import LookupCounts
 from paimon_lake.loads.lookup.dimension import Dimension

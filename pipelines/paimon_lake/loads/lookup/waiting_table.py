@@ -29,7 +29,7 @@ from paimon_core.table.view import TableView
 from paimon_core.types import DataType, parse_type
 from paimon_lake.checks.text import many
 from paimon_lake.declarations import Settings, TableSpec
-from paimon_lake.declarations.lookup import lookups_of, waits
+from paimon_lake.declarations.sources.lookup import lookups_of, waits
 from paimon_lake.loads.ledger.load_properties import load_user
 from paimon_lake.loads.ledger.load_snapshot import LoadSnapshot, loads_of
 from paimon_lake.loads.rejected.rejects import identity

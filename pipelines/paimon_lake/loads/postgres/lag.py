@@ -9,7 +9,7 @@ from typing import cast
 
 from paimon_core.errors import PaimonError
 from paimon_lake.declarations import Settings
-from paimon_lake.declarations.sources import PostgresChangesSource
+from paimon_lake.declarations.sources.source import PostgresChangesSource
 from paimon_lake.loads.ledger.recorded_position import recorded_position
 from paimon_lake.loads.postgres.rules import check_confirmed, check_position, check_server, check_slot
 from paimon_lake.protocol import PipelineError

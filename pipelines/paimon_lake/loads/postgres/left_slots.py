@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from paimon_core.catalog.catalog import Catalog
 from paimon_core.errors import PaimonError
 from paimon_lake.declarations import Settings
-from paimon_lake.declarations.sources import PostgresChangesSource
+from paimon_lake.declarations.sources.source import PostgresChangesSource
 from paimon_lake.loads.ledger.ledger import read_ledger
 from paimon_lake.loads.postgres.lag import CONNECT_SECONDS
 from paimon_lake.loads.postgres.names import SLOT, names_of, owner_of_slot

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from paimon_lake.declarations.sources import PostgresChangesSource
+from paimon_lake.declarations.sources.source import PostgresChangesSource
 from paimon_lake.loads.postgres.names import Names
 from paimon_lake.sources.postgres.server import Server
 from paimon_lake.sources.postgres.transactions import DELETE, INSERT, TRUNCATE, UPDATE, Transactions, read_transactions

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from paimon_lake.declarations import Settings
-from paimon_lake.declarations.sources import PostgresChangesSource
+from paimon_lake.declarations.sources.source import PostgresChangesSource
 
 SLOT, PUBLICATION = "slot", "publication"
 _READABLE = 30

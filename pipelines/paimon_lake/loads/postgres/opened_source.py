@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from paimon_lake.declarations.sources import PostgresChangesSource
+from paimon_lake.declarations.sources.source import PostgresChangesSource
 from paimon_lake.loads.database import DatabaseRead, split_column
 from paimon_lake.loads.postgres.names import Names, names_of
 from paimon_lake.loads.postgres.rules import check_generated, check_key, check_server, lost_column

@@ -20,7 +20,7 @@ from functools import partial
 import pyarrow as pa
 
 from paimon_core.spark.reference import TableReference
-from paimon_lake.declarations.sources import PostgresChangesSource
+from paimon_lake.declarations.sources.source import PostgresChangesSource
 from paimon_lake.loads.database import naming
 from paimon_lake.loads.ledger.load_snapshot import POSITION
 from paimon_lake.loads.postgres.lag import IDLE_BYTES, IDLE_MESSAGES, lag_after

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from paimon_lake.declarations import Settings
 from paimon_lake.declarations.databases import tables_of
-from paimon_lake.declarations.sources import PostgresChangesSource
+from paimon_lake.declarations.sources.source import PostgresChangesSource
 from paimon_lake.loads.ledger.ledger import read_ledger
 from paimon_lake.loads.postgres.names import PUBLICATION, SLOT, names_of
 from paimon_lake.protocol import PipelineError

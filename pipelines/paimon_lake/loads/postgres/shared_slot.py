@@ -25,7 +25,7 @@ from pyspark.errors import PySparkException
 from paimon_core.errors import NotFound, PaimonError
 from paimon_lake.declarations import Settings
 from paimon_lake.declarations.databases import PostgresDatabase, tables_of
-from paimon_lake.declarations.sources import PostgresChangesSource
+from paimon_lake.declarations.sources.source import PostgresChangesSource
 from paimon_lake.loads.postgres.lag import IDLE_BYTES
 from paimon_lake.loads.postgres.log_batch import SharedRead, read_batch
 from paimon_lake.loads.postgres.names import names_of

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from paimon_core.types import DataType
-from paimon_lake.declarations.schema_changes import is_wider
+from paimon_lake.declarations.sources.schema_changes import is_wider
 from paimon_lake.loads.postgres.rules import RELOAD, check_relation, lost_column
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.postgres.column_types import column_type

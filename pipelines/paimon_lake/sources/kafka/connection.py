@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from paimon_core.storage.secret import Secret, scrubbed
-from paimon_lake.declarations.kafka import CLIENT_SECRETS
+from paimon_lake.declarations.sources.kafka import CLIENT_SECRETS
 from paimon_lake.extras import missing_extra
 from paimon_lake.protocol import PipelineError
 

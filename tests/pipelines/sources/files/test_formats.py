@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import pytest
 
-from paimon_lake.declarations.sources import EVENT_FORMATS
+from paimon_lake.declarations.sources.source import EVENT_FORMATS
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.files import FileFormat, file_format
 from paimon_lake.sources.files.formats import OPTIONS, compression_of, option_kinds

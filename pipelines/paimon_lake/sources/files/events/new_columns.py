@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from paimon_core.types import DataType, parse_type
-from paimon_lake.declarations.schema_changes import is_wider
+from paimon_lake.declarations.sources.schema_changes import is_wider
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.files.events.event_columns import form_of
 

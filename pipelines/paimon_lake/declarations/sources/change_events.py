@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from paimon_core.types import TypeRoot, parse_type
 from paimon_lake.declarations.errors import Mistake
-from paimon_lake.declarations.kafka import KafkaSource
-from paimon_lake.declarations.sources import EVENT_FORMATS, FilesSource, Source
+from paimon_lake.declarations.sources.kafka import KafkaSource
+from paimon_lake.declarations.sources.source import EVENT_FORMATS, FilesSource, Source
 
 if TYPE_CHECKING:
     from paimon_lake.declarations.table import TableSpec

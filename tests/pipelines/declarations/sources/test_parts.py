@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from paimon_lake.declarations import Settings, SettingsError, load_settings
-from paimon_lake.declarations.agreement import inputs_of
+from paimon_lake.declarations.agreement.tables import inputs_of
 from paimon_lake.declarations.part_spec import load_specs
 
 WIDE = """\

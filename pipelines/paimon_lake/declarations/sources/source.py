@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from paimon_lake.declarations.kafka import KafkaSource
-from paimon_lake.declarations.lookup import Lookup
 from paimon_lake.declarations.model import Model, Names, SomeNames, Texts
+from paimon_lake.declarations.sources.kafka import KafkaSource
+from paimon_lake.declarations.sources.lookup import Lookup
 
 EVENT_FORMATS = ("debezium-json", "canal-json", "maxwell-json")
 """The formats of files whose lines are changes of the rows of a table."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from paimon_lake.declarations import SettingsError, load_settings
-from paimon_lake.declarations.order import in_order
+from paimon_lake.declarations.agreement.order import in_order
 
 PLANES = "columns: {id: STRING, model: STRING, weight: DOUBLE}\nprimary_key: id\n"
 FLIGHTS = """\

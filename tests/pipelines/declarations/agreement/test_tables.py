@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from paimon_lake.declarations import SettingsError, load_settings
-from paimon_lake.declarations.agreement import disagreements
+from paimon_lake.declarations.agreement.tables import disagreements
 from paimon_lake.declarations.functions import function_of
 
 

@@ -1,5 +1,5 @@
 from paimon_lake.declarations import TableSpec
-from paimon_lake.declarations.order import in_order
+from paimon_lake.declarations.agreement.order import in_order
 
 
 def tables(**inputs: str) -> dict[str, TableSpec]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from paimon_core.errors import PaimonError
 from paimon_core.types import DataType, TypeRoot, parse_type
 from paimon_lake.declarations.errors import nearest
-from paimon_lake.declarations.lookup import Lookup, lookups_of, waits
 from paimon_lake.declarations.part_spec import load_specs
+from paimon_lake.declarations.sources.lookup import Lookup, lookups_of, waits
 from paimon_lake.declarations.table import TableSpec
 
 INEXACT = frozenset((TypeRoot.FLOAT, TypeRoot.DOUBLE))

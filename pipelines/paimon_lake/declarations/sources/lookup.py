@@ -13,7 +13,7 @@ from paimon_lake.declarations.model import Model
 from paimon_lake.declarations.rejects import TABLE_NAME
 
 if TYPE_CHECKING:
-    from paimon_lake.declarations.sources import Source
+    from paimon_lake.declarations.sources.source import Source
     from paimon_lake.declarations.table import TableSpec
 
 WAITING = ("__kind", "__file", "__load", "__lane", "__row", "__since")

@@ -22,9 +22,9 @@ from paimon_core.storage.open import open_storage
 from paimon_core.storage.storage import Storage
 from paimon_core.types import STRING_ROOTS, DataType, TypeRoot, parse_type
 from paimon_lake.declarations.errors import Key, SettingsError, nearest
-from paimon_lake.declarations.kafka import KafkaSource
 from paimon_lake.declarations.part_spec import load_specs
-from paimon_lake.declarations.sources import (
+from paimon_lake.declarations.sources.kafka import KafkaSource
+from paimon_lake.declarations.sources.source import (
     EVENT_FORMATS,
     DatabaseSource,
     FilesSource,

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from paimon_lake.declarations.checks import LagCheck
 from paimon_lake.declarations.errors import Mistake
-from paimon_lake.declarations.kafka import KafkaSource
-from paimon_lake.declarations.sources import CHANGES, PostgresChangesSource, has_changes
+from paimon_lake.declarations.sources.kafka import KafkaSource
+from paimon_lake.declarations.sources.source import CHANGES, PostgresChangesSource, has_changes
 
 if TYPE_CHECKING:
     from paimon_lake.declarations.table import TableSpec

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from graphlib import TopologicalSorter
 
-from paimon_lake.declarations.agreement import tables_before
+from paimon_lake.declarations.agreement.tables import tables_before
 from paimon_lake.declarations.table import TableSpec
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from paimon_core.schema import DataField
 from paimon_core.types import STRING_ROOTS, DataType, TypeRoot, parse_type
-from paimon_lake.declarations.sources import Source
+from paimon_lake.declarations.sources.source import Source
 from paimon_lake.declarations.table import TableSpec
 
 _NUMBERS = (

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from paimon_lake.declarations.kinds import Kinds
 from paimon_lake.declarations.model import Model, Names, SomeNames
-from paimon_lake.declarations.sources import Source
+from paimon_lake.declarations.sources.kinds import Kinds
+from paimon_lake.declarations.sources.source import Source
 
 _REMOVING = "partial-update.remove-record-on-sequence-group"
 

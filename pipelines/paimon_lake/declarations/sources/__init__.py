@@ -1,0 +1,9 @@
+"""The sources that a declaration may name, what each of them takes, and what a table with such a source may not have.
+
+Core types:
+
+- ``FilesSource``, ``SqlSource``, ``PythonSource``, ``DatabaseSource``, ``PostgresChangesSource``: in ``source``
+- ``KafkaSource``: messages of Kafka
+- ``Lookup``: columns of another table that a source gets
+- ``Part``: a source that fills some columns of a wide table
+"""
