@@ -71,7 +71,7 @@ def test_a_load_waits_for_the_compaction_when_a_bucket_has_too_many_runs(lake, m
         assert released.wait(30)
         return compact(*args, **more)
 
-    def counted(spark, settings, name):
+    def counted(spark, settings, name, **more):
         runs.append(fullest_bucket(lake.table(name)) if runs else 0)
         lake.file(f"orders/{len(runs):03}.csv", f"id,price\n{len(runs)},2.5\n")
         if len(runs) == 3:
@@ -93,7 +93,7 @@ def test_a_load_that_fails_is_repeated_and_told_and_other_tables_go_on(lake, mon
     lake.file("more/0.csv", "id,price\n7,1.5\n")
     load, failures = follow.load_table, []
 
-    def failing(spark, settings, name):
+    def failing(spark, settings, name, **more):
         if name == "shop.orders" and len(failures) in (1, 2):
             failures.append(name)
             raise StorageError("the store does not answer")
@@ -126,7 +126,7 @@ def test_a_wrong_request_ends_it_at_once(lake):
 def test_failures_in_a_row_wait_longer(lake, monkeypatch):
     times = []
 
-    def failing(spark, settings, name):
+    def failing(spark, settings, name, **more):
         times.append(time.monotonic())
         if len(times) > 1:
             raise StorageError("no answer")
@@ -198,11 +198,11 @@ def test_a_failed_compaction_is_not_forgotten_when_loads_fail_and_succeed(lake, 
     """A load that succeeds says nothing about the compaction: the exit code stays 1."""
     load, loads = follow.load_table, []
 
-    def once_failing(*args):
+    def once_failing(*args, **more):
         loads.append(args)
         if len(loads) == 2:
             raise StorageError("no answer")
-        return load(*args)
+        return load(*args, **more)
 
     def failing(*_, **__):
         raise StorageError("no space")
@@ -219,7 +219,7 @@ def test_a_failed_compaction_is_not_forgotten_when_loads_fail_and_succeed(lake, 
 def test_stale_partitions_are_in_the_exit_code(lake, capsys, monkeypatch):
     result = StepResult("load", "shop.orders", None, None, 0, (), {}, {}, 0.0, stale={"2024-01-01": "shop.x changed"})
     monkeypatch.setattr(follow_command, "start_session", lambda settings: lake.session)
-    monkeypatch.setattr(follow, "load_table", lambda *_: result)
+    monkeypatch.setattr(follow, "load_table", lambda *_, **__: result)
     lake.create("shop.orders")
     assert main(["follow", "shop.orders", "--configs", str(lake.folder), "--seconds", "0.2"]) == 3
     assert "shop.orders is stale: partition 2024-01-01 (shop.x changed)" in capsys.readouterr().err
