@@ -17,6 +17,7 @@ import pytest
 from paimon_core.errors import StorageError
 from paimon_lake.cli import follow_command
 from paimon_lake.cli.main import main
+from paimon_lake.loads.files.file_load import FileLoads
 from paimon_lake.protocol import PipelineError, StepResult
 from paimon_lake.steps import follow
 from paimon_lake.steps.follow import Failure, Follow
@@ -140,6 +141,67 @@ def test_failures_in_a_row_wait_longer(lake, monkeypatch):
     assert len(waits) >= 2
     assert all(wait > 0.9 * 0.05 * 2 ** (number + 1) for number, wait in enumerate(waits))
     assert follows.failing == {"shop.orders": "load"}
+
+
+WIDE = """
+    columns: {id: BIGINT, a: INT, a_at: INT, b: INT, b_at: INT}
+    primary_key: id
+    parts:
+      a: {source: {type: files, path: "a/*.csv"}, columns: a, order_by: a_at}
+      b: {source: {type: files, path: "b/*.csv"}, columns: b, order_by: b_at}
+"""
+
+
+def test_a_part_that_fails_is_repeated_and_the_other_parts_go_on_without_it(lake, monkeypatch):
+    """The part b fails three times after its first load, and waits longer each time."""
+    lake.declare("shop.wide", WIDE)
+    lake.file("a/0.csv", "id,a,a_at\n1,0,0\n")
+    lake.file("b/0.csv", "id,b,b_at\n1,0,0\n")
+    plan, tried, loads = FileLoads.plan, [], [0]
+
+    def failing(loads, step):
+        if step.spec.load_name == "shop.wide part b":
+            tried.append(time.monotonic())
+            if 1 < len(tried) < 5:
+                raise StorageError("no answer")
+        return plan(loads, step)
+
+    monkeypatch.setattr(FileLoads, "plan", failing)
+    follows = Follow(lake.spark, lake.settings, ["shop.wide"], every=0.1, seconds=60.0)
+    told = []
+    for one in follows.run():
+        told.append(one)
+        if isinstance(one, Failure):
+            assert follows.failing == {"shop.wide": "load"}
+            assert one.sentence().endswith("; part b failed: no answer")
+        elif one.step == "load":
+            loads[0] += 1
+            lake.file(f"a/{loads[0]}.csv", f"id,a,a_at\n1,{loads[0]},{loads[0]}\n")
+            if len(tried) > 5:
+                follows.stop.set()
+    assert sum(isinstance(one, Failure) for one in told) == 3
+    waits = [later - earlier for earlier, later in pairwise(tried[1:5])]
+    assert all(wait > 0.1 * 2 ** (number + 1) for number, wait in enumerate(waits))
+    assert loads[0] > 5, "the part a was loaded meanwhile"
+    assert any(isinstance(one, StepResult) and one.step == "compact" for one in told)
+    assert follows.failing == {}
+
+
+def test_a_table_whose_parts_all_fail_is_loaded_again_when_one_of_them_is_due(lake, monkeypatch):
+    lake.declare("shop.wide", WIDE)
+    lake.file("a/0.csv", "id,a,a_at\n1,0,0\n")
+    plan, tried = FileLoads.plan, []
+
+    def failing(loads, step):
+        tried.append(step.spec.part)
+        if len(tried) > 2:
+            raise StorageError("no answer")
+        return plan(loads, step)
+
+    monkeypatch.setattr(FileLoads, "plan", failing)
+    follows = Follow(lake.spark, lake.settings, ["shop.wide"], every=0.5, seconds=4.0)
+    assert sum(isinstance(one, Failure) for one in follows.run()) in (1, 2, 3, 4)
+    assert 4 <= len(tried) <= 8, "waits of 1 s, 2 s and so on"
 
 
 def test_the_command_line(lake, capsys, monkeypatch):

@@ -59,7 +59,6 @@ class Wide:
     def __init__(self, fed: Fed) -> None:
         self.fed, self.lake = fed, fed.lake
         self.sent: dict[str, list[list[Row]]] = {"a": [[], []], "b": [[], []], "c": []}
-        self.forgotten: set[int] = set()
         for part in TOPICS:
             fed.server.create(f"{fed.topic}-{part}", 2)
         fed.lake.declare(NAME, WIDE.replace("SERVERS", fed.server.servers).replace("TOPIC", fed.topic))
@@ -142,7 +141,7 @@ def killed(number: int) -> pytest.MonkeyPatch:
     return patched
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_any_history_of_topics_is_a_join(fed, seed):
     wide, chance = Wide(fed), random.Random(seed)
     steps = ("send",) * 8 + ("load",) * 3 + ("killed",) * 3 + ("reload", "compact", "expire")
@@ -187,7 +186,7 @@ def test_a_loader_that_is_killed_loads_each_message_of_each_part_once(fed):
     for part in PARTS:
         wide.send(part, [(key, 0, 0, "+I") for key in range(12)])
     wide.lake.create(NAME)
-    for _ in range(3):
+    for _ in range(2):
         loader = subprocess.Popen([sys.executable, "-c", FOLLOW, str(fed.lake.folder)], stdout=subprocess.DEVNULL)
         before, deadline = wide.table.latest_snapshot(), time.monotonic() + 60
         try:
