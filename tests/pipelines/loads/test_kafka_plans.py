@@ -201,7 +201,7 @@ def test_the_lag_is_the_number_of_messages_that_are_not_loaded(fake):
     assert compared(LagCheck(type="lag", max_messages=2), lag())[0] == 1
     assert compared(LagCheck(type="lag", max_messages=3), lag())[0] == 0
     del fake.broker.ends["a"]
-    assert isinstance(asked(), PipelineError)
+    assert isinstance(lag(), PipelineError)
 
 
 WIDE = """
@@ -221,7 +221,7 @@ def test_each_part_has_a_position_and_a_lag_of_its_own(fake, monkeypatch):
     assert fake.load("shop.o", part="a").details["a_lag_messages"] == 0
     assert asked.lag(fake.settings, "shop.o").text() == "part a: up to date; part b: nothing is loaded yet"
     details = fake.load("shop.o").details
-    assert (details["a_position"], details["b_position"], details["b_lag_messages"]) == ("a 10,4", "b 5", 0)
+    assert (details["a_position"], details["b_position"], details["b_lag_messages"]) == ("a[0]=10, a[1]=4", "b[0]=5", 0)
     fake.broker.ends["b"] = [8]
     found = asked.lag(fake.settings, "shop.o")
     assert (found.is_behind, found.details) == (True, {"a_lag_messages": 0, "b_lag_messages": 3})

@@ -36,7 +36,6 @@ partitions: {by: day, start: 2024-01-01, column: day}
 checks:
   - {type: parts_complete, max_wait: 2 h, parts: gates}
 """
-KAFKA = '{type: kafka, servers: "k:1", topic: a, format: json}'
 DELAYS = "columns: {id: BIGINT, delay: INT}\nprimary_key: id\nsource: {type: files, path: delays/*.csv}\n"
 
 
@@ -143,9 +142,10 @@ OF_STREAMS = [
     (", order_by: a_at", "", ":4: parts.a.order_by: is missing: name the columns that say which of two rows with the same key is newer; files may have `source.add: {column: file}`, and a query current_timestamp()"),
     ("format: json}", "format: json, add: {b: topic}}", ":4: parts.a.source.add: 'b' is not a column of this part"),
     ("format: json}", "format: debezium-json}", ":4: parts.a.kinds: the events of debezium-json say whether a row is inserted, updated or deleted: remove kinds"),
+    ('{type: files, path: "*.csv"}', '{type: files, path: "*.json", format: debezium-json, schema_changes: apply}', ":5: parts.b.source.schema_changes: apply does not fit a part: a new column would belong to no part"),
     ("max_messages", "max_bytes", ":7: checks[0].max_bytes: is not known for a source of type kafka"),
     ('{type: kafka, servers: "k:1", topic: a, format: json}', '{type: files, path: "a/*.csv"}', ":7: checks[0].type: lag needs a source of type postgres_changes or kafka, and no part has one"),
-    ("checks: [{type: lag, max_messages: 5}]\n", "partitions: {by: static, values: [x], column: a}\n", ":7: partitions: have no effect: no source of a part is divided by partitions"),
+    ("checks: [{type: lag, max_messages: 5}]\n", "partitions: {by: static, values: [x], column: a}\n", ":6: schedule.on: changes requests loads without partitions: set cron, or remove partitions"),
 ]  # fmt: skip
 
 
@@ -157,17 +157,9 @@ def test_a_wrong_declaration_of_a_topic(tmp_path: Path, old: str, new: str, mess
     assert re.sub(r"^\S*/tables/d\.wide\.yaml", "", str(refused.value)) == message
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        ("schedule: {on: changes}\n", "schedule.on: changes needs a part whose source is of type kafka"),
-        ("", "schedule.on: changes requests loads without partitions: set cron, or remove partitions"),
-    ],
-)
-def test_a_schedule_of_changes(tmp_path: Path, more: str, said: str) -> None:
-    kafka = WIDE.replace("{type: sql, inputs: [d.delays], read: changes, query: SELECT 1}", KAFKA)
-    with pytest.raises(SettingsError, match=re.escape(said)):
-        lake(tmp_path, f"{WIDE}{more}" if more else f"{kafka}schedule: {{on: changes}}\n")
+def test_a_schedule_of_changes_needs_a_part_with_a_topic(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"schedule\.on: changes needs a part whose source is of type kafka"):
+        lake(tmp_path, f"{WIDE}schedule: {{on: changes}}\n")
 
 
 def test_a_check_of_parts_needs_parts(tmp_path: Path) -> None:
