@@ -30,7 +30,7 @@ def followed(lake, monkeypatch, *answers):
     """Follow ``shop.b`` until there is no answer left; return the loaded tables and what was told."""
     calls, left = [], list(answers)
 
-    def load(spark, settings, name):
+    def load(spark, settings, name, **more):
         calls.append(name)
         answer = left.pop(0)
         if not left:

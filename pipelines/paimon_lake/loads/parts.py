@@ -7,7 +7,7 @@ the failed part left, because each part has a ledger of its own.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -49,16 +49,22 @@ class PartLoad:
 
 
 def load_parts(
-    spark: Spark, settings: Settings, spec: TableSpec, part: str, load: Callable[[TableSpec], StepResult]
+    spark: Spark,
+    settings: Settings,
+    spec: TableSpec,
+    part: str,
+    load: Callable[[TableSpec], StepResult],
+    *,
+    without: Collection[str] = (),
 ) -> StepResult:
-    """Load all parts of a table, or the one with the name ``part``; at most ``AT_ONCE`` load at the same time.
+    """Load the parts of a table, all but ``without`` or only ``part``; at most ``AT_ONCE`` load at the same time.
 
     ``load`` loads one part. Raises PartsFailed when parts failed; the error itself when ``part`` failed; PipelineError
     for an unknown part.
     """
     started = time.monotonic()
     parts = [one for one in load_specs(spec) if isinstance(one, PartSpec)]
-    chosen = [one for one in parts if part in ("", one.part)]
+    chosen = [one for one in parts if part in ("", one.part) and one.part not in without]
     if not chosen:
         known = f"its parts are {', '.join(one.part for one in parts)}" if parts else "it has no parts"
         raise PipelineError(f"{spec.name} has no part {part!r:.80}: {known}")

@@ -4,6 +4,8 @@ A second thread compacts a table after a load has committed rows, while the next
 compaction only when a bucket of its table has ``num-sorted-run.stop-trigger`` sorted runs, because more runs make reads
 slow. A compaction that conflicts with a concurrent commit changes nothing, and the next one merges its runs.
 
+A part of a wide table that fails is loaded again later, as a table is; the other parts go on without it.
+
 Tables that share a slot are all followed when one of them is named: one load of them reads the log for all.
 """
 
@@ -47,6 +49,14 @@ class Failure:
         return f"{self.step} {self.table} failed and will be repeated: {reason}"
 
 
+@dataclass(frozen=True)
+class _FailedPart:
+    failures: int
+    """The loads of the part that failed since the last one that succeeded."""
+    due: float
+    """The monotonic time of its next load."""
+
+
 @dataclass
 class _Followed:
     """A table that is followed."""
@@ -58,6 +68,8 @@ class _Followed:
     """Whether the table was loaded before, or a load of it was begun."""
     failures: int = 0
     """The loads that failed since the last one that succeeded."""
+    failed_parts: Mapping[str, _FailedPart] = field(default_factory=dict)
+    """The parts of a wide table whose last load failed."""
     compaction: Future[StepResult] | None = None
     """The compaction that runs, or whose result was not told yet."""
     compaction_failures: int = 0
@@ -86,9 +98,9 @@ class Follow:
     def failing(self) -> dict[str, str]:
         """The tables whose last load, or last compaction, failed, with the step that failed."""
         return {
-            table.name: "load" if table.failures else "compact"
+            table.name: "load" if table.failures or table.failed_parts else "compact"
             for table in self._tables
-            if table.failures or table.compaction_failures
+            if table.failures or table.failed_parts or table.compaction_failures
         }
 
     @property
@@ -132,20 +144,41 @@ class Follow:
                     yield from self._wait_for_compaction(one, pool)
                 if self.stop.is_set():
                     return
-            result = load_table(self.spark, self.settings, table.name)
+            now = time.monotonic()
+            waiting = {part: one for part, one in table.failed_parts.items() if one.due > now}
+            result = load_table(self.spark, self.settings, table.name, without_parts=waiting)
         except FAILURES as error:
             if is_first and table.name in self.names:
                 raise
+            if isinstance(error, PartsFailed):
+                yield from self._parts_failed(table, waiting, error, pool)
+                return
             table.failures += 1
             table.due = time.monotonic() + self._pause(table.failures)
             yield Failure("load", table.name, error)
             return
+        table.failed_parts = waiting
         rows_written = result.rows_written + sum(one.rows_written for one in result.others)
         by_name = {one.table: one for one in (replace(result, others=()), *result.others)}
         for one in self._tables:
             if one.name in by_name:
                 yield from self._loaded(one, by_name[one.name], pool)
                 one.due = time.monotonic() + (0 if rows_written else self.every)
+
+    def _parts_failed(
+        self, table: _Followed, waiting: Mapping[str, _FailedPart], error: PartsFailed, pool: ThreadPoolExecutor
+    ) -> Iterator[StepResult | Failure]:
+        """Yield what the other parts committed, and the failure; ``waiting``: the parts that were not loaded now."""
+        failed = dict(waiting)
+        for part in error.errors:
+            failures = 1 + (table.failed_parts[part].failures if part in table.failed_parts else 0)
+            failed[part] = _FailedPart(failures, time.monotonic() + self._pause(failures))
+        table.failed_parts = failed
+        yield from self._loaded(table, error.result, pool)
+        yield Failure("load", table.name, error)
+        table.due = time.monotonic() + (0 if error.result.rows_written else self.every)
+        if failed.keys() == self.settings.table(table.name).parts.keys():
+            table.due = min(one.due for one in failed.values())
 
     def _loaded(self, table: _Followed, result: StepResult, pool: ThreadPoolExecutor) -> Iterator[StepResult]:
         table.failures, table.stale, table.is_begun = 0, result.stale, True
