@@ -179,8 +179,11 @@ def entries_of(ledger: Ledger) -> dict[str, str]:
 
 
 def commit_entries(table: Table, ledger: Ledger, loaded: str = "") -> Snapshot | None:
-    """Commit all entries of a ledger under the next number; returns None when a load took the number."""
+    """Commit all entries of a ledger under the next number; returns None when a load took the number, or when the
+    newest load is not the one of the ledger any more, because the table was rolled back."""
     loaded, properties = loaded or table.name, entries_of(ledger)
+    if max((load.number for load in loads_of(table, loaded)), default=0) != ledger.number:
+        return None
     try:
         snapshot = table.commit([], user=load_user(loaded), identifier=ledger.number + 1, properties=properties)
     except InvalidRequest:
