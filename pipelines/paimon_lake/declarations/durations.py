@@ -15,12 +15,13 @@ _MOST_MILLIS = _MOST_DAYS * 86_400_000
 def duration(value: str) -> str:
     """Return a duration with its unit; raises ValueError for another text, and for more than 100 years."""
     try:
-        if lacks_unit(value) or parse_positive_millis(value) > _MOST_MILLIS:
-            raise ValueError
+        millis = 0 if lacks_unit(value) else parse_positive_millis(value)
     except ValueError:
-        raise ValueError(
-            f"must be a duration with its unit, such as 2 d or 12 h, and at most {_MOST_DAYS} d, not {value!r:.40}"
-        ) from None
+        millis = 0
+    if not millis:
+        raise ValueError(f"must be a duration with its unit, such as 2 d or 12 h, not {value!r:.40}")
+    if millis > _MOST_MILLIS:
+        raise ValueError(f"must be at most {_MOST_DAYS} d, not {value!r:.40}")
     return value
 
 

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
 
-from paimon_core.metadata.abort import abort
 from paimon_core.spark.tasks import spark_context
 from paimon_core.storage.secret import Secret
 from paimon_lake.checks.text import many
@@ -33,10 +32,9 @@ from paimon_lake.loads.ledger.load_properties import PARTITION_COUNT
 from paimon_lake.loads.ledger.load_snapshot import CARRIED, CONTENTS, FILES, STEP, TOTAL
 from paimon_lake.loads.ledger.loaded_files import MOST_FILES, LoadedFiles, path_digest
 from paimon_lake.loads.ledger.restore import files_again, left_lost
-from paimon_lake.loads.lookup.lookups import abort_waiting
 from paimon_lake.loads.row_shape import shape_of
 from paimon_lake.loads.schema_changes import TableAltered
-from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad
+from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad, abort_written
 from paimon_lake.loads.write_tasks import WriteResult, write_parts
 from paimon_lake.protocol import PipelineError, some
 from paimon_lake.sources.files.events.heads import check_one_source
@@ -169,9 +167,7 @@ class FileLoads:
             added = [name for name in step.table.schema.names if name not in step.spec.columns]
             check_members(files, reports, kind, shape.file_schema, shape.rules, added)
         except (PipelineError, TableAltered) as error:
-            abort(written.messages, step.table.context)
-            abort(written.rejects, step.rejects.context)
-            abort_waiting(step.lookups, written.waiting)
+            abort_written(step, written)
             if isinstance(error, TableAltered):
                 self._altered += alterations(step.table.schema.fields, error.table.schema.fields)
                 raise
@@ -202,7 +198,8 @@ def _record_versions(step: LoadStep, files: LoadedFiles, total: int) -> int | No
     if step.table.options["commit.force-create-snapshot"]:
         texts = {FILES: files.to_text(), CONTENTS: files.contents_text(), TOTAL: str(total)}
         with contextlib.suppress(NumberTaken):
-            record = LoadCommit(step.number, {STEP: CARRIED, **texts}, loaded=step.spec.load_name)
+            after = step.ledger.number  # a rollback may have removed the rows of these files
+            record = LoadCommit(step.number, {STEP: CARRIED, **texts}, loaded=step.spec.load_name, after=after)
             return commit_load(step.table, [], record).id
     return None
 

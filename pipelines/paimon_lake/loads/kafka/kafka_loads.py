@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from paimon_core.metadata.abort import abort
 from paimon_core.spark.tasks import spark_context
 from paimon_core.storage.secret import Secret
 from paimon_lake.declarations import TableSpec
@@ -23,10 +22,9 @@ from paimon_lake.loads.database import naming
 from paimon_lake.loads.kafka.range_reports import RangeReport
 from paimon_lake.loads.kafka.rules import check_source, first_offsets, next_offsets
 from paimon_lake.loads.ledger.load_snapshot import POSITION
-from paimon_lake.loads.lookup.lookups import abort_waiting
 from paimon_lake.loads.row_shape import RowShape, shape_of
 from paimon_lake.loads.schema_changes import TableAltered
-from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad
+from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad, abort_written
 from paimon_lake.loads.write_tasks import WriteResult, write_parts
 from paimon_lake.protocol import KIND, PipelineError, some
 from paimon_lake.sources.files.events.heads import check_one_source
@@ -146,7 +144,7 @@ class KafkaLoads:
                 self._message_bytes = max(1.0, report.size / report.messages)
             if report.is_whole:
                 break
-            _abort(step, written)
+            abort_written(step, written)
             limit = max(1, min(limit // 2, int(self._source.batch_bytes / self._message_bytes)))
         try:
             self._check(broker, found, report)
@@ -154,7 +152,7 @@ class KafkaLoads:
             with naming(step):
                 ignored = left_out_columns(step, self._source, [report.new_columns], where)
         except BaseException as error:
-            _abort(step, written)
+            abort_written(step, written)
             if isinstance(error, TableAltered):
                 self._altered += alterations(step.table.schema.fields, error.table.schema.fields)
             raise
@@ -233,13 +231,6 @@ class RangeTask:
                 yield report.to_parsed()
                 if not report.is_whole:
                     return
-
-
-def _abort(step: LoadStep, written: WriteResult) -> None:
-    """Delete the files that the tasks of a batch wrote."""
-    abort(written.messages, step.table.context)
-    abort(written.rejects, step.rejects.context)
-    abort_waiting(step.lookups, written.waiting)
 
 
 def messages_format(source: KafkaSource) -> FileFormat:

@@ -118,5 +118,7 @@ def test_a_cycle_and_a_query(lake: Path) -> None:
     (lake / "tables" / "dim.planes.yaml").write_text(
         f"{PLANES}source: {{type: sql, query: select 1, inputs: [ods.flights], lookup: []}}\n"
     )
-    with pytest.raises(SettingsError, match=r"unknown key source.lookup: only files, databases, changes and messages have it"):
+    with pytest.raises(
+        SettingsError, match=r"unknown key source.lookup: only files, databases, changes and messages have it"
+    ):
         load_settings("local", configs=lake)

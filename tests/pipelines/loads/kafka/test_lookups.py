@@ -61,9 +61,7 @@ def test_rows_of_events_are_rejected_at_their_offsets_or_get_nulls(fed):
     fed.send(event | {"data": {"id": 1, "t": "a"}}, event | {"data": {"id": 2, "t": "b"}})
     fed.load()
     assert fed.rows() == [(1, "a", "Anna")]
-    assert [row[:4] for row in fed.rejects()] == [
-        (f"{fed.topic}[0]", None, "t", "dim.names has no row with id = 'b'")
-    ]
+    assert [row[:4] for row in fed.rejects()] == [(f"{fed.topic}[0]", None, "t", "dim.names has no row with id = 'b'")]
     declare(fed, "missing: null", "format: maxwell-json")
     fed.send({**event, "type": "delete", "data": {"id": 1, "t": "a"}}, event | {"data": {"id": 3, "t": "z"}})
     assert fed.load().details["rows_without_dim.names"] == 1
