@@ -17,6 +17,10 @@ from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.files.events.new_columns import column_types
 
 
+MOST_COLUMNS = 500
+"""How many columns one load adds at most: the names come from the source, which may be wrong."""
+
+
 def left_out_columns(
     step: LoadStep, source: FilesSource | KafkaSource, noted: Iterable[Mapping[str, Collection[str]]], where: str
 ) -> list[str]:
@@ -24,7 +28,8 @@ def left_out_columns(
     others.
 
     ``noted``: what each task has noted; ``where``: the source in errors. Raises TableAltered after an alteration, and
-    PipelineError as ``hold`` and ``column_types`` do, or when a lookup fills a column that the source has too.
+    PipelineError as ``hold`` and ``column_types`` do, when a lookup fills a column that the source has too, and for too
+    many new columns.
     """
     seen: dict[str, set[str]] = {}
     for one in noted:
@@ -40,6 +45,11 @@ def left_out_columns(
     if source.schema_changes != "apply":
         return sorted(seen)
     types, unknown = column_types(seen, where)
+    if (count := len({named[name] for name in types} - set(step.table.schema.names))) > MOST_COLUMNS:
+        raise PipelineError(
+            f"{where} has {count:,} new columns, and a load adds at most {MOST_COLUMNS:,}: declare those that are right "
+            "and run `paimon-lake apply`, or set source.schema_changes: ignore"
+        )
     hold(step.table, {named[name]: kind for name, kind in types.items()}, "the source")
     return [name for name in unknown if name not in step.table.schema.names]
 

@@ -250,9 +250,9 @@ class Server:
         if not found:
             return "another session"
         pid, user, program, place, since = (text or "" for text in found[0])
-        where = f" at {place}" if place else ""
-        what = f" ({program})" if program else ""
-        return f"the session {pid} of {user}{where}{what}, connected since {since} UTC,"
+        where, what = f" at {place}" if place else "", f" ({program})" if program else ""
+        begun = f", connected since {since} UTC," if since else ""  # hidden from users without pg_read_all_stats
+        return f"the session {pid} of {user}{where}{what}{begun}"
 
     def messages(self, slot: str, publication: str, until: int, count: int | None) -> Generator[bytes, None, None]:
         """Yield the messages of pgoutput that a slot has not confirmed, whole transactions in the order of commits.
