@@ -16,7 +16,6 @@ from paimon_lake.loads.step import LoadStep
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.files.events.new_columns import column_types
 
-
 MOST_COLUMNS = 500
 """How many columns one load adds at most: the names come from the source, which may be wrong."""
 
@@ -47,8 +46,8 @@ def left_out_columns(
     types, unknown = column_types(seen, where)
     if (count := len({named[name] for name in types} - set(step.table.schema.names))) > MOST_COLUMNS:
         raise PipelineError(
-            f"{where} has {count:,} new columns, and a load adds at most {MOST_COLUMNS:,}: declare those that are right "
-            "and run `paimon-lake apply`, or set source.schema_changes: ignore"
+            f"{where} has {count:,} new columns, and a load adds at most {MOST_COLUMNS:,}: declare those "
+            "that are right and run `paimon-lake apply`, or set source.schema_changes: ignore"
         )
     hold(step.table, {named[name]: kind for name, kind in types.items()}, "the source")
     return [name for name in unknown if name not in step.table.schema.names]
