@@ -39,7 +39,7 @@ from paimon_lake.loads.ledger.load_properties import (
     ROWS_WAITING,
     ROWS_WRITTEN,
 )
-from paimon_lake.loads.ledger.load_snapshot import POSITION, RESTORES, STEP, WATERMARK, loads_in, loads_of
+from paimon_lake.loads.ledger.load_snapshot import FILES, POSITION, RESTORES, STEP, WATERMARK, loads_in, loads_of
 from paimon_lake.loads.ledger.restore import check_lost, makes_up_for_all
 from paimon_lake.loads.load_result import LoadedOnce, loaded_once, nothing_loaded, result_of_loads
 from paimon_lake.loads.lookup.lookup_loads import with_waiting
@@ -317,7 +317,7 @@ def _load(
     audit = blocking_audit(step, plan.inputs, check_results)
     try:
         check_share(step.table, spec, written)
-        after = step.ledger.number if commit_properties.keys() & {POSITION, WATERMARK} else None
+        after = step.ledger.number if commit_properties.keys() & {POSITION, WATERMARK, FILES} else None
         commit = LoadCommit(step.number, commit_properties, plan.replace, audit, spec.load_name, after)
         snapshot = commit_load(step.table, written.messages, commit)
     except (AuditFailed, CommitConflict, NumberTaken, InvalidRequest) as error:

@@ -19,7 +19,7 @@ from paimon_lake.check_result import CheckResult
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.part_spec import PartSpec, load_specs
 from paimon_lake.loads.inputs.stale import stale_now
-from paimon_lake.loads.load_result import ADDED
+from paimon_lake.loads.load_result import ADDED, worst_results
 from paimon_lake.loads.part_states import part_states
 from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult
 from paimon_lake.session import Spark, spark_reason
@@ -141,12 +141,10 @@ def _reason(error: Exception | None) -> str:
 
 def _check_results(loads: Sequence[PartLoad]) -> tuple[CheckResult, ...]:
     """Return the result of each blocking check, of the last part that evaluated it; a failed result comes first."""
-    found: dict[str, CheckResult] = {}
-    for load in loads:
-        results = load.result.check_results if load.result is not None else ()
+
+    def of(load: PartLoad) -> Sequence[CheckResult]:
         if isinstance(load.error, AuditFailed):
-            results = load.error.check_results
-        for one in results:
-            if one.audit not in found or found[one.audit].passed:
-                found[one.audit] = one
-    return tuple(found.values())
+            return load.error.check_results
+        return load.result.check_results if load.result is not None else ()
+
+    return worst_results(map(of, loads))

@@ -24,12 +24,12 @@ from paimon_core.lsm.compaction.strategy import stop_trigger
 from paimon_lake.declarations import Settings
 from paimon_lake.declarations.databases import database_of, tables_of
 from paimon_lake.loads.load import load_table
-from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult
+from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult, TablesFailed
 from paimon_lake.session import Spark, spark_reason
 from paimon_lake.steps.maintenance import compact
 from paimon_lake.tables import fullest_bucket, open_table
 
-FAILURES = (PaimonError, PipelineError, AuditFailed, PartsFailed, PySparkException)
+FAILURES = (PaimonError, PipelineError, AuditFailed, PartsFailed, TablesFailed, PySparkException)
 """The errors after which a table is loaded again later."""
 MOST_WAIT_SECONDS = 60.0
 """The longest wait after failures in a row; it doubles with each of them."""
@@ -55,6 +55,11 @@ class _FailedPart:
     """The loads of the part that failed since the last one that succeeded."""
     due: float
     """The monotonic time of its next load."""
+
+
+def _error_of(table: str, error: Exception) -> Exception:
+    """Return the error of a table, without what its load committed before: that is told on its own."""
+    return error.errors.get(table, error) if isinstance(error, TablesFailed) else error
 
 
 @dataclass
@@ -148,14 +153,16 @@ class Follow:
             waiting = {part: one for part, one in table.failed_parts.items() if one.due > now}
             result = load_table(self.spark, self.settings, table.name, without_parts=waiting)
         except FAILURES as error:
+            if isinstance(error, TablesFailed):
+                yield from self._kept(error, pool)
             if is_first and table.name in self.names:
-                raise
+                raise _error_of(table.name, error) from None
             if isinstance(error, PartsFailed):
                 yield from self._parts_failed(table, waiting, error, pool)
                 return
             table.failures += 1
             table.due = time.monotonic() + self._pause(table.failures)
-            yield Failure("load", table.name, error)
+            yield Failure("load", table.name, _error_of(table.name, error))
             return
         table.failed_parts = waiting
         rows_written = result.rows_written + sum(one.rows_written for one in result.others)
@@ -186,6 +193,15 @@ class Follow:
             yield result
             if table.compaction is None and table.compaction_due is None:
                 table.compaction = self._compact(table, pool)
+
+    def _kept(self, failed: TablesFailed, pool: ThreadPoolExecutor) -> Iterator[StepResult]:
+        """Yield what a load committed before it failed; a table that failed itself still counts as failing."""
+        for result in failed.results:
+            for one in self._tables:
+                if one.name == result.table:
+                    failures = one.failures
+                    yield from self._loaded(one, result, pool)
+                    one.failures = failures if one.name in failed.errors else 0
 
     def _wait_for_compaction(self, table: _Followed, pool: ThreadPoolExecutor) -> Iterator[StepResult | Failure]:
         opened = open_table(self.settings, table.name)

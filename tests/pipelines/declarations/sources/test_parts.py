@@ -99,7 +99,8 @@ MISTAKES = [
     ("parts: gates}", "parts: gate}", ":22: checks[0].parts: 'gate' is not a part; did you mean gates?"),
     ("parts: gates}", "parts: gates, column: gate_at}", ":22: checks[0].column: 'gate_at' is filled by the part gates, so it is null in rows that lack it"),
     ("parts: gates}", "block: true}", ":22: checks[0].block: has no effect that helps: a load of one part cannot bring the others; remove block"),
-    ("max_wait: 2 h", "max_wait: 2 hours", ":22: checks[0].max_wait: must be a time such as 30 min, 2 h or 1 d, not '2 hours'"),
+    ("max_wait: 2 h", "max_wait: '2'", ":22: checks[0].max_wait: must be a duration with its unit, such as 2 d or 12 h, not '2'"),
+    ("max_wait: 2 h", "max_wait: 40000 d", ":22: checks[0].max_wait: must be at most 36500 d, not '40000 d'"),
     ("  gates:", "  the gates:", ":10: parts.the gates: the name of a part has letters, digits and underscores, and begins with a letter"),
 ]  # fmt: skip
 
