@@ -22,7 +22,7 @@ def lake(dry_lake, monkeypatch):
     for name in ("shop.a", "shop.b"):
         dry_lake.declare(name, TABLE)
     monkeypatch.setattr(Follow, "_wait_for_compaction", lambda *_: iter(()))
-    monkeypatch.setattr(follow, "compact", lambda spark, settings, name: result(name))
+    monkeypatch.setattr(follow, "compact", lambda spark, settings, name, **more: result(name))
     return dry_lake
 
 
@@ -79,7 +79,7 @@ def test_what_a_load_committed_before_it_failed_is_told(lake, monkeypatch):
 
 def test_the_first_load_of_a_named_table_tells_what_it_committed_and_ends(lake, monkeypatch):
     failed = TablesFailed("refused", [result("shop.a", 5)], {"shop.b": PipelineError("shop.b: refused")})
-    monkeypatch.setattr(follow, "load_table", lambda *_: (_ for _ in ()).throw(failed))
+    monkeypatch.setattr(follow, "load_table", lambda *_, **more: (_ for _ in ()).throw(failed))
     told = []
     with pytest.raises(PipelineError, match=r"^shop\.b: refused$"):
         told.extend(Follow(lambda: None, lake.settings, ["shop.b"], every=0.01, seconds=30.0).run())
