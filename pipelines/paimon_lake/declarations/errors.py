@@ -180,8 +180,9 @@ NOT_YET = frozenset(("pulsar", "kinesis", "debezium", "canal", "maxwell", "ogg",
 """Types of sources that come later: streams and formats of change data."""
 _HINTS = {
     "lookup": ": only files, databases and changes have it, below source; a query or function joins its inputs",
-    "key_from": ": a key from a mapping table is not supported yet; map it in a table of its own with a query",
-    "refresh": ": rows are not updated yet when the other table changes; a load with --reload looks all up again",
+    "key_from": ": it is a key of source, with type: table, in a part of a wide table",
+    "refresh": ": written rows are not looked up again; to update them when the other table changes, fill these "
+    "columns by a part with `source: {type: table, key_from: ...}`",
 }
 """What else an unknown key needs to be said about."""
 _EVENTS = {
