@@ -232,6 +232,8 @@ def _inner(kind: Any, part: Any) -> Any:
     kind = _stripped(kind)
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         field = kind.model_fields.get(part)
+        if field is not None and field.discriminator:  # pydantic has moved it from the annotation to the field
+            return Annotated[field.annotation, field]
         return None if field is None else field.annotation
     return next((one for one in reversed(get_args(kind)) if one is not Ellipsis), None)
 

@@ -33,7 +33,7 @@ def keep_comparisons(settings: Settings, name: str, expiring: Collection[int]) -
 
     A table whose load commits at the same time is skipped, because that load has compared its partitions itself. Return
     the tables that could not be compared, with the reason; all their partitions count as stale afterwards. A table with
-    ``read: changes`` or ``key_from`` is skipped: it needs the changed rows, and a record of partitions does not help it.
+    ``read: changes`` or ``key_from`` is skipped: it needs the changed rows, a record of partitions does not help it.
     """
     failed: dict[str, str] = {}
     for spec in (one for table in settings.tables.values() for one in load_specs(table)):
