@@ -180,7 +180,7 @@ NOT_YET = frozenset(("pulsar", "kinesis", "debezium", "canal", "maxwell", "ogg",
 """Types of sources that come later: streams and formats of change data."""
 _HINTS = {
     "lookup": ": only files, databases and changes have it, below source; a query or function joins its inputs",
-    "key_from": ": it is a key of source, with type: table, in a part of a wide table",
+    "key_from": ": only a source of type table has it, in a part of a wide table",
     "refresh": ": written rows are not looked up again; to update them when the other table changes, fill these "
     "columns by a part with `source: {type: table, key_from: ...}`",
 }

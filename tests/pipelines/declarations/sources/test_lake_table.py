@@ -86,7 +86,7 @@ MISTAKES = [
     ("      key_from: {table: d.orders, on: {id: customer_id}, columns: {order: id}}\n", "", ":15: parts.customers.source.key_from is missing"),
     ("      rename: {name: customer}\n", "      lookup: []\n", ":18: unknown key parts.customers.source.lookup: only files, databases and changes have it, below source; a query or function joins its inputs (known here: cache_bytes, key_from, rename, table, type)"),
     ("path: amounts/*.csv}", "path: amounts/*.csv, lookup: [{table: d.customers, on: {x: id}, columns: {amount: id}, refresh: true}]}", ":11: unknown key parts.amounts.source.lookup[0].refresh: written rows are not looked up again; to update them when the other table changes, fill these columns by a part with `source: {type: table, key_from: ...}` (known here: after_wait, cache_bytes, columns, max_wait, missing, on, table)"),
-    ("  amounts:\n", "  amounts:\n    key_from: {table: d.orders}\n", ":11: unknown key parts.amounts.key_from: it is a key of source, with type: table, in a part of a wide table (known here: columns, deletes, kinds, order_by, source)"),
+    ("  amounts:\n", "  amounts:\n    key_from: {table: d.orders}\n", ":11: unknown key parts.amounts.key_from: only a source of type table has it, in a part of a wide table (known here: columns, deletes, kinds, order_by, source)"),
 ]  # fmt: skip
 
 
