@@ -139,4 +139,4 @@ def _write(step: LoadStep, rows: KeyedRows) -> WriteResult:
 
 
 def _digest(value: object) -> str:
-    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]

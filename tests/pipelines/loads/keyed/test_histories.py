@@ -196,7 +196,7 @@ def lake_in(folder: Path, producer: str) -> SmallLake:
     return lake
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(first=st.tuples(customers, orders), history=steps, producer=st.sampled_from(("none", "none", "input", "lookup")))
 def test_any_history_is_a_join(first, history, producer, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patched:
