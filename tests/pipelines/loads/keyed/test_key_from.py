@@ -100,6 +100,14 @@ def test_rows_follow_both_tables(shop):
     assert result.column_lineage["customer"] == (("d.customers", "name"),)
     assert shop.load("d.wide").commits == ()
     assert stale_now(shop.settings, "d.wide") == {}
+    orders(shop, "13,1,9,+U")
+    shop.load("d.wide")
+    customers(shop, "1,Ann,Bari,9,+U")
+    assert shop.load("d.wide").rows_written == 1, "the order that moved is not found by its old customer"
+    assert [row[3:] for row in rows(shop)][1::3] == [("Ann", "Bari"), ("Zed", "Bonn")]
+    for customer in (50, 51):
+        orders(shop, f"14,1,{customer},+U")
+        assert shop.load("d.wide").rows_written == 0, "a row that never had a customer lacks the part"
 
 
 def test_other_columns_change_nothing_and_the_position_moves(shop):
