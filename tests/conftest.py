@@ -72,6 +72,7 @@ LONG = (
     "tests/interop/test_statistics.py",
     "tests/interop/test_support.py",
     "tests/pipelines/loads/kafka/",
+    "tests/pipelines/loads/keyed/test_histories.py",
     "tests/pipelines/loads/lookup/test_histories.py",
     "tests/pipelines/loads/postgres/test_followed_lookups.py",
     "tests/pipelines/loads/postgres/test_group_histories.py",

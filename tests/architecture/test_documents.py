@@ -97,8 +97,11 @@ def test_declarations_are_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         name = "shop.orders" if number == 0 else f"shop.t{number}"
         (tmp_path / "tables" / f"{name}.yaml").write_text(text)
     (tmp_path / "tables" / "dim.planes.yaml").write_text("columns: {id: STRING, model: STRING}\nprimary_key: id\n")
+    customers = "columns: {id: BIGINT, name: STRING, city: STRING}\nprimary_key: id\n"
+    (tmp_path / "tables" / "ods.customers.yaml").write_text(customers)
+    (tmp_path / "tables" / "ods.orders.yaml").write_text("columns: {id: BIGINT, customer: BIGINT}\nprimary_key: id\n")
     settings = load_settings("local", configs=tmp_path)
-    assert len(settings.tables) == len(texts) + 1 > 8
+    assert len(settings.tables) == len(texts) + 3 > 8
 
 
 def test_the_function_that_brings_files_brings_them(tmp_path: Path) -> None:

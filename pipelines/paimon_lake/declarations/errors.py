@@ -180,8 +180,9 @@ NOT_YET = frozenset(("pulsar", "kinesis", "debezium", "canal", "maxwell", "ogg",
 """Types of sources that come later: streams and formats of change data."""
 _HINTS = {
     "lookup": ": only files, databases, changes and messages have it, below source; a query joins its inputs",
-    "key_from": ": a key from a mapping table is not supported yet; map it in a table of its own with a query",
-    "refresh": ": rows are not updated yet when the other table changes; a load with --reload looks all up again",
+    "key_from": ": only a source of type table has it, in a part of a wide table",
+    "refresh": ": written rows are not looked up again; to update them when the other table changes, fill these "
+    "columns by a part with `source: {type: table, key_from: ...}`",
 }
 """What else an unknown key needs to be said about."""
 _EVENTS = {
@@ -231,6 +232,8 @@ def _inner(kind: Any, part: Any) -> Any:
     kind = _stripped(kind)
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         field = kind.model_fields.get(part)
+        if field is not None and field.discriminator:  # pydantic has moved it from the annotation to the field
+            return Annotated[field.annotation, field]
         return None if field is None else field.annotation
     return next((one for one in reversed(get_args(kind)) if one is not Ellipsis), None)
 

@@ -15,6 +15,7 @@ from paimon_lake.declarations.checks import PartsCompleteCheck
 from paimon_lake.declarations.errors import Key, Mistake, SettingsError, nearest, text_of
 from paimon_lake.declarations.sources.change_events import has_events
 from paimon_lake.declarations.sources.kafka import KafkaSource
+from paimon_lake.declarations.sources.lake_table import LakeTableSource, followed_tables, key_from_mistakes
 from paimon_lake.declarations.sources.lookup import lookups_of
 from paimon_lake.declarations.sources.parts import Part
 from paimon_lake.declarations.sources.source import (
@@ -250,17 +251,19 @@ def _of_check(spec: TableSpec, check: PartsCompleteCheck) -> Iterator[tuple[Key,
 
 
 def _inputs(part: Part) -> tuple[str, ...]:
-    return part.source.inputs if isinstance(part.source, SqlSource | PythonSource) else ()
+    return part.source.inputs if isinstance(part.source, SqlSource | PythonSource) else followed_tables(part.source)
 
 
 def _of_part(spec: TableSpec, name: str, part: Part) -> Iterator[tuple[Key, str]]:
     key = ("parts", name)
-    if not isinstance(part.source, FilesSource | SqlSource | PythonSource | DatabaseSource | KafkaSource):
+    known = FilesSource | SqlSource | PythonSource | DatabaseSource | KafkaSource | LakeTableSource
+    if not isinstance(part.source, known):
         yield (
             (*key, "source", "type"),
             f"{part.source.type} cannot fill a part: load a table from it, and fill the part by a query with "
             "`read: changes` over this table",
         )
+    yield from ((("parts", name, *below), text) for below, text in key_from_mistakes(spec, part))
     if not part.order_by:
         yield (
             (*key, "order_by"),

@@ -18,6 +18,7 @@ from paimon_lake.declarations.sources.change_events import check_events, has_eve
 from paimon_lake.declarations.sources.followed import check_followed, check_lag
 from paimon_lake.declarations.sources.kafka import KafkaSource, check_kafka
 from paimon_lake.declarations.sources.kinds import Kinds
+from paimon_lake.declarations.sources.lake_table import check_lake_table
 from paimon_lake.declarations.sources.lookup import check_lookups
 from paimon_lake.declarations.sources.parts import Part, part_options
 from paimon_lake.declarations.sources.source import (
@@ -226,6 +227,7 @@ class TableSpec(Model):
         check_events(self)
         check_kafka(self)
         check_lookups(self)
+        check_lake_table(self)
         self._check_mode()
         self._check_schedule()
         check_lag(self)

@@ -317,7 +317,8 @@ def _load(
     audit = blocking_audit(step, plan.inputs, check_results)
     try:
         check_share(step.table, spec, written)
-        after = step.ledger.number if commit_properties.keys() & {POSITION, WATERMARK, FILES} else None
+        continues = plan.continues or commit_properties.keys() & {POSITION, WATERMARK, FILES}
+        after = step.ledger.number if continues else None
         commit = LoadCommit(step.number, commit_properties, plan.replace, audit, spec.load_name, after)
         snapshot = commit_load(step.table, written.messages, commit)
     except (AuditFailed, CommitConflict, NumberTaken, InvalidRequest) as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paimon_lake.declarations import TableSpec
 from paimon_lake.declarations.sources.kafka import KafkaSource
+from paimon_lake.declarations.sources.lake_table import LakeTableSource
 from paimon_lake.declarations.sources.lookup import lookups_of
 from paimon_lake.declarations.sources.source import (
     DatabaseSource,
@@ -17,6 +18,7 @@ from paimon_lake.loads.database import DatabaseLoads
 from paimon_lake.loads.files.file_load import FileLoads
 from paimon_lake.loads.frames import PythonLoads, SqlLoads
 from paimon_lake.loads.kafka.kafka_loads import KafkaLoads
+from paimon_lake.loads.keyed.keyed_loads import KeyedLoads
 from paimon_lake.loads.lookup.lookup_loads import LookupLoads
 from paimon_lake.loads.postgres.postgres_changes import PostgresChangesLoads
 from paimon_lake.loads.step import TableSource
@@ -47,5 +49,7 @@ def _plain_source_of(spec: TableSpec) -> TableSource:
             return PostgresChangesLoads(spec.source)
         case KafkaSource():
             return KafkaLoads(spec.source)
+        case LakeTableSource():
+            return KeyedLoads(spec.source)
         case _:
             raise PipelineError(f"{spec.name}: its declaration has no source, so it cannot be loaded")

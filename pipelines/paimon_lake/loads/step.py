@@ -108,6 +108,8 @@ class PlannedLoad:
     """What changed in the columns of the source since the last load, one sentence each."""
     has_more: bool = False
     """Whether the source is asked for another load after this one, in the same run."""
+    continues: bool = False
+    """Whether the load is right only after the newest load of the ledger; else it is planned again."""
     lookups: Lookups | None = None
     """How the tasks look up columns of other tables; None for a source without lookups."""
 

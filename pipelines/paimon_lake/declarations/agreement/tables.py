@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from paimon_lake.declarations.agreement.key_from import key_from_disagreements
 from paimon_lake.declarations.agreement.lookups import lookup_disagreements
 from paimon_lake.declarations.databases import database_problems
 from paimon_lake.declarations.errors import Key, SettingsError, nearest
@@ -11,6 +12,7 @@ from paimon_lake.declarations.functions import function_of
 from paimon_lake.declarations.part_spec import load_specs
 from paimon_lake.declarations.partitions import Partitions
 from paimon_lake.declarations.settings import Settings
+from paimon_lake.declarations.sources.lake_table import followed_tables
 from paimon_lake.declarations.sources.lookup import lookups_of
 from paimon_lake.declarations.sources.source import FilesSource, PythonSource, Source, SqlSource
 from paimon_lake.declarations.table import TableSpec
@@ -38,6 +40,7 @@ def early_disagreements(settings: Settings) -> list[str]:
         *_names(tables),
         *_inputs(tables),
         *lookup_disagreements(tables),
+        *key_from_disagreements(tables),
         *_cycles(tables),
         *_query_files(tables),
         *database_problems(tables, settings.postgres),
@@ -53,7 +56,8 @@ def inputs_of(spec: TableSpec) -> tuple[str, ...]:
     """Return the tables that a table is made from."""
     sources = [spec.source, *(part.source for part in spec.parts.values())]
     found = [one for source in sources if isinstance(source, SqlSource | PythonSource) for one in source.inputs]
-    return tuple(dict.fromkeys(found))
+    followed = [one for source in sources for one in followed_tables(source)]
+    return tuple(dict.fromkeys((*found, *followed)))
 
 
 def tables_before(spec: TableSpec) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ Core types:
 
 - ``FilesSource``, ``SqlSource``, ``PythonSource``, ``DatabaseSource``, ``PostgresChangesSource``: in ``source``
 - ``KafkaSource``: messages of Kafka
+- ``LakeTableSource``: a table of the lake that fills a part, by the keys of a mapping table
 - ``Lookup``: columns of another table that a source gets
 - ``Part``: a source that fills some columns of a wide table
 """

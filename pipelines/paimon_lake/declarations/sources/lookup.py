@@ -24,7 +24,8 @@ _IGNORE_DELETE = ("ignore-delete", *(f"{one}.ignore-delete" for one in ("dedupli
 """The option with which a table ignores deletes, and its older names, which have the same effect."""
 
 
-def _dimension(value: str) -> str:
+def table_name(value: str) -> str:
+    """Return the name of a table; raises ValueError for another text."""
     if not TABLE_NAME.fullmatch(value):
         raise ValueError(f"must be <database>.<table>, not {value!r:.80}")
     return value
@@ -38,7 +39,7 @@ def _null(value: Any) -> Any:
 class Lookup(Model):
     """Columns that the source does not have, taken from the row of another table of the lake with the same key."""
 
-    table: Annotated[str, AfterValidator(_dimension)]
+    table: Annotated[str, AfterValidator(table_name)]
     """The other table, ``<database>.<table>``; it is declared and has a primary key."""
     on: Annotated[Mapping[str, str], Field(min_length=1)]
     """Maps columns of this table, or columns that only the source has, to the primary key of the other table. A null

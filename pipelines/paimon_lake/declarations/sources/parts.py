@@ -20,7 +20,8 @@ class Part(Model):
     """A source that fills some columns of a wide table, for the rows with its keys."""
 
     source: Source
-    """Where the rows of the part come from: files, a query, a function, a database or Kafka."""
+    """Where the rows of the part come from: files, a query, a function, a database, Kafka, or a table of the lake with
+    ``key_from``."""
     columns: SomeNames
     """The columns that this part fills, beside the primary key and ``order_by``; no other part fills them."""
     order_by: Names = ()

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from paimon_lake.declarations.model import Model, Names, SomeNames, Texts
 from paimon_lake.declarations.sources.kafka import KafkaSource
+from paimon_lake.declarations.sources.lake_table import LakeTableSource
 from paimon_lake.declarations.sources.lookup import Lookup
 
 EVENT_FORMATS = ("debezium-json", "canal-json", "maxwell-json")
@@ -247,7 +248,7 @@ class PostgresChangesSource(Model):
 
 
 Source = Annotated[
-    FilesSource | SqlSource | PythonSource | DatabaseSource | PostgresChangesSource | KafkaSource,
+    FilesSource | SqlSource | PythonSource | DatabaseSource | PostgresChangesSource | KafkaSource | LakeTableSource,
     Field(discriminator="type"),
 ]
 

@@ -17,6 +17,7 @@ from paimon_core.table.view import TableView
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.agreement.tables import inputs_of
 from paimon_lake.declarations.part_spec import load_specs
+from paimon_lake.declarations.sources.lake_table import LakeTableSource
 from paimon_lake.declarations.sources.source import SqlSource
 from paimon_lake.loads.inputs.input_loads import InputLoad, LoadedPartitions
 from paimon_lake.loads.inputs.stale import stale_partitions
@@ -32,12 +33,12 @@ def keep_comparisons(settings: Settings, name: str, expiring: Collection[int]) -
 
     A table whose load commits at the same time is skipped, because that load has compared its partitions itself. Return
     the tables that could not be compared, with the reason; all their partitions count as stale afterwards. A table with
-    ``read: changes`` is skipped, because it needs the changed rows, and a record of partitions does not help it.
+    ``read: changes`` or ``key_from`` is skipped: it needs the changed rows, a record of partitions does not help it.
     """
     failed: dict[str, str] = {}
     for spec in (one for table in settings.tables.values() for one in load_specs(table)):
         reads_changes = isinstance(spec.source, SqlSource) and spec.source.read == "changes"
-        if name in inputs_of(spec) and not reads_changes:
+        if name in inputs_of(spec) and not reads_changes and not isinstance(spec.source, LakeTableSource):
             try:
                 _keep(settings, open_lake(settings), spec, name, expiring)
             except (PaimonError, PipelineError) as error:

@@ -46,7 +46,7 @@ MISTAKES = [
     ("      max_wait: 2 d\n", "", "source.lookup[0]: missing: wait needs max_wait, such as max_wait: 2 d"),
     ("max_wait: 2 d", "max_wait: '2'", "max_wait: must be a duration with its unit, such as 2 d or 12 h, not '2'"),
     ("missing: wait", "missing: null", "source.lookup[0]: max_wait needs missing: wait"),
-    ("max_wait: 2 d", "max_wait: 2 d\n      refresh: true", "rows are not updated yet when the other table changes"),
+    ("max_wait: 2 d", "max_wait: 2 d\n      refresh: true", "written rows are not looked up again"),
     ("max_wait: 2 d", "max_wait: 2 d\n      cache_bytes: 5", "cache_bytes must be"),
     (
         "primary_key: flight",
@@ -79,7 +79,7 @@ MISTAKES = [
     (
         'path: "flights/*.csv"\n',
         'path: "flights/*.csv"\n  key_from: {}\n',
-        "a key from a mapping table is not supported",
+        "only a source of type table has it",
     ),
 ]
 

@@ -1,0 +1,142 @@
+"""Keyed loads: plan the loads of a part whose rows get their key from a mapping table.
+
+A load reads the source and the mapping table at one snapshot each, and commits once. Its snapshot records both, and the
+next load reads the changes since then. The order column of the part gets a number that is greater in each later load:
+when a row of the wide table gets another source row, this row may be older than the row before, and must win.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from paimon_core.metadata.commit_message import position_of
+from paimon_core.schema import DataField
+from paimon_core.spark.reference import TableReference
+from paimon_core.table.view import TableView
+from paimon_lake.declarations.agreement.lookups import type_mismatch
+from paimon_lake.declarations.part_spec import PartSpec
+from paimon_lake.declarations.sources.lake_table import LakeTableSource
+from paimon_lake.loads.frames import pinned_inputs
+from paimon_lake.loads.inputs.input_loads import STALE
+from paimon_lake.loads.keyed.keyed_rows import KeyedRows
+from paimon_lake.loads.ledger.load_properties import load_command
+from paimon_lake.loads.ledger.load_snapshot import INPUTS, KEY
+from paimon_lake.loads.ledger.restore import lost_inputs
+from paimon_lake.loads.lookup.dimension import Dimension
+from paimon_lake.loads.row_shape import row_fields
+from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad
+from paimon_lake.loads.write_tasks import WriteResult, write_parts
+from paimon_lake.protocol import KIND, PipelineError
+from paimon_lake.sources.files.rejects import Parsed
+
+
+class KeyedLoads:
+    """The loads of a part with ``key_from``."""
+
+    def __init__(self, source: LakeTableSource) -> None:
+        self._source = source
+
+    def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
+        """Return the load of what changed since the newest load; NothingToLoad when neither table has a new snapshot.
+
+        Raises PipelineError when the part was declared in another way before, or when columns do not fit.
+        """
+        spec, source = step.spec, self._source
+        assert isinstance(spec, PartSpec)
+        views = pinned_inputs(step, list(dict.fromkeys(source.tables)))
+        positions = {name: position_of(view.latest_snapshot()) for name, view in views.items()}
+        columns = source.columns_of([name for name in spec.filled if name not in spec.order_by])
+        declared = _digest([source.tables, dict(source.key_from.on), dict(source.key_from.columns), columns])
+        seen = {} if step.reload else step.ledger.inputs
+        if seen and (seen.keys() != positions.keys() or declared not in list(step.ledger.keys)[-1:]):
+            raise PipelineError(
+                f"{spec.load_name}: its tables or columns were declared in another way when it was loaded: run "
+                f"`{load_command(spec.load_name)} --reload`"
+            )
+        if seen and all(tuple(seen[name]) == tuple(at) for name, at in positions.items()):
+            return NothingToLoad([f"{' and '.join(views)} did not change since the load before"])
+        rows = self._rows(step, spec, views, columns)
+        if seen:
+            rows = replace(rows, since=(seen[source.table], seen[source.key_from.table]))
+        elif step.reload and step.table.latest_snapshot() is not None:
+            rows = replace(rows, wide=TableReference.of(step.table.context))
+        return PlannedLoad(
+            lambda: _write(step, rows),
+            {KEY: declared, INPUTS: json.dumps(positions), STALE: "{}"},
+            {f"input_{name}": f"snapshot {number}" for name, (number, _) in positions.items()},
+            inputs=views,
+            left_out=lost_inputs(step.settings, views),
+            continues=bool(seen),
+        )
+
+    def _rows(
+        self, step: LoadStep, spec: PartSpec, views: Mapping[str, TableView], columns: Mapping[str, str]
+    ) -> KeyedRows:
+        source, key_from = self._source, self._source.key_from
+        wide, fields = step.table.schema.by_name, views[source.table].schema.by_name
+        mapping = views[key_from.table].schema.by_name
+        _check(step, source.table, ((name, wide[name], theirs, fields) for name, theirs in columns.items()))
+        _check(step, key_from.table, ((mine, wide[mine], one, mapping) for mine, one in key_from.columns.items()))
+        _check(step, key_from.table, ((mine, fields.get(mine), one, mapping) for mine, one in key_from.on.items()))
+        for name, key in ((source.table, key_from.on), (key_from.table, key_from.columns.values())):
+            if sorted(key) != sorted(views[name].schema.primary_keys):
+                raise _unfit(step, name, f"its primary key is ({', '.join(views[name].schema.primary_keys)})")
+        latest = step.table.latest_snapshot()
+        return KeyedRows(
+            _dimension(views[source.table], list(key_from.on), columns.values(), source.cache_bytes),
+            _dimension(views[key_from.table], key_from.columns.values(), key_from.on.values(), source.cache_bytes),
+            tuple(key_from.on.values()),
+            tuple(key_from.columns),
+            columns,
+            row_fields(spec, step.table),
+            (spec.order_by[0], 1 if latest is None else latest.id + 1),
+            None,
+        )
+
+
+def _check(
+    step: LoadStep, table: str, pairs: Iterator[tuple[str, DataField | None, str, Mapping[str, DataField]]]
+) -> None:
+    """Raise PipelineError unless each column of a table, as it is now, has the type of its counterpart."""
+    for mine, field, theirs, fields in pairs:
+        if field is None or theirs not in fields:
+            raise _unfit(step, table, f"there is no column {mine if field is None else theirs!r}")
+        if why := type_mismatch(field.type, fields[theirs].type):
+            raise _unfit(step, table, f"its {theirs} is {fields[theirs].type}, and {mine} is {field.type}: {why}")
+
+
+def _unfit(step: LoadStep, table: str, why: str) -> PipelineError:
+    return PipelineError(
+        f"{step.spec.load_name}: key_from with {table} does not fit: {why}; change the declaration or alter the table"
+    )
+
+
+def _dimension(view: TableView, key: Iterable[str], values: Iterable[str], most_bytes: int) -> Dimension:
+    fields = view.schema.by_name
+    return Dimension(
+        TableReference.of(view.context),
+        position_of(view.latest_snapshot()),
+        tuple(fields[name] for name in key),
+        tuple(fields[name] for name in dict.fromkeys(values)),
+        most_bytes,
+    )
+
+
+def _write(step: LoadStep, rows: KeyedRows) -> WriteResult:
+    def read(_: bytes) -> Iterator[Parsed]:
+        return rows.parsed()
+
+    written = write_parts(
+        step.spark(), [b"changes"], read, step.table, step.rejects, step.stamp, kinds=KIND, overwrites=False
+    )
+    keys = zip(rows.key, rows.mapping.key, strict=True)
+    lineage = {mine: ((rows.mapping.name, field.name),) for mine, field in keys}
+    lineage |= {mine: ((rows.source.name, theirs),) for mine, theirs in rows.columns.items()}
+    return replace(written, lineage=lineage)
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]

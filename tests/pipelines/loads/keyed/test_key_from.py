@@ -1,0 +1,192 @@
+"""Parts with ``key_from``: rows that follow a mapping table, and what a load says when it cannot follow."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from paimon_lake.loads.inputs.stale import stale_now
+from paimon_lake.loads.keyed import mapping_index
+from paimon_lake.overview import overview
+from paimon_lake.protocol import PipelineError
+from paimon_lake.steps.expiry import expire
+
+CUSTOMERS = """
+    columns: {id: BIGINT, name: STRING, city: STRING, at: INT}
+    primary_key: id
+    kinds: {column: op}
+    order_by: at
+    retention: {keep_snapshots: 1, keep_hours: 0}
+    source: {type: files, path: "customers/*.csv"}
+"""
+ORDERS = """
+    columns: {id: BIGINT, line: INT, customer: BIGINT}
+    primary_key: [id, line]
+    kinds: {column: op}
+    source: {type: files, path: "orders/*.csv"}
+"""
+WIDE = """
+    columns: {order: BIGINT, line: INT, paid: INT, paid_at: INT, customer: STRING, city: STRING, loaded: BIGINT}
+    primary_key: [order, line]
+    parts:
+      payments:
+        source: {type: files, path: "payments/*.csv"}
+        columns: paid
+        order_by: paid_at
+      customers:
+        source:
+          type: table
+          table: d.customers
+          rename: {name: customer}
+          key_from: {table: d.orders, on: {id: customer}, columns: {line: line, order: id}}
+        columns: [customer, city]
+        order_by: loaded
+"""
+
+
+def declare(lake):
+    for name, text in (("d.customers", CUSTOMERS), ("d.orders", ORDERS), ("d.wide", WIDE)):
+        lake.declare(name, text)
+    customers(lake, "1,Ann,Rome,5,+I", "2,Bob,Oslo,3,+I")
+    orders(lake, "10,1,1,+I", "10,2,1,+I", "11,1,2,+I", "12,1,9,+I")
+    lake.file("payments/1.csv", "order,line,paid,paid_at\n10,1,7,1\n12,1,8,1\n")
+    return lake
+
+
+def customers(lake, *lines):
+    lake.file(f"customers/{abs(hash(lines))}.csv", "id,name,city,at,op\n" + "\n".join(lines) + "\n")
+    lake.load("d.customers")
+
+
+def orders(lake, *lines):
+    lake.file(f"orders/{abs(hash(lines))}.csv", "id,line,customer,op\n" + "\n".join(lines) + "\n")
+    lake.load("d.orders")
+
+
+@pytest.fixture
+def shop(quick):
+    return declare(quick)
+
+
+def rows(lake):
+    return [row[:3] + row[4:6] for row in lake.rows("d.wide")]
+
+
+def test_rows_follow_both_tables(shop):
+    shop.load("d.wide")
+    assert rows(shop) == [
+        (10, 1, 7, "Ann", "Rome"),
+        (10, 2, None, "Ann", "Rome"),
+        (11, 1, None, "Bob", "Oslo"),
+        (12, 1, 8, None, None),
+    ], "a customer without a row brings no row"
+    orders(shop, "10,1,2,+U")
+    assert stale_now(shop.settings, "d.wide")["*"].startswith("part customers: d.orders")
+    assert overview(shop.settings, "d.wide").parts == ("customers behind",)
+    assert shop.load("d.wide").rows_written == 1, "the moved order, although its customer has a smaller `at`"
+    customers(shop, "9,Zed,Bonn,1,+I", "1,Ann,Pisa,4,+U")
+    assert shop.load("d.wide").rows_written == 1, "the late customer, without the update that is older"
+    assert [row[3:] for row in rows(shop)] == [("Bob", "Oslo"), ("Ann", "Rome"), ("Bob", "Oslo"), ("Zed", "Bonn")]
+    customers(shop, "1,Ann,Pisa,6,+U", "2,Bob,Oslo,7,-D")
+    orders(shop, "12,1,0,-D", "13,1,1,+I")
+    result = shop.load("d.wide")
+    assert [row[3:] for row in rows(shop)] == [
+        (None, None),
+        ("Ann", "Pisa"),
+        (None, None),
+        (None, None),
+        ("Ann", "Pisa"),
+    ]
+    assert result.column_lineage["customer"] == (("d.customers", "name"),)
+    assert shop.load("d.wide").commits == ()
+    assert stale_now(shop.settings, "d.wide") == {}
+    orders(shop, "13,1,9,+U")
+    shop.load("d.wide")
+    customers(shop, "1,Ann,Bari,9,+U")
+    assert shop.load("d.wide").rows_written == 1, "the order that moved is not found by its old customer"
+    assert [row[3:] for row in rows(shop)][1::3] == [("Ann", "Bari"), ("Zed", "Bonn")]
+    for customer in (50, 51):
+        orders(shop, f"14,1,{customer},+U")
+        assert shop.load("d.wide").rows_written == 0, "a row that never had a customer lacks the part"
+
+
+def test_other_columns_change_nothing_and_the_position_moves(shop):
+    shop.load("d.wide")
+    customers(shop, "1,Ann,Rome,8,+U")
+    result = shop.load("d.wide", part="customers")
+    assert (result.rows_written, len(result.commits)) == (0, 1)
+    expire(shop.spark, shop.settings, "d.customers")
+    assert shop.load("d.wide", part="customers").rows_written == 0, "the next load does not need expired snapshots"
+
+
+def test_unknown_changes_are_refused_until_a_reload_which_removes_old_values(shop):
+    shop.load("d.wide")
+    orders(shop, "10,1,1,-D", "12,1,2,+U")
+    customers(shop, "2,Bob,Lund,9,+U")
+    expire(shop.spark, shop.settings, "d.customers")
+    with pytest.raises(
+        PipelineError, match=r"d\.customers since snapshot 1 cannot be read.*load the part with --reload"
+    ):
+        shop.load("d.wide", part="customers")
+    shop.load("d.wide", part="customers", reload=True)
+    assert rows(shop) == [
+        (10, 1, 7, None, None),
+        (10, 2, None, "Ann", "Rome"),
+        (11, 1, None, "Bob", "Lund"),
+        (12, 1, 8, "Bob", "Lund"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("{name: customer}", "{city: customer}"), ("on: {id: customer}", "on: {id: id}")]
+)
+def test_another_declaration_needs_a_reload(shop, old, new):
+    shop.load("d.wide")
+    shop.declare("d.wide", WIDE.replace(old, new))
+    with pytest.raises(
+        PipelineError, match=r"in another way.*run `paimon-lake load --table d\.wide --part customers --rel"
+    ):
+        shop.load("d.wide", part="customers")
+    shop.load("d.wide", part="customers", reload=True)
+    assert shop.load("d.wide", part="customers").commits == ()
+
+
+def test_an_empty_table_and_another_type_are_told(quick):
+    for name, text in (("d.customers", CUSTOMERS), ("d.orders", ORDERS), ("d.wide", WIDE)):
+        quick.declare(name, text)
+    quick.create("d.customers")
+    with pytest.raises(PipelineError, match=r"its input d\.customers is empty: load it first"):
+        quick.load("d.wide", part="customers")
+    declare(quick)
+    quick.create("d.customers").alter("ALTER COLUMN city TYPE VARCHAR(20)")
+    row = {"id": [7], "name": ["Eve"], "city": ["Rome"], "at": pa.array([1], pa.int32())}
+    quick.table("d.customers").write(pa.table(row))
+    with pytest.raises(PipelineError, match=r"key_from with d\.customers does not fit: its city is VARCHAR\(20\)"):
+        quick.load("d.wide", part="customers")
+
+
+def test_the_bound_of_changed_rows_is_told(shop, monkeypatch):
+    shop.load("d.wide")
+    shop.declare("d.wide", WIDE.replace("table: d.customers", "table: d.customers\n          cache_bytes: 1048576"))
+    customers(shop, *(f"{n},{'x' * 2000},Rome,1,+I" for n in range(100, 700)))
+    with pytest.raises(PipelineError, match=r"changes of d\.customers since snapshot 1 need more than 1,048,576 bytes"):
+        shop.load("d.wide", part="customers")
+
+
+def test_indexes_end_with_their_segments(shop):
+    shop.load("d.wide")
+    customers(shop, "1,Ann,Pisa,9,+U")
+    shop.load("d.wide")
+    assert mapping_index._INDEXES
+    from paimon_lake.loads.lookup import dimension
+
+    dimension._CACHES.clear()
+    assert not mapping_index._INDEXES
+
+
+def test_tasks_of_spark(lake):
+    declare(lake).load("d.wide")
+    orders(lake, "10,1,2,+U")
+    customers(lake, "2,Bob,Lund,9,+U")
+    assert lake.load("d.wide").rows_written == 2
+    assert [row[3:] for row in rows(lake)] == [("Bob", "Lund"), ("Ann", "Rome"), ("Bob", "Lund"), (None, None)]
