@@ -151,8 +151,8 @@ def test_several_tables_have_a_column_with_their_names_in_the_key(dry_lake):
         ),
         (
             "column: shard}",
-            "column: shard, lookup: [{table: shop.p, by: {t: id}, columns: {t: t}}]}",
-            r"source\.lookup",
+            "column: shard, lookup: [{table: shop.p, on: {id: id}, columns: {t: t}}]}",
+            r"source\.lookup.*has no place beside source_column: look up in a table with a source of type sql",
         ),
     ],
 )

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from paimon_lake.loads.lag import lags
 from paimon_lake.loads.ledger.ledger import read_ledger
+from paimon_lake.loads.postgres.release import release
 from paimon_lake.protocol import PipelineError
+from paimon_lake.tables import open_lake
+from tests.support.postgres import PASSWORD
 
 COLUMNS = "{shard: STRING, id: BIGINT, t: STRING}"
 KEY = "primary_key: [shard, id]"
@@ -176,3 +180,78 @@ def test_the_position_is_at_the_lowest_table(shards):
     position = read_ledger(shards.lake.table("shop.o")).position
     assert list(position["tables"]) == ["s.o_1", "s.o_2"]
     assert {one["lsn"] for one in position["tables"].values()} == {position["lsn"]}
+
+
+def share(shards, more=""):
+    """Declare the table and ``shop.p``, which follows ``s.p``, with one slot."""
+    url = shards.url.replace(PASSWORD, "${DATABASE_PASSWORD}")
+    (shards.lake.folder / "base.yaml").write_text(
+        f"warehouse: warehouse\npostgres: {{shop: {{url: '{url}', consistent: true{more}}}}}\n"
+    )
+    source = "source: {type: postgres_changes, database: shop, table:"
+    shards.lake.declare("shop.o", f"columns: {COLUMNS}\n{KEY}\n{source} s.o_*, source_column: shard}}\n")
+    shards.lake.declare("shop.p", f"columns: {{id: BIGINT}}\nprimary_key: id\n{source} s.p}}\n")
+
+
+@pytest.fixture
+def shared(shards):
+    shards.run("CREATE TABLE s.p (id int PRIMARY KEY)")
+    share(shards)
+    shards.load()
+    return shards
+
+
+def versions(shards):
+    """The rows of the two tables in the newest version of their group."""
+    group = open_lake(shards.lake.settings).group("shop")
+    return [group.table(name).scan().to_arrow().num_rows for name in ("shop.o", "shop.p")]
+
+
+def test_a_version_of_the_group_has_a_later_table_at_the_position_of_all(shared):
+    assert versions(shared) == [3, 0]
+    shared.run(
+        "INSERT INTO s.p VALUES (1)", "CREATE TABLE s.o_3 (id int PRIMARY KEY, t text)", "INSERT INTO s.o_3 VALUES (1)"
+    )
+    done = shared.load()
+    assert done.details["copied_tables"] == "s.o_3"
+    assert versions(shared) == [4, 1]
+    tables = {name: read_ledger(shared.lake.table(name)).position for name in ("shop.o", "shop.p")}
+    lsns = {one["lsn"] for one in [*tables.values(), *tables["shop.o"]["tables"].values()]}
+    assert len(lsns) == 1
+
+
+def test_errors_name_the_keys_of_base_yaml(shared):
+    share(shared, ", slot: other")
+    with pytest.raises(PipelineError, match=r"postgres\.shop\.slot is 'other', and changes came from"):
+        shared.load()
+    lag = lags(shared.lake.settings, ["shop.o"])["shop.o"]
+    assert not isinstance(lag, Exception)
+    share(shared)
+    shared.run("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots")
+    with pytest.raises(PipelineError, match=r"the slot '.*' does not exist, so changes may be missing: load the table"):
+        shared.load()
+
+
+def test_a_table_is_behind_its_sources_and_behind_a_table_that_is_found_later(shards):
+    def lag():
+        return lags(shards.lake.settings, ["shop.o"])["shop.o"]
+
+    assert lag().is_behind
+    shards.load()
+    assert not lag().is_behind
+    shards.run("UPDATE s.o_2 SET t = 'x'")
+    assert lag().is_behind
+    shards.load()
+    assert not lag().is_behind
+    shards.run("CREATE TABLE s.o_3 (id int PRIMARY KEY, t text)")
+    assert (lag().is_behind, lag().note) == (True, "not copied yet: s.o_3")
+    shards.run("DROP TABLE s.o_1")
+    assert "rows of s.o_1 were loaded" in str(lag())
+
+
+def test_release_removes_what_no_other_table_follows(shared):
+    source = "source: {type: postgres_changes, database: shop, table: s.o_1}"
+    shared.lake.declare("shop.o1", f"columns: {{id: BIGINT}}\nprimary_key: id\n{source}\n")
+    (done,) = release(shared.lake.settings, "shop.o")
+    assert done.startswith("removed s.o_2 from the publication")
+    assert shared.rows("SELECT tablename FROM pg_publication_tables ORDER BY 1") == [("o_1",), ("p",)]
