@@ -12,7 +12,7 @@ from paimon_lake.declarations import Settings
 from paimon_lake.declarations.sources.source import PostgresChangesSource
 from paimon_lake.loads.ledger.recorded_position import recorded_position
 from paimon_lake.loads.postgres.rules import check_confirmed, check_position, check_server, check_slot, check_tables
-from paimon_lake.loads.postgres.slot_keys import naming_keys
+from paimon_lake.loads.postgres.slot_keys import named_keys, naming_keys
 from paimon_lake.protocol import PipelineError, some
 from paimon_lake.sources.database import Database, open_database
 from paimon_lake.sources.lag import Answer, Lag
@@ -55,7 +55,8 @@ def postgres_lags(settings: Settings, names: Sequence[str], deadline: float) -> 
                 except (PipelineError, PaimonError) as error:  # the other tables are still asked
                     yield name, error
     except PipelineError as error:
-        yield from ((name, error) for name in names)
+        text = str(error)
+        yield from ((name, PipelineError(named_keys(text, one.database))) for name, one in sources.items())
 
 
 def lag_after(position: Position | TablePositions, held_bytes: int | None, log: LogEnd) -> Lag:

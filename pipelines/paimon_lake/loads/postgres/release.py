@@ -13,6 +13,7 @@ from paimon_lake.declarations.databases import tables_of
 from paimon_lake.declarations.sources.source import PostgresChangesSource
 from paimon_lake.loads.ledger.ledger import read_ledger
 from paimon_lake.loads.postgres.names import PUBLICATION, SLOT, names_of
+from paimon_lake.loads.postgres.slot_keys import naming_keys
 from paimon_lake.protocol import PipelineError, some
 from paimon_lake.sources.database import open_database
 from paimon_lake.sources.postgres.found_tables import found_tables
@@ -37,7 +38,7 @@ def release(settings: Settings, table: str) -> list[str]:
     database = open_database(source.url, table=source.name, query="", folder=settings.folder)
     done = []
     others = [name for name in tables_of(settings.tables, source.database) if name != table]
-    with connected(database) as server:
+    with naming_keys(source.database), connected(database) as server:
         if others:
             tables = _followed(server, source, entry) - _followed_by(server, settings, others)
             left = [one for one in sorted(tables) if server.remove_from_publication(names.publication, one.split("."))]

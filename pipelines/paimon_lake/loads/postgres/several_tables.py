@@ -162,7 +162,9 @@ class SeveralTablesLoads(PostgresChangesLoads):
         found, now, end = self._read_all(step, server, sources, at, batch)
         for name in behind:
             if covered is not None and not found[name].changes and end == batch.end >= covered:
-                now[name] = self._moved(step, server, sources[name], now[name], sources[name].columns.now)
+                now[name] = self._moved(
+                    step, _of(server, sources[name]), sources[name], now[name], sources[name].columns.now
+                )
         changes = sum(one.changes for one in found.values())
         is_same = all(now[name].columns == position.columns for name, position in at.tables.items())
         is_moved = not batch.is_last if self._shared is None else self._shared.moves_all

@@ -45,7 +45,10 @@ def planned_copies(
 
     Creates the publication and the slot where they are missing. ``left_out``: columns that are not copied.
     """
-    versions = {name: prepared(server, source, is_shared=True) for name, source in sources.items()}
+    versions = {
+        name: prepared(replace(server, database=source.read.database), source, is_shared=True)
+        for name, source in sources.items()
+    }
     return PlannedLoad(
         lambda: replace(_write(step, sources, options, versions, kept), ignored_columns=tuple(left_out)),
         details={"copied_tables": some(list(sources))},

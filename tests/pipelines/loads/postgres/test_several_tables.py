@@ -144,6 +144,20 @@ def test_the_parts_of_a_partitioned_table_are_followed_under_their_own_names(sha
     assert not [row for row in shards.lake.rows("shop.o") if row[0].startswith("s.o_p")]
 
 
+def test_a_publication_that_names_parts_by_their_root_is_refused(shards):
+    shards.run(
+        "CREATE TABLE s.o_p (id int PRIMARY KEY, t text) PARTITION BY RANGE (id)",
+        "CREATE TABLE s.o_p1 PARTITION OF s.o_p DEFAULT",
+        "CREATE PUBLICATION p FOR ALL TABLES WITH (publish_via_partition_root)",
+    )
+    declare(shards, ", publication: p")
+    with pytest.raises(PipelineError, match=r"s\.o_p1: the publication 'p' does not name this table"):
+        shards.load()
+    shards.run("ALTER PUBLICATION p SET (publish_via_partition_root = false)", "INSERT INTO s.o_p VALUES (1, 'a')")
+    shards.load()
+    assert ("s.o_p1", 1, "a") in shards.lake.rows("shop.o")
+
+
 def test_new_columns_of_one_table_after_the_other(shards):
     declare(shards, ", schema_changes: apply")
     shards.load()
@@ -255,3 +269,40 @@ def test_release_removes_what_no_other_table_follows(shared):
     (done,) = release(shared.lake.settings, "shop.o")
     assert done.startswith("removed s.o_2 from the publication")
     assert shared.rows("SELECT tablename FROM pg_publication_tables ORDER BY 1") == [("o_1",), ("p",)]
+
+
+def test_tasks_of_spark_copy_and_convert_and_delete(followed_by_spark):
+    followed = followed_by_spark
+    followed.run("DROP TABLE s.o")
+    for name in ("o_1", "o_2"):
+        followed.run(
+            f"CREATE TABLE s.{name} (id int, day date NOT NULL, n int, t text, PRIMARY KEY (id, day))",
+            f"ALTER TABLE s.{name} ALTER t SET STORAGE EXTERNAL",
+            f"INSERT INTO s.{name} SELECT k, '2024-01-01', 0, repeat(md5(k::text), 200) FROM generate_series(1, 9) k",
+        )
+    columns = "{shard: STRING, day: DATE, id: BIGINT, t: STRING NOT NULL, n: INT}"
+    declare(followed, ", split: id, parts: 3", columns=columns)
+    path = followed.lake.folder / "tables" / "shop.o.yaml"
+    path.write_text(
+        path.read_text().replace(KEY, "primary_key: [shard, day, id]\npartition_by: day\noptions: {bucket: -1}")
+    )
+    followed.load()
+    check(followed, "day, id, t, n")
+    followed.run("TRUNCATE s.o_2", "UPDATE s.o_1 SET n = id WHERE id < 5", "INSERT INTO s.o_2 SELECT * FROM s.o_1")
+    followed.load()
+    check(followed, "day, id, t, n")
+    followed.run("TRUNCATE s.o_1", "UPDATE s.o_2 SET n = 7 WHERE id = 1")
+    followed.load()
+    check(followed, "day, id, t, n")
+
+
+def test_rows_that_do_not_fit_are_rejects_with_the_name_of_their_table(shards):
+    declare(shards, columns="{shard: STRING, id: BIGINT, t: VARCHAR(3)}")
+    path = shards.lake.folder / "tables" / "shop.o.yaml"
+    path.write_text(path.read_text() + "rejects: {max_share: 1}\n")
+    shards.load()
+    shards.run("UPDATE s.o_2 SET t = 'too long'", "UPDATE s.o_1 SET t = 'z' WHERE id = 1")
+    done = shards.load()
+    assert (done.details["rows_read"], done.details["rows_rejected"], done.rows_written) == (3, 1, 2)
+    assert sorted(shards.lake.rows("shop.o")) == [("s.o_1", 1, "z"), ("s.o_1", 2, "b")]
+    assert shards.lake.table("shop.o__rejects").scan(["file"]).to_arrow()["file"][0].as_py().endswith(" s.o_2")
