@@ -108,7 +108,7 @@ LONG = (
 
 
 settings.register_profile("quick", max_examples=20, deadline=None)
-settings.register_profile("long", max_examples=60, deadline=None)
+settings.register_profile("long", max_examples=40, deadline=None)
 settings.load_profile("quick")
 indexed_memory.use()
 
@@ -251,7 +251,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             .config("spark.sql.codegen.wholeStage", "false")
             .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
             .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
-            .config("spark.python.daemon.module", "paimon_core.spark.daemon")
+            .config("spark.python.daemon.module", "paimon_lake.daemon")
+            .config("spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled", "false")
             .config("spark.ui.enabled", "false")
             .config("spark.ui.showConsoleProgress", "false")
             .getOrCreate()

@@ -12,6 +12,7 @@ import gc
 
 def main() -> None:
     """Import what tasks use, then start workers until Spark ends the daemon."""
+    import pandas  # noqa: F401  # tasks of queries import it
     import pyspark.worker  # noqa: F401
     from pyspark.daemon import manager
 

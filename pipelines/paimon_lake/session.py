@@ -28,8 +28,10 @@ _DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # Workers are forks of a process that has imported this package, so that no worker imports it by itself.
-    "spark.python.daemon.module": "paimon_core.spark.daemon",
+    # Workers are forks of a process that has imported these packages, so that no worker imports them by itself.
+    "spark.python.daemon.module": "paimon_lake.daemon",
+    # Tasks of RDDs have whole tracebacks. Where tasks of queries have short ones, Spark starts a daemon for them, too.
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
 }
 _LOCAL_DEFAULTS = {
     "spark.driver.host": "127.0.0.1",

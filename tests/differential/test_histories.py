@@ -15,7 +15,7 @@ PRODUCERS = ("input", "lookup", "full-compaction")
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_rows_are_those_of_java(oracle, warehouse, engine):
-    histories = [history(seed, engine) for seed in range(15)]
+    histories = [history(seed, engine) for seed in range(10)]
     found = differences(histories, oracle, warehouse)
     assert not found, "\n".join(found)
 
@@ -25,6 +25,6 @@ def test_the_rows_are_those_of_java(oracle, warehouse, engine):
     [(e, p) for e in ENGINES for p in PRODUCERS if e != "first-row" or p == "lookup"],
 )
 def test_the_changelog_is_that_of_java(oracle, warehouse, engine, producer):
-    histories = [history(seed, engine, producer) for seed in range(4)]
+    histories = [history(seed, engine, producer) for seed in range(3)]
     found = differences(histories, oracle, warehouse)
     assert not found, "\n".join(found)

@@ -55,7 +55,7 @@ def test_a_few_random_inputs_are_read_or_refused(target, tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize("name", sorted(TARGETS))
 def test_random_inputs_are_read_or_refused(name):
-    report = explore(name, seconds=1, seed=1)
+    report = explore(name, seconds=0.5, seed=1)
     assert report.count > 0
     assert [(f.kind, f.place, f.data[:200], f.detail) for f in report.findings] == []
 

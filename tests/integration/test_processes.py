@@ -107,7 +107,7 @@ def create_table(warehouse: Path, kind: pa.DataType, **options: str):
     return catalog.create_table("db.t", schema, primary_key=["k"], options={"bucket": "1", **options})
 
 
-@pytest.mark.parametrize("commits", [30, pytest.param(100, marks=pytest.mark.long)])
+@pytest.mark.parametrize("commits", [30, pytest.param(50, marks=pytest.mark.long)])
 def test_four_processes_commit_and_compact_side_by_side(tmp_path, commits):
     options = {"write-only": "true", "commit.max-retries": "400", "num-sorted-run.compaction-trigger": "5"}
     table = create_table(tmp_path, pa.string(), **options)

@@ -55,13 +55,13 @@ class Mutant:
             for owner, name, value in before:
                 setattr(owner, name, value)
 
-    def seeds_needed(self, most: int) -> tuple[int, str] | None:
-        """Return the number of seeds until the bug was found, and the violation; None when ``most`` do not find it."""
+    def noticed(self, most: int, first: int = 0) -> tuple[int, str] | None:
+        """Return the seed from ``first`` that finds the bug, and the violation; None when ``most`` do not find it."""
         with self.planted():
-            for seed in range(most):
+            for seed in range(first, first + most):
                 violation = self.play(seed).world.violation
                 if violation is not None and self.shows in str(violation):
-                    return seed + 1, str(violation)
+                    return seed, str(violation)
         return None
 
 

@@ -5,7 +5,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 from tests.simulator.exhaustive import OPERATIONS, every_fault, second_deaths
 
-SECOND_DEATHS = 100
+SECOND_DEATHS = 40
 
 
 def faults_of(number: int, seed: int) -> tuple[int, list[str]]:

@@ -18,8 +18,8 @@ from tests.support.long_cases import long_cases
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMES = int(os.environ.get("SIMULATOR_TIMES", "1"))
-METADATA_HISTORIES = 600 * TIMES
-REAL_HISTORIES = 100 * TIMES
+METADATA_HISTORIES = 300 * TIMES
+REAL_HISTORIES = 50 * TIMES
 FAULTS = ("lose create", "repeat create", "late create", "die_after create", "torn write", "freeze")
 """The faults that the histories must contain."""
 
@@ -41,7 +41,7 @@ def test_some_histories(kind, count):
 def test_histories_of_metadata():
     tally = check("metadata", METADATA_HISTORIES)
     for fault in FAULTS:
-        assert tally.faults[fault] > METADATA_HISTORIES // 600, fault
+        assert tally.faults[fault] > 0, fault
 
 
 @pytest.mark.long
