@@ -70,14 +70,15 @@ def open_source(
     *,
     is_followed: bool,
     may_lack: Collection[str] = (),
+    facts: ServerFacts | None = None,
 ) -> OpenedSource:
     """Return the source of a load; ``names``: of the slot that its table shares, None for a slot of its own.
 
-    ``is_followed``: whether the source was copied before; ``may_lack``: the columns that it need not have. Raises
-    PipelineError for a source that cannot be followed.
+    ``is_followed``: whether the source was copied before; ``may_lack``: the columns that it need not have;
+    ``facts``: of the server, None to ask for them. Raises PipelineError for a source that cannot be followed.
     """
     database, name = server.database, tuple(options.name.split("."))
-    facts = server.facts()
+    facts = facts or server.facts()
     check_server(database.name, facts)
     table, shape = read_table(server, name), shape_of(step.spec, options, step.table, step.lookups)
     folded = {column.casefold() for column in table.columns}

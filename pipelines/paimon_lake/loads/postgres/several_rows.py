@@ -55,11 +55,12 @@ class CopiedRows:
     snapshot: str
 
     def __call__(self, payload: bytes) -> Iterator[Parsed]:
-        """Read the rows of one part."""
-        for name, query in json.loads(payload):
-            read = self.tables[name]
-            with read.database.connected(self.snapshot) as connection:
-                for batch in connection.batches(query):
+        """Read the rows of one part, by one connection."""
+        queries = json.loads(payload)
+        with self.tables[queries[0][0]].database.connected(self.snapshot) as connection:
+            for name, query in queries:
+                read = self.tables[name]
+                for batch in replace(connection, database=read.database).batches(query):
                     parsed = read.rows.parsed(batch)
                     yield replace(parsed, rows=self.named(parsed.rows, name), file=read.database.name)
 

@@ -41,7 +41,7 @@ from paimon_lake.sources.postgres.log_end import LogEnd
 from paimon_lake.sources.postgres.lsn import lsn_text
 from paimon_lake.sources.postgres.net_changes import NetBatch
 from paimon_lake.sources.postgres.position import Position
-from paimon_lake.sources.postgres.server import Server, connected
+from paimon_lake.sources.postgres.server import Server, ServerFacts, connected
 from paimon_lake.sources.postgres.table_positions import TablePositions
 
 
@@ -64,7 +64,8 @@ class SeveralTablesLoads(PostgresChangesLoads):
                 check_tables(database.name, at.tables, there)
             copies = is_shared and not self._shared_until
             names = there if at is None or not is_shared or copies else list(at.tables)
-            sources = {name: self._opened(step, server, name, at) for name in names}
+            facts = server.facts()
+            sources = {name: self._opened(step, server, facts, name, at) for name in names}
             _check_same_types(sources)
             first = sources[names[0]]
             self._begin(step, first)
@@ -83,7 +84,9 @@ class SeveralTablesLoads(PostgresChangesLoads):
         """Where the run of a shared slot ends; 0 while tables are copied."""
         return 0 if self._shared is None else self._shared.until
 
-    def _opened(self, step: LoadStep, server: Server, name: str, at: TablePositions | None) -> OpenedSource:
+    def _opened(
+        self, step: LoadStep, server: Server, facts: ServerFacts, name: str, at: TablePositions | None
+    ) -> OpenedSource:
         """Open a source table; columns that loads added to the table for another source table may be missing in it."""
         options = self._source.model_copy(update={"table": (name,)})
         database = open_database(options.url, table=name, query="", folder=step.settings.folder)
@@ -101,6 +104,7 @@ class SeveralTablesLoads(PostgresChangesLoads):
             None if self._shared is None else self._shared.names,
             is_followed=position is not None,
             may_lack=may_lack,
+            facts=facts,
         )
         if options.source_column in source.table.columns:
             raise PipelineError(
