@@ -126,7 +126,7 @@ class History:
 def declare(followed, more="", shares=False):
     url = followed.url.replace(PASSWORD, "${DATABASE_PASSWORD}")
     (followed.lake.folder / "base.yaml").write_text(
-        f"warehouse: warehouse\npostgres: {{shop: {{url: '{url}', consistent: true, batch_rows: 9}}}}\n"
+        f"warehouse: warehouse\npostgres: {{shop: {{url: '{url}', consistent: true, batch_rows: 30}}}}\n"
     )
     where = "database: shop" if shares else f"url: '{url}', batch_rows: 9"
     columns, source = "shard: STRING, id: BIGINT, n: INT, t: STRING", f"type: postgres_changes, {where}"
