@@ -1,4 +1,4 @@
-"""Compaction in Spark: runs one task per bucket and commits on the driver."""
+"""Compaction in Spark: tasks rewrite the files of buckets, and the driver commits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def compact_spark(
     user: str | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> CompactReport:
-    """Compact a table as ``table.compact`` does, with one Spark task per bucket, the largest bucket first."""
+    """Compact a table as ``table.compact`` does, in Spark tasks; small buckets share a task."""
     return table.compact(full, where, user=user, properties=properties, work=spark_work(lambda: spark))
 
 
@@ -41,7 +41,7 @@ def sort_compact_spark(
     user: str | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> CompactReport:
-    """Sort the rows of an append table as ``table.sort_compact`` does, with one Spark task per partition."""
+    """Sort the rows of an append table as ``table.sort_compact`` does, in Spark tasks, one for each large partition."""
     work = spark_work(lambda: spark)
     return table.sort_compact(order_by, strategy, where, user=user, properties=properties, work=work)
 
@@ -55,7 +55,7 @@ def spark_work(spark: Callable[[], SparkSession]) -> Work:
         def answer(payload: bytes) -> bytes:
             return run_task(reference.open(), CompactionTask.from_bytes(payload)).to_bytes()
 
-        payloads = [task.to_bytes() for task in tasks]
-        return [CommitMessage.from_bytes(found) for found in collect_tasks(spark(), payloads, answer)]
+        payloads, sizes = [task.to_bytes() for task in tasks], [task.input_bytes for task in tasks]
+        return [CommitMessage.from_bytes(found) for found in collect_tasks(spark(), payloads, answer, sizes)]
 
     return work

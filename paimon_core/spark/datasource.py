@@ -47,6 +47,7 @@ from paimon_core.read.damaged_files import DamagedFiles
 from paimon_core.read.request import ReadRequest
 from paimon_core.read.split_reader import read_split
 from paimon_core.spark.merged_schema import MERGE_OPTIONS, merge_rules, merged_for, parsed_bool
+from paimon_core.spark.packing import UNKNOWN_CORES, packed
 from paimon_core.spark.placement import in_this_process, place
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.stream_sink import USER, PaimonStreamWriter, query_user
@@ -218,9 +219,9 @@ class PaimonDataSource(DataSource):
 
 @dataclass
 class SplitPartition(InputPartition):
-    """One serialized split as a Spark input partition; the split is None for a read without splits."""
+    """Serialized splits as a Spark input partition, of which one task is made."""
 
-    split: bytes | None = None
+    splits: tuple[bytes, ...] = ()
 
 
 class PaimonReader(DataSourceReader):
@@ -230,23 +231,27 @@ class PaimonReader(DataSourceReader):
         self._reference = TableReference.of(table.context)
         self._columns = list(columns)
         self._cuts = cuts
-        self._splits = [s.to_bytes() for s in table.scan(columns, timestamps_in_micros=cuts).splits()]
+        splits = table.scan(columns, timestamps_in_micros=cuts).splits()
+        groups = packed([split.size_bytes for split in splits], UNKNOWN_CORES)
+        self._tasks = [tuple(splits[at].to_bytes() for at in group) for group in groups]
         self._schema = arrow_schema(self._seen(table.context).schema.select(columns))
 
     def _seen(self, context: TableContext) -> TableContext:
         return in_microseconds(context) if self._cuts else context
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Return one partition per split."""
-        return [SplitPartition(s) for s in self._splits] or [SplitPartition(None)]
+        """Return a partition for each task; small splits share one."""
+        return [SplitPartition(task) for task in self._tasks] or [SplitPartition()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one split."""
+        """Yield the rows of the splits of a task."""
         assert isinstance(partition, SplitPartition)
-        if partition.split is not None:
-            context = self._seen(self._reference.open())
-            request = ReadRequest(self._columns, damaged=DamagedFiles.of(context.options))
-            for table in read_split(context, Split.from_bytes(partition.split), request):
+        if not partition.splits:
+            return
+        context = self._seen(self._reference.open())
+        request = ReadRequest(self._columns, damaged=DamagedFiles.of(context.options))
+        for split in partition.splits:
+            for table in read_split(context, Split.from_bytes(split), request):
                 yield from to_spark(table, self._schema).to_batches()
 
 

@@ -75,7 +75,8 @@ def read_spark(
             for rows in read_split(context, Split.from_bytes(payload), request):
                 yield from to_spark(rows, arrow).to_batches()
 
-        branches.append(run_tasks(spark, [s.to_bytes() for s in merged], work, schema))
+        sizes = [split.size_bytes for split in merged]
+        branches.append(run_tasks(spark, [s.to_bytes() for s in merged], work, schema, sizes))
     if not branches:
         return spark.createDataFrame([], schema)
     return branches[0] if len(branches) == 1 else branches[0].unionAll(branches[1])

@@ -1,4 +1,7 @@
-"""Tasks: run a function for each payload, each in a separate Spark task.
+"""Tasks: run a function for each payload in Spark tasks.
+
+Each payload has a task of its own, unless the caller gives the sizes of the payloads: then small ones share a task
+(``packing``).
 
 ``collect_tasks`` returns bytes to the driver. It uses an RDD, because the first query of a DataFrame in a JVM costs
 seconds of planning. ``run_tasks`` returns a DataFrame of Arrow batches, for callers that process the rows further in
@@ -8,6 +11,7 @@ Spark. Both work with Spark Connect.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 
 import pyarrow as pa
 from pyspark import SparkContext
@@ -15,21 +19,33 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from paimon_core.spark.packing import UNKNOWN_CORES, packed
+
 _NUMBER, _PAYLOAD, _ANSWER = "task_number", "payload", "answer"
 _NUMBER_BYTES = 4
 
 
-def collect_tasks(spark: SparkSession, payloads: Sequence[bytes], work: Callable[[bytes], bytes]) -> list[bytes]:
-    """Return ``work(payload)`` of each payload, in the order of the payloads, with exactly one task per payload.
+def collect_tasks(
+    spark: SparkSession,
+    payloads: Sequence[bytes],
+    work: Callable[[bytes], bytes],
+    sizes: Sequence[int] | None = None,
+) -> list[bytes]:
+    """Return ``work(payload)`` of each payload, in the order of the payloads.
 
-    Raises PythonException when a task fails in all of its attempts.
+    ``sizes``: the bytes that each payload stands for; small ones share a task. Raises PythonException when a task
+    fails in all of its attempts.
     """
     if not payloads:
         return []
     context = spark_context(spark)
     if context is None:
-        return _collect_rows(spark, payloads, work)
-    return list(context.parallelize(payloads, len(payloads)).map(work).collect())
+        return _collect_rows(spark, payloads, work, sizes)
+    groups = _groups(spark, payloads, sizes)
+    tasks = [[payloads[at] for at in group] for group in groups]
+    answers = context.parallelize(tasks, len(tasks)).map(lambda task: [work(payload) for payload in task]).collect()
+    found = dict(zip(chain.from_iterable(groups), chain.from_iterable(answers), strict=True))
+    return [found[at] for at in range(len(payloads))]
 
 
 def run_tasks(
@@ -37,14 +53,17 @@ def run_tasks(
     payloads: Sequence[bytes],
     work: Callable[[bytes], Iterator[pa.RecordBatch]],
     schema: StructType | str,
+    sizes: Sequence[int] | None = None,
 ) -> DataFrame:
-    """Return the batches of ``work(payload)`` for all payloads, with exactly one task per payload.
+    """Return the batches of ``work(payload)`` for all payloads.
 
-    ``repartitionById`` assigns payload n to partition n; hash or round-robin partitioning could put several payloads
-    into one task and none into another.
+    ``sizes``: the bytes that each payload stands for; small ones share a task. ``repartitionById`` assigns task n to
+    partition n; hash or round-robin partitioning could put several tasks into one partition and none into another.
     """
+    groups = _groups(spark, payloads, sizes)
     rows = spark.createDataFrame(
-        [(number, bytearray(payload)) for number, payload in enumerate(payloads)], f"{_NUMBER} int, {_PAYLOAD} binary"
+        [(number, bytearray(payloads[at])) for number, group in enumerate(groups) for at in group],
+        f"{_NUMBER} int, {_PAYLOAD} binary",
     )
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -52,7 +71,7 @@ def run_tasks(
             for payload in batch.column(_PAYLOAD).to_pylist():
                 yield from work(payload)
 
-    return rows.repartitionById(len(payloads), _NUMBER).mapInArrow(run, schema)
+    return rows.repartitionById(len(groups), _NUMBER).mapInArrow(run, schema)
 
 
 def spark_context(spark: SparkSession) -> SparkContext | None:
@@ -63,7 +82,17 @@ def spark_context(spark: SparkSession) -> SparkContext | None:
         return None
 
 
-def _collect_rows(spark: SparkSession, payloads: Sequence[bytes], work: Callable[[bytes], bytes]) -> list[bytes]:
+def _groups(spark: SparkSession, payloads: Sequence[bytes], sizes: Sequence[int] | None) -> list[list[int]]:
+    """Return the positions of the payloads of each task."""
+    if sizes is None:
+        return [[at] for at in range(len(payloads))]
+    context = spark_context(spark)
+    return packed(sizes, UNKNOWN_CORES if context is None else context.defaultParallelism)
+
+
+def _collect_rows(
+    spark: SparkSession, payloads: Sequence[bytes], work: Callable[[bytes], bytes], sizes: Sequence[int] | None
+) -> list[bytes]:
     """Return the answers as ``collect_tasks`` does, but through a DataFrame; numbers in payloads restore the order."""
 
     def run(payload: bytes) -> Iterator[pa.RecordBatch]:
@@ -72,5 +101,5 @@ def _collect_rows(spark: SparkSession, payloads: Sequence[bytes], work: Callable
         yield pa.record_batch([pa.array([number], pa.int32()), pa.array([answer], pa.binary())], [_NUMBER, _ANSWER])
 
     numbered = [number.to_bytes(_NUMBER_BYTES, "big") + payload for number, payload in enumerate(payloads)]
-    rows = run_tasks(spark, numbered, run, f"{_NUMBER} int, {_ANSWER} binary").collect()
+    rows = run_tasks(spark, numbered, run, f"{_NUMBER} int, {_ANSWER} binary", sizes).collect()
     return [bytes(row[_ANSWER]) for row in sorted(rows, key=lambda row: row[_NUMBER])]

@@ -9,7 +9,7 @@ from paimon_core.errors import PaimonError, advised
 from paimon_core.table.table import Table
 from paimon_lake.declarations import Settings
 from paimon_lake.declarations.agreement.order import in_order
-from paimon_lake.declarations.sources.source import has_changes
+from paimon_lake.declarations.part_spec import followed_specs
 from paimon_lake.loads.inputs.stale import stale_now
 from paimon_lake.loads.inputs.stale_text import OTHERS
 from paimon_lake.loads.lag import lags
@@ -82,7 +82,7 @@ def overviews(settings: Settings) -> list[TableOverview]:
 
 def with_lags(settings: Settings, found: Sequence[TableOverview]) -> list[TableOverview]:
     """Return overviews with the lag of the tables that have a source of changes; their servers are asked."""
-    names = [one.name for one in found if one.name in settings.tables and has_changes(settings.table(one.name).source)]
+    names = [one.name for one in found if one.name in settings.tables and followed_specs(settings.table(one.name))]
     answers = lags(settings, names)
     return [_with_lag(one, answers.get(one.name)) for one in found]
 
@@ -90,7 +90,7 @@ def with_lags(settings: Settings, found: Sequence[TableOverview]) -> list[TableO
 def _with_lag(one: TableOverview, found: Lag | Exception | None) -> TableOverview:
     if isinstance(found, Exception):
         return replace(one, lag="not known", lag_problem=str(found))
-    return one if found is None else replace(one, lag=found.text())
+    return one if found is None else replace(one, lag=found.text(), lag_problem=found.problem)
 
 
 def _overview_or_problem(settings: Settings, name: str) -> TableOverview:

@@ -39,6 +39,16 @@ class PartsFailed(Exception):
         self.errors = dict(errors)
 
 
+class TablesFailed(Exception):
+    """A run of tables that share a source failed after it had committed loads, which stay."""
+
+    def __init__(self, text: str, results: Sequence[StepResult], errors: Mapping[str, Exception]) -> None:
+        """``results``: what was committed, one for each table; ``errors``: the error of each table that failed."""
+        super().__init__(text)
+        self.results = tuple(results)
+        self.errors = dict(errors)
+
+
 @dataclass(frozen=True)
 class LevelSize:
     """The live data files of one level; ``rows`` are the rows in the files."""

@@ -20,6 +20,7 @@ from paimon_lake.declarations.checks import LagCheck
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.lag import Lag
 from tests.support.declared_lakes import declared_lake
+from tests.support.lakes import small_lake
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
 
@@ -252,3 +253,24 @@ def test_the_bounds_of_the_check(bounds: dict[str, Any], found: Lag, broken: int
     wrong, text = compared(LagCheck(type="lag", **bounds), found)
     assert wrong == broken
     assert said in text
+
+
+def test_a_wide_table_is_requested_for_the_parts_that_are_behind(tmp_path: Path, tick: Tick, world: World) -> None:
+    wide = "columns: {id: INT, a: INT, a_at: INT, b: INT, b_at: INT}\nprimary_key: id\nschedule: {on: changes}\n"
+    wide += "checks: [{type: lag, max_messages: 5}]\nparts:\n"
+    for part in "ab":
+        wide += f"  {part}: {{source: {{type: kafka, servers: 'k:1', topic: {part}, format: json}}, "
+        wide += f"columns: {part}, order_by: {part}_at}}\n"
+    made = small_lake(tmp_path / "lake")
+    made.declare("wide.t", wide)
+    settings = made.settings
+    found = Lag.of_parts({"a": DOWN, "b": Lag("b 3", True, lag_messages=3)})
+    world.answers = {"wide.t": found}
+    ticked = tick(settings)
+    (request,) = ticked.run_requests
+    assert (request.job_name, request.run_key) == ("load__wide_t", "wide.t@b b 3@the first")
+    (event,) = ticked.asset_events
+    assert (event.passed, event.metadata["paimon/b_lag_messages"].value) == (False, 3)
+    assert event.description == f"part a: cannot be evaluated: {DOWN}; part b: 3 messages behind"
+    world.answers = {"wide.t": Lag.of_parts({"a": DOWN, "b": Lag("b 3", False, lag_messages=0)})}
+    assert tick(settings).skip_message == f"wide.t: part a: the lag is not known: {DOWN}; part b: up to date"

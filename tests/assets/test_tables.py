@@ -18,7 +18,7 @@ from paimon_dagster.metadata import declared
 from paimon_dagster.translator import PaimonTranslator
 from paimon_lake.check_result import CheckResult
 from paimon_lake.declarations import Settings, TableSpec, load_settings
-from paimon_lake.protocol import AuditFailed, LevelSize, StepResult
+from paimon_lake.protocol import AuditFailed, LevelSize, PipelineError, StepResult, TablesFailed
 from tests.support.declared_lakes import declared_lake
 
 pytestmark = pytest.mark.filterwarnings("ignore::dagster.BetaWarning")
@@ -234,6 +234,25 @@ def test_the_tables_that_a_load_brought_too_are_told(run: Callable[..., dg.Execu
     assert told.keys() == {"dim/customers", "ods/orders"}
     assert (told["ods/orders"].tags or {})["dagster/data_version"] == "snapshot-7"
     assert told["ods/orders"].metadata["paimon/rows_written"].value == 2
+
+
+def test_what_a_load_committed_before_it_failed_is_materialized(run: Callable[..., dg.ExecuteInProcessResult]) -> None:
+    kept = StepResult("load", "ods.orders", 7, 2, 2, (7,), {}, {0: LevelSize(1, 2, 3)}, 0.1)
+    mine = replace(kept, table="dim.customers")
+    error = TablesFailed("refused; kept", [kept, mine], {"dim.customers": PipelineError("refused")})
+    calls = []
+
+    def load(*_: Any, **__: Any) -> StepResult:
+        calls.append(None)
+        raise error
+
+    result = run(load, "dim.customers")
+    assert not result.success
+    keys = [event.asset_key.to_user_string() for event in result.get_asset_materialization_events() if event.asset_key]
+    assert keys == ["ods/orders", "dim/customers"]
+    (failure,) = result.filter_events(lambda event: event.is_step_failure)
+    assert "refused; kept" in str(failure.event_specific_data)
+    assert len(calls) == 1
 
 
 def test_a_run_of_one_partition_loads_only_this_one(run: Callable[..., dg.ExecuteInProcessResult]) -> None:

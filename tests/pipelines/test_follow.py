@@ -17,6 +17,7 @@ import pytest
 from paimon_core.errors import StorageError
 from paimon_lake.cli import follow_command
 from paimon_lake.cli.main import main
+from paimon_lake.loads.files.file_load import FileLoads
 from paimon_lake.protocol import PipelineError, StepResult
 from paimon_lake.steps import follow
 from paimon_lake.steps.follow import Failure, Follow
@@ -71,7 +72,7 @@ def test_a_load_waits_for_the_compaction_when_a_bucket_has_too_many_runs(lake, m
         assert released.wait(30)
         return compact(*args, **more)
 
-    def counted(spark, settings, name):
+    def counted(spark, settings, name, **more):
         runs.append(fullest_bucket(lake.table(name)) if runs else 0)
         lake.file(f"orders/{len(runs):03}.csv", f"id,price\n{len(runs)},2.5\n")
         if len(runs) == 3:
@@ -93,7 +94,7 @@ def test_a_load_that_fails_is_repeated_and_told_and_other_tables_go_on(lake, mon
     lake.file("more/0.csv", "id,price\n7,1.5\n")
     load, failures = follow.load_table, []
 
-    def failing(spark, settings, name):
+    def failing(spark, settings, name, **more):
         if name == "shop.orders" and len(failures) in (1, 2):
             failures.append(name)
             raise StorageError("the store does not answer")
@@ -126,7 +127,7 @@ def test_a_wrong_request_ends_it_at_once(lake):
 def test_failures_in_a_row_wait_longer(lake, monkeypatch):
     times = []
 
-    def failing(spark, settings, name):
+    def failing(spark, settings, name, **more):
         times.append(time.monotonic())
         if len(times) > 1:
             raise StorageError("no answer")
@@ -140,6 +141,74 @@ def test_failures_in_a_row_wait_longer(lake, monkeypatch):
     assert len(waits) >= 2
     assert all(wait > 0.9 * 0.05 * 2 ** (number + 1) for number, wait in enumerate(waits))
     assert follows.failing == {"shop.orders": "load"}
+
+
+WIDE = """
+    columns: {id: BIGINT, a: INT, a_at: INT, b: INT, b_at: INT}
+    primary_key: id
+    parts:
+      a: {source: {type: files, path: "a/*.csv"}, columns: a, order_by: a_at}
+      b: {source: {type: files, path: "b/*.csv"}, columns: b, order_by: b_at}
+"""
+
+
+@pytest.fixture
+def wide(quick, monkeypatch) -> SmallLake:
+    """A lake with a wide table, whose compactions do nothing."""
+    quick.declare("shop.wide", WIDE)
+    for part in "ab":
+        quick.file(f"{part}/0.csv", f"id,{part},{part}_at\n1,0,0\n")
+    idle = StepResult("compact", "shop.wide", None, None, 0, (), {}, {}, 0.0)
+    quick.compactions = []
+    monkeypatch.setattr(follow, "compact", lambda *_: quick.compactions.append(1) or idle)
+    return quick
+
+
+def test_a_part_that_fails_is_repeated_and_the_other_parts_go_on_without_it(wide, monkeypatch):
+    """The part b fails three times after its first load, and waits longer each time."""
+    plan, tried, loads = FileLoads.plan, [], [0]
+
+    def failing(loads, step):
+        if step.spec.load_name == "shop.wide part b":
+            tried.append(time.monotonic())
+            if 1 < len(tried) < 5:
+                raise StorageError("no answer")
+        return plan(loads, step)
+
+    monkeypatch.setattr(FileLoads, "plan", failing)
+    follows = Follow(wide.spark, wide.settings, ["shop.wide"], every=0.1, seconds=60.0)
+    told = []
+    for one in follows.run():
+        told.append(one)
+        if isinstance(one, Failure):
+            assert follows.failing == {"shop.wide": "load"}
+            assert one.sentence().endswith("; part b failed: no answer")
+        else:
+            loads[0] += 1
+            wide.file(f"a/{loads[0]}.csv", f"id,a,a_at\n1,{loads[0]},{loads[0]}\n")
+            if len(tried) > 5:
+                follows.stop.set()
+    assert sum(isinstance(one, Failure) for one in told) == 3
+    waits = [later - earlier for earlier, later in pairwise(tried[1:5])]
+    assert all(wait > 0.1 * 2 ** (number + 1) for number, wait in enumerate(waits))
+    assert loads[0] > 5, "the part a was loaded meanwhile"
+    assert wide.compactions, "what the part a committed is compacted"
+    assert follows.failing == {}
+
+
+def test_a_table_whose_parts_all_fail_is_loaded_again_when_one_of_them_is_due(wide, monkeypatch):
+    plan, tried = FileLoads.plan, []
+
+    def failing(loads, step):
+        tried.append(step.spec.part)
+        if len(tried) > 2:
+            raise StorageError("no answer")
+        return plan(loads, step)
+
+    monkeypatch.setattr(FileLoads, "plan", failing)
+    follows = Follow(wide.spark, wide.settings, ["shop.wide"], every=0.2, seconds=2.0)
+    failures = sum(isinstance(one, Failure) for one in follows.run())
+    assert (failures > 0, len(tried) <= 10) == (True, True), "waits of 0.4 s, 0.8 s and so on, not of 0.2 s"
 
 
 def test_the_command_line(lake, capsys, monkeypatch):
@@ -198,11 +267,11 @@ def test_a_failed_compaction_is_not_forgotten_when_loads_fail_and_succeed(lake, 
     """A load that succeeds says nothing about the compaction: the exit code stays 1."""
     load, loads = follow.load_table, []
 
-    def once_failing(*args):
+    def once_failing(*args, **more):
         loads.append(args)
         if len(loads) == 2:
             raise StorageError("no answer")
-        return load(*args)
+        return load(*args, **more)
 
     def failing(*_, **__):
         raise StorageError("no space")
@@ -219,7 +288,7 @@ def test_a_failed_compaction_is_not_forgotten_when_loads_fail_and_succeed(lake, 
 def test_stale_partitions_are_in_the_exit_code(lake, capsys, monkeypatch):
     result = StepResult("load", "shop.orders", None, None, 0, (), {}, {}, 0.0, stale={"2024-01-01": "shop.x changed"})
     monkeypatch.setattr(follow_command, "start_session", lambda settings: lake.session)
-    monkeypatch.setattr(follow, "load_table", lambda *_: result)
+    monkeypatch.setattr(follow, "load_table", lambda *_, **__: result)
     lake.create("shop.orders")
     assert main(["follow", "shop.orders", "--configs", str(lake.folder), "--seconds", "0.2"]) == 3
     assert "shop.orders is stale: partition 2024-01-01 (shop.x changed)" in capsys.readouterr().err

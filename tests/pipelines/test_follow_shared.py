@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from paimon_lake.protocol import LevelSize, PipelineError, StepResult
+from paimon_lake.protocol import LevelSize, PipelineError, StepResult, TablesFailed
 from paimon_lake.steps import follow
 from paimon_lake.steps.follow import Failure, Follow
 
@@ -30,7 +30,7 @@ def followed(lake, monkeypatch, *answers):
     """Follow ``shop.b`` until there is no answer left; return the loaded tables and what was told."""
     calls, left = [], list(answers)
 
-    def load(spark, settings, name):
+    def load(spark, settings, name, **more):
         calls.append(name)
         answer = left.pop(0)
         if not left:
@@ -66,4 +66,27 @@ def test_the_first_load_of_a_table_that_was_not_named_does_not_end_it(lake, monk
     calls, told, follows = followed(lake, monkeypatch, refused, result("shop.b", 1), result("shop.b"))
     assert calls[:2] == ["shop.a", "shop.b"]
     assert [one.table for one in told if isinstance(one, Failure)] == ["shop.a"]
+    assert follows.failing == {"shop.a": "load"}
+
+
+def test_what_a_load_committed_before_it_failed_is_told(lake, monkeypatch):
+    whole = result("shop.a", others=(result("shop.b"),))
+    failed = TablesFailed("refused", [result("shop.a", 5)], {"shop.b": PipelineError("shop.b: refused")})
+    calls, told, follows = followed(lake, monkeypatch, whole, failed)
+    assert [(type(one).__name__, one.table) for one in told[:2]] == [("StepResult", "shop.a"), ("Failure", calls[-1])]
+    assert follows.failing == {calls[-1]: "load"}
+
+
+def test_the_first_load_of_a_named_table_tells_what_it_committed_and_ends(lake, monkeypatch):
+    failed = TablesFailed("refused", [result("shop.a", 5)], {"shop.b": PipelineError("shop.b: refused")})
+    monkeypatch.setattr(follow, "load_table", lambda *_: (_ for _ in ()).throw(failed))
+    told = []
+    with pytest.raises(PipelineError, match=r"^shop\.b: refused$"):
+        told.extend(Follow(lambda: None, lake.settings, ["shop.b"], every=0.01, seconds=30.0).run())
+
+
+def test_of_the_tables_of_a_slot_those_that_were_not_named_are_repeated(lake, monkeypatch):
+    failed = TablesFailed("refused", [result("shop.b", 5)], {"shop.a": PipelineError("shop.a: refused")})
+    _, told, follows = followed(lake, monkeypatch, failed, result("shop.b"))
+    assert [one.table for one in told] == ["shop.b", "shop.a"]
     assert follows.failing == {"shop.a": "load"}

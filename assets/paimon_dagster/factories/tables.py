@@ -19,7 +19,7 @@ from paimon_lake.declarations.part_spec import load_specs
 from paimon_lake.declarations.sources.kafka import KafkaSource
 from paimon_lake.declarations.sources.lookup import lookups_of
 from paimon_lake.declarations.sources.source import DatabaseSource, FilesSource, PostgresChangesSource
-from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult
+from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult, TablesFailed
 from paimon_lake.session import Spark
 
 _DATA_VERSION = "dagster/data_version"
@@ -52,7 +52,7 @@ def table_asset(settings: Settings, spec: TableSpec, translator: PaimonTranslato
     )
     def load(
         context: dg.AssetExecutionContext, config: LoadConfig
-    ) -> Iterator[dg.AssetCheckEvaluation | dg.MaterializeResult[Any]]:
+    ) -> Iterator[dg.AssetCheckEvaluation | dg.AssetMaterialization | dg.MaterializeResult[Any]]:
         lake, spark = lake_of(context, translator), spark_of(context, translator)
         keys = partitions_of_run(context)
         check_results: list[CheckResult] = []
@@ -62,6 +62,10 @@ def table_asset(settings: Settings, spec: TableSpec, translator: PaimonTranslato
 
         try:
             done = materialized(context, step, lambda r: _more(context, lake.settings, spec, translator, r))
+        except TablesFailed as error:
+            yield from _kept(context, lake.settings, spec, translator, error)
+            final = all(isinstance(one, AuditFailed | PipelineError) for one in error.errors.values())
+            raise dg.Failure(str(error), allow_retries=not final) from error
         finally:
             # The results are yielded, because Dagster drops results that a failed step has only logged.
             yield from [check_evaluation(result, key) for result in check_results]
@@ -107,18 +111,42 @@ def _more(
     """Return further metadata of a load; log a materialization of each other table in which it made a commit."""
     for other in result.others:
         if other.commits:
-            version, key = data_version(other), translator.asset_key(settings.table(other.table))
-            for check_result in other.check_results:
-                context.log_event(check_evaluation(check_result, key))
-            context.log_event(
-                dg.AssetMaterialization(
-                    key,
-                    description=f"loaded together with {spec.name}, whose slot it shares",
-                    metadata=result_metadata(other),
-                    tags=None if version is None else {_DATA_VERSION: version.value},
-                )
-            )
+            for event in _events(
+                settings, translator, other, f"loaded together with {spec.name}, whose slot it shares"
+            ):
+                context.log_event(event)
     return lineage_metadata(context, settings, spec, translator, result)
+
+
+def _events(
+    settings: Settings, translator: PaimonTranslator, result: StepResult, description: str
+) -> Iterator[dg.AssetCheckEvaluation | dg.AssetMaterialization]:
+    """Yield the results of the blocking checks of a load, and its materialization."""
+    version, key = data_version(result), translator.asset_key(settings.table(result.table))
+    yield from (check_evaluation(check_result, key) for check_result in result.check_results)
+    yield dg.AssetMaterialization(
+        key,
+        description=description,
+        metadata=result_metadata(result),
+        tags=None if version is None else {_DATA_VERSION: version.value},
+    )
+
+
+def _kept(
+    context: dg.AssetExecutionContext,
+    settings: Settings,
+    spec: TableSpec,
+    translator: PaimonTranslator,
+    failed: TablesFailed,
+) -> Iterator[dg.AssetCheckEvaluation | dg.AssetMaterialization]:
+    """Yield what a load committed before it failed, and the checks that stopped it."""
+    for result in failed.results:
+        context.log.info(result.sentence())
+        yield from _events(settings, translator, result, f"committed before the load of {spec.name} failed")
+    for name, error in failed.errors.items():
+        if isinstance(error, AuditFailed):
+            key = translator.asset_key(settings.table(name))
+            yield from (check_evaluation(check_result, key) for check_result in error.check_results)
 
 
 def run_key(context: dg.AssetExecutionContext, spec: TableSpec, keys: Sequence[str] | None) -> str:

@@ -19,8 +19,12 @@ def lag_result(check: LagCheck, table: str, found: Lag | Exception) -> CheckResu
 def compared(check: LagCheck, found: Lag) -> Result:
     """Return the number of broken bounds, and a sentence; a number that is not known breaks its bound.
 
-    The age is not known while another load or program reads the slot: a load runs then, so it breaks no bound.
+    The age is not known while another load or program reads the slot: a load runs then, so it breaks no bound. Each
+    part of a wide table that has a lag must be within the bounds.
     """
+    if found.parts:
+        results = {part: _of_part(check, one) for part, one in found.parts.items()}
+        return sum(wrong for wrong, _ in results.values()), "; ".join(f"part {p}: {r[1]}" for p, r in results.items())
     broken = []
     if not found.position:
         return 1, found.text()
@@ -34,3 +38,7 @@ def compared(check: LagCheck, found: Lag) -> Result:
     if check.max_messages is not None and (found.lag_messages is None or found.lag_messages > check.max_messages):
         broken.append(f"at most {check.max_messages:,} messages behind are allowed")
     return len(broken), ": ".join([found.text(), *([", and ".join(broken)] if broken else [])])
+
+
+def _of_part(check: LagCheck, found: Lag | Exception) -> Result:
+    return compared(check, found) if isinstance(found, Lag) else (1, f"cannot be evaluated: {found}")

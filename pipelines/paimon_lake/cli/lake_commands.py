@@ -22,6 +22,7 @@ from paimon_lake.loads.inputs.stale_text import stale_text
 from paimon_lake.loads.load import load_table
 from paimon_lake.loads.part_states import part_states
 from paimon_lake.loads.postgres.left_slots import left_slots
+from paimon_lake.loads.postgres.left_versions import left_versions, release_versions
 from paimon_lake.loads.postgres.release import release
 from paimon_lake.overview import nothing_declared
 from paimon_lake.protocol import PipelineError, StepResult
@@ -59,7 +60,11 @@ def add_lake_commands(add: Add) -> None:
     )
     loading.add_argument("--part", default="", metavar="NAME", help="load only this part of a table with parts")
     releasing = add("release", "drop the replication slot and the publication that loads of a table made")
-    releasing.add_argument("--table", required=True, metavar="DATABASE.TABLE", help="the table")
+    what = releasing.add_mutually_exclusive_group(required=True)
+    what.add_argument("--table", metavar="DATABASE.TABLE", help="the table")
+    what.add_argument(
+        "--group", metavar="NAME", help="delete the versions of the group of a database that is not consistent any more"
+    )
     loading.add_argument("--reload", action="store_true", help="load again what was loaded before")
 
 
@@ -78,6 +83,8 @@ def lines_of(spark: Spark, settings: Settings, asked: argparse.Namespace) -> tup
         columns = infer(settings, asked.table)
         width = max(map(len, columns))
         return [f"{name:{width}}  {kind}" for name, kind in columns.items()], True
+    if asked.command == "release" and asked.group:
+        return release_versions(settings, asked.group), True
     if asked.command == "release":
         return release(settings, asked.table) or ["nothing to do: loads made no slot and no publication"], True
     if not settings.tables:
@@ -93,7 +100,7 @@ def lines_of(spark: Spark, settings: Settings, asked: argparse.Namespace) -> tup
     lines += query_problems(spark, settings)
     lines += [*_unloaded_parts(settings), *_stale(settings)]
     left = left_slots(settings)
-    lines += left.problems
+    lines += [*left.problems, *left_versions(settings)]
     notes = [f"note: {text}" for text in left.notes]
     notes += [f"note: {name}: {text}" for name, spec in settings.tables.items() for text in order_notes(spec)]
     return [*(lines or [f"{len(settings.tables)} tables agree with their declarations"]), *notes], not lines

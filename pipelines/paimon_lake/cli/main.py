@@ -1,8 +1,8 @@
 """The command line ``paimon-lake``, for example ``paimon-lake load --table ods.flights --partition 2013-01-31``.
 
 Every step prints its result as one sentence or (``--json``) one JSON object; other commands print lines. Exit code 0:
-done; 1: the step failed, also for only some parts of a table, or an audit found a problem; 2: the request was wrong,
-explained in one sentence; 3: done, but the table has stale partitions, which the result names.
+done; 1: the step failed, also for only some parts of a table or tables of a slot, or an audit found a problem; 2: the
+request was wrong, explained in one sentence; 3: done, but the table has stale partitions, which the result names.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from paimon_lake.cli.follow_command import add_arguments, follow
 from paimon_lake.cli.lake_commands import SETTINGS_ONLY, add_lake_commands, lines_of, write_new
 from paimon_lake.declarations import Settings, SettingsError, load_settings
 from paimon_lake.overview import existing, lake_text, nothing_declared, overviews, with_lags
-from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult
+from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult, TablesFailed
 from paimon_lake.session import Spark, spark_reason, start_session
 from paimon_lake.steps.audit import audit
 from paimon_lake.steps.check_and_rollback import fsck, rollback
@@ -65,6 +65,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except PartsFailed as error:
         if asked.json:
             print(error.result.to_json(), flush=True)
+        print(f"paimon-lake {asked.command}: {error}", file=sys.stderr)
+        return 1
+    except TablesFailed as error:
+        for result in error.results:
+            print(result.to_json() if asked.json else result.sentence(), flush=True)
         print(f"paimon-lake {asked.command}: {error}", file=sys.stderr)
         return 1
     except PaimonError as error:

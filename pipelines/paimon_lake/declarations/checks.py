@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
+from paimon_lake.declarations.durations import Duration
 from paimon_lake.declarations.model import Model, Names, SomeNames
 
 
@@ -154,12 +154,6 @@ class LagCheck(_Check):
         return self
 
 
-def _duration(value: str) -> str:
-    if not re.fullmatch(r"[1-9]\d{0,5} ?(min|h|d)", value):
-        raise ValueError(f"must be a time such as 30 min, 2 h or 1 d, not {value!r:.40}")
-    return value
-
-
 class PartsCompleteCheck(_Check):
     """No row of a table with parts lacks a part for longer than ``max_wait``.
 
@@ -170,7 +164,7 @@ class PartsCompleteCheck(_Check):
     """No row lacks a part for too long."""
     parts: Names = ()
     """The parts that a row needs; default: all parts."""
-    max_wait: Annotated[str, AfterValidator(_duration)]
+    max_wait: Duration
     """The longest time without the part, such as ``30 min``, ``2 h`` or ``1 d``."""
     column: str = ""
     """The date or timestamp column from which a row waits; rows with a null in it are only told. Default: the rows are

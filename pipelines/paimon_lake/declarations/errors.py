@@ -179,7 +179,7 @@ class _Found:
 NOT_YET = frozenset(("pulsar", "kinesis", "debezium", "canal", "maxwell", "ogg", "cdc", "mysql-cdc", "postgres-cdc"))
 """Types of sources that come later: streams and formats of change data."""
 _HINTS = {
-    "lookup": ": only files, databases and changes have it, below source; a query or function joins its inputs",
+    "lookup": ": only files, databases, changes and messages have it, below source; a query joins its inputs",
     "key_from": ": a key from a mapping table is not supported yet; map it in a table of its own with a query",
     "refresh": ": rows are not updated yet when the other table changes; a load with --reload looks all up again",
 }

@@ -6,7 +6,7 @@ The loads, the checks of sources and Dagster take a ``PartSpec`` as they take th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from pydantic import ValidationError
@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from paimon_lake.declarations.checks import PartsCompleteCheck
 from paimon_lake.declarations.errors import Key, Mistake, SettingsError, nearest, text_of
 from paimon_lake.declarations.sources.change_events import has_events
+from paimon_lake.declarations.sources.kafka import KafkaSource
 from paimon_lake.declarations.sources.lookup import lookups_of
 from paimon_lake.declarations.sources.parts import Part
 from paimon_lake.declarations.sources.source import (
@@ -21,6 +22,7 @@ from paimon_lake.declarations.sources.source import (
     FilesSource,
     PythonSource,
     SqlSource,
+    has_changes,
 )
 from paimon_lake.declarations.table import Mode, TableSpec
 from paimon_lake.declarations.yaml_file import YamlFile
@@ -101,6 +103,17 @@ def load_specs(spec: TableSpec) -> tuple[TableSpec, ...]:
 def part_names(spec: TableSpec) -> tuple[str, ...]:
     """Return the load names of the parts of a table; () for a table without parts."""
     return tuple(f"{spec.name} part {name}" for name in spec.parts)
+
+
+def followed_specs(spec: TableSpec) -> tuple[TableSpec, ...]:
+    """Return what loads of a table load from sources of changes: parts, or the table itself; () without such."""
+    return tuple(one for one in load_specs(spec) if has_changes(one.source))
+
+
+def loaded_spec(tables: Mapping[str, TableSpec], loaded: str) -> TableSpec:
+    """Return the declaration of a table, or of a part of a table, by its load name."""
+    name, _, part = loaded.partition(" part ")
+    return part_spec(tables[name], part) if part else tables[name]
 
 
 def part_spec(spec: TableSpec, name: str) -> PartSpec:
@@ -214,6 +227,11 @@ def _of_table(spec: TableSpec) -> Iterator[tuple[Key, str]]:
         yield ("schedule", "on"), "files needs one source of type files: set cron for a table with parts"
     if spec.schedule is not None and spec.schedule.on == "inputs" and not any(map(_inputs, spec.parts.values())):
         yield ("schedule", "on"), "inputs needs a part whose source has inputs"
+    if spec.schedule is not None and spec.schedule.on == "changes":
+        if not any(has_changes(part.source) for part in spec.parts.values()):
+            yield ("schedule", "on"), "changes needs a part whose source is of type kafka"
+        elif spec.partitions is not None:
+            yield ("schedule", "on"), "changes requests loads without partitions: set cron, or remove partitions"
 
 
 def _of_check(spec: TableSpec, check: PartsCompleteCheck) -> Iterator[tuple[Key, str]]:
@@ -237,7 +255,7 @@ def _inputs(part: Part) -> tuple[str, ...]:
 
 def _of_part(spec: TableSpec, name: str, part: Part) -> Iterator[tuple[Key, str]]:
     key = ("parts", name)
-    if not isinstance(part.source, FilesSource | SqlSource | PythonSource | DatabaseSource):
+    if not isinstance(part.source, FilesSource | SqlSource | PythonSource | DatabaseSource | KafkaSource):
         yield (
             (*key, "source", "type"),
             f"{part.source.type} cannot fill a part: load a table from it, and fill the part by a query with "
@@ -248,6 +266,11 @@ def _of_part(spec: TableSpec, name: str, part: Part) -> Iterator[tuple[Key, str]
             (*key, "order_by"),
             "is missing: name the columns that say which of two rows with the same key is newer; files may have "
             "`source.add: {column: file}`, and a query current_timestamp()",
+        )
+    if isinstance(part.source, KafkaSource) and part.source.key:
+        yield (
+            (*key, "source", "key"),
+            "has no place in a part: a tombstone has no value of order_by; delete by kinds, or by change events",
         )
     for role in ("columns", "order_by"):
         columns = getattr(part, role)
@@ -264,7 +287,9 @@ def _of_part(spec: TableSpec, name: str, part: Part) -> Iterator[tuple[Key, str]
         yield (*key, "deletes"), "row has no effect: the part has no kinds, so none of its rows deletes"
     if part.kinds is not None and part.kinds.column in spec.columns and part.kinds.column not in part.filled:
         yield (*key, "kinds", "column"), f"{part.kinds.column!r:.80} is a column that this part does not fill"
-    if isinstance(part.source, FilesSource):
+    if getattr(part.source, "schema_changes", "") == "apply":
+        yield (*key, "source", "schema_changes"), "apply does not fit a part: a new column would belong to no part"
+    if isinstance(part.source, FilesSource | KafkaSource):
         for role, columns in (("rename", part.source.rename.values()), ("add", part.source.add)):
             for column in columns:
                 if column in spec.columns and column not in (*spec.primary_key, *part.filled):

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from typing import cast
 
-from paimon_lake.declarations import Settings
+from paimon_lake.declarations import Settings, TableSpec
+from paimon_lake.declarations.part_spec import PartSpec, followed_specs
 from paimon_lake.declarations.sources.kafka import KafkaSource
 from paimon_lake.declarations.sources.source import CHANGES, PostgresChangesSource
 from paimon_lake.loads.kafka.lag import kafka_lags
@@ -22,7 +24,7 @@ LAG_SECONDS = 40.0
 """How long all answers may take together: Dagster ends the evaluation of a sensor after 60 s."""
 _SERVERS_AT_ONCE = 16
 Ask = Callable[[Settings, Sequence[str], float], Iterator[Answer]]
-"""Yields the lag of tables that have the same server, until a monotonic time."""
+"""Yields the lag of tables, or of parts of tables, that have the same server, until a monotonic time."""
 
 
 def lag(settings: Settings, name: str) -> Lag | Exception:
@@ -33,12 +35,13 @@ def lag(settings: Settings, name: str) -> Lag | Exception:
 def lags(settings: Settings, names: Iterable[str], seconds: float = LAG_SECONDS) -> dict[str, Lag | Exception]:
     """Return for each table its lag, or the error that says why it is not known; in the order of the names.
 
-    Raises PipelineError for a table whose source has no lag.
+    The lag of a wide table has the lags of its parts that have sources of changes. Raises PipelineError for a table
+    whose source has no lag.
     """
-    deadline, asked_for = time.monotonic() + seconds, list(dict.fromkeys(names))
+    deadline, asked_for = time.monotonic() + seconds, {name: _followed(settings.table(name)) for name in names}
     servers: dict[tuple[Ask, str], list[str]] = {}
-    for name in asked_for:
-        servers.setdefault(_server(settings, name), []).append(name)
+    for spec in (one for specs in asked_for.values() for one in specs):
+        servers.setdefault(_server(spec), []).append(spec.load_name)
     found: dict[str, Lag | Exception] = {}
     pool = ThreadPoolExecutor(_SERVERS_AT_ONCE, "lag")
     try:
@@ -49,7 +52,19 @@ def lags(settings: Settings, names: Iterable[str], seconds: float = LAG_SECONDS)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
     late = PipelineError(f"no answer after {seconds:g} s")
-    return {name: found.get(name, late) for name in asked_for}
+    return {name: _answer(specs, found, late) for name, specs in asked_for.items()}
+
+
+def _answer(specs: Sequence[TableSpec], found: Mapping[str, Lag | Exception], late: PipelineError) -> Lag | Exception:
+    """Return the answer about a table from the answers by load names."""
+    parts = {one.part: found.get(one.load_name, late) for one in specs if isinstance(one, PartSpec)}
+    return Lag.of_parts(parts) if parts else found.get(specs[0].load_name, late)
+
+
+def _followed(spec: TableSpec) -> tuple[TableSpec, ...]:
+    if not (found := followed_specs(spec)):
+        raise PipelineError(f"{spec.name}: its source has no lag: only a source of type {CHANGES} has one")
+    return found
 
 
 def _ask(
@@ -58,10 +73,9 @@ def _ask(
     found.update(ask(settings, names, deadline))
 
 
-def _server(settings: Settings, name: str) -> tuple[Ask, str]:
-    match settings.table(name).source:
-        case PostgresChangesSource() as source:
-            return postgres_lags, source.url
+def _server(spec: TableSpec) -> tuple[Ask, str]:
+    match spec.source:
         case KafkaSource() as source:
             return kafka_lags, json.dumps([source.servers, dict(source.client)])
-    raise PipelineError(f"{name}: its source has no lag: only a source of type {CHANGES} has one")
+        case source:
+            return postgres_lags, cast(PostgresChangesSource, source).url

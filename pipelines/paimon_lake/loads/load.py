@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -39,7 +39,7 @@ from paimon_lake.loads.ledger.load_properties import (
     ROWS_WAITING,
     ROWS_WRITTEN,
 )
-from paimon_lake.loads.ledger.load_snapshot import POSITION, RESTORES, STEP, WATERMARK, loads_in, loads_of
+from paimon_lake.loads.ledger.load_snapshot import FILES, POSITION, RESTORES, STEP, WATERMARK, loads_in, loads_of
 from paimon_lake.loads.ledger.restore import check_lost, makes_up_for_all
 from paimon_lake.loads.load_result import LoadedOnce, loaded_once, nothing_loaded, result_of_loads
 from paimon_lake.loads.lookup.lookup_loads import with_waiting
@@ -75,6 +75,7 @@ def load_table(
     partitions: Sequence[str] | None = None,
     *,
     part: str = "",
+    without_parts: Collection[str] = (),
     run_key: str = "",
     reload: bool = False,
     properties: Mapping[str, str] | None = None,
@@ -88,8 +89,9 @@ def load_table(
     sees its source at one moment; other writers of the table never make a load lose or repeat rows. A load that
     assigned keys to dynamic buckets while a concurrent commit did so too is written again; after 3 attempts,
     CommitConflict is raised. The parts of a wide table load at the same time, each in commits of its own; ``part``
-    loads only this one. Raises PipelineError for a wrong request, AuditFailed when too many rows are rejected or a
-    blocking check fails (nothing is published then), PartsFailed when parts failed, after the other parts were loaded.
+    loads only this one, ``without_parts`` all but these. Raises PipelineError for a wrong request, AuditFailed when too
+    many rows are rejected or a blocking check fails (nothing is published then), PartsFailed when parts failed, after
+    the other parts were loaded.
     """
     spec = settings.table(name)
     begun = partial(_TableRun.begun, spark, settings, run_key=run_key, properties=properties)
@@ -110,7 +112,7 @@ def load_table(
         return run.result()
 
     if spec.parts or part:
-        return load_parts(spark, settings, spec, part, load)
+        return load_parts(spark, settings, spec, part, load, without=without_parts)
     return load(spec)
 
 
@@ -315,7 +317,7 @@ def _load(
     audit = blocking_audit(step, plan.inputs, check_results)
     try:
         check_share(step.table, spec, written)
-        after = step.ledger.number if commit_properties.keys() & {POSITION, WATERMARK} else None
+        after = step.ledger.number if commit_properties.keys() & {POSITION, WATERMARK, FILES} else None
         commit = LoadCommit(step.number, commit_properties, plan.replace, audit, spec.load_name, after)
         snapshot = commit_load(step.table, written.messages, commit)
     except (AuditFailed, CommitConflict, NumberTaken, InvalidRequest) as error:

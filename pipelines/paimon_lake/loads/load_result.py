@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from paimon_core.metadata.snapshot import Snapshot
@@ -71,11 +71,21 @@ def result_of_loads(
     )
     return replace(
         result,
-        check_results=last.check_results,
+        check_results=worst_results(load.check_results for load in loads),
         column_lineage=last.written.lineage,
         skipped=tuple(left_out),
         stale=last.plan.stale,
     )
+
+
+def worst_results(found: Iterable[Sequence[CheckResult]]) -> tuple[CheckResult, ...]:
+    """Return the result of each check, of the last load that evaluated it; a failed result comes first."""
+    worst: dict[str, CheckResult] = {}
+    for results in found:
+        for one in results:
+            if not one.passed or one.audit not in worst or worst[one.audit].passed:
+                worst[one.audit] = one
+    return tuple(worst.values())
 
 
 def nothing_loaded(table: Table, plan: NothingToLoad, started: float, *, counts: bool) -> StepResult:

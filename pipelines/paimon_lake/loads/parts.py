@@ -7,7 +7,7 @@ the failed part left, because each part has a ledger of its own.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -19,7 +19,7 @@ from paimon_lake.check_result import CheckResult
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.part_spec import PartSpec, load_specs
 from paimon_lake.loads.inputs.stale import stale_now
-from paimon_lake.loads.load_result import ADDED
+from paimon_lake.loads.load_result import ADDED, worst_results
 from paimon_lake.loads.part_states import part_states
 from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult
 from paimon_lake.session import Spark, spark_reason
@@ -49,16 +49,22 @@ class PartLoad:
 
 
 def load_parts(
-    spark: Spark, settings: Settings, spec: TableSpec, part: str, load: Callable[[TableSpec], StepResult]
+    spark: Spark,
+    settings: Settings,
+    spec: TableSpec,
+    part: str,
+    load: Callable[[TableSpec], StepResult],
+    *,
+    without: Collection[str] = (),
 ) -> StepResult:
-    """Load all parts of a table, or the one with the name ``part``; at most ``AT_ONCE`` load at the same time.
+    """Load the parts of a table, all but ``without`` or only ``part``; at most ``AT_ONCE`` load at the same time.
 
     ``load`` loads one part. Raises PartsFailed when parts failed; the error itself when ``part`` failed; PipelineError
     for an unknown part.
     """
     started = time.monotonic()
     parts = [one for one in load_specs(spec) if isinstance(one, PartSpec)]
-    chosen = [one for one in parts if part in ("", one.part)]
+    chosen = [one for one in parts if part in ("", one.part) and one.part not in without]
     if not chosen:
         known = f"its parts are {', '.join(one.part for one in parts)}" if parts else "it has no parts"
         raise PipelineError(f"{spec.name} has no part {part!r:.80}: {known}")
@@ -135,12 +141,10 @@ def _reason(error: Exception | None) -> str:
 
 def _check_results(loads: Sequence[PartLoad]) -> tuple[CheckResult, ...]:
     """Return the result of each blocking check, of the last part that evaluated it; a failed result comes first."""
-    found: dict[str, CheckResult] = {}
-    for load in loads:
-        results = load.result.check_results if load.result is not None else ()
+
+    def of(load: PartLoad) -> Sequence[CheckResult]:
         if isinstance(load.error, AuditFailed):
-            results = load.error.check_results
-        for one in results:
-            if one.audit not in found or found[one.audit].passed:
-                found[one.audit] = one
-    return tuple(found.values())
+            return load.error.check_results
+        return load.result.check_results if load.result is not None else ()
+
+    return worst_results(map(of, loads))

@@ -10,6 +10,7 @@ from paimon_lake.declarations.sources.source import (
     FilesSource,
     PostgresChangesSource,
     PythonSource,
+    Source,
     SqlSource,
 )
 from paimon_lake.loads.database import DatabaseLoads
@@ -24,8 +25,12 @@ from paimon_lake.protocol import PipelineError
 
 def source_of(spec: TableSpec) -> TableSource:
     """Return the object that plans the loads of a table; raises PipelineError for a table without a source."""
-    source = _plain_source_of(spec)
-    return LookupLoads(source) if lookups_of(spec.source) else source
+    return with_lookups(spec.source, _plain_source_of(spec))
+
+
+def with_lookups(declared: Source | None, source: TableSource) -> TableSource:
+    """Return the loads of a source with the lookups that its declaration has."""
+    return LookupLoads(source) if lookups_of(declared) else source
 
 
 def _plain_source_of(spec: TableSpec) -> TableSource:

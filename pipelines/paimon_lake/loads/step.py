@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
 
+from paimon_core.metadata.abort import abort
 from paimon_core.table.table import Table
 from paimon_core.table.view import TableView
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.part_spec import PartSpec
 from paimon_lake.declarations.sources.source import SqlSource
 from paimon_lake.loads.ledger.ledger import Ledger
-from paimon_lake.loads.lookup.lookups import Lookups
+from paimon_lake.loads.lookup.lookups import Lookups, abort_waiting
 from paimon_lake.loads.partition_keys import rows_of
 from paimon_lake.loads.rejected.reject_rows import Stamp
 from paimon_lake.loads.replacement import Replace
@@ -122,6 +123,13 @@ class NothingToLoad:
     none."""
     note: str = ""
     """A text about what the snapshot records; "" without a snapshot."""
+
+
+def abort_written(step: LoadStep, written: WriteResult) -> None:
+    """Delete the files that the tasks of a load wrote, when it is not committed."""
+    abort(written.messages, step.table.context)
+    abort(written.rejects, step.rejects.context)
+    abort_waiting(step.lookups, written.waiting)
 
 
 class TableSource(Protocol):

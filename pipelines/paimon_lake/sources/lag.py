@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from paimon_lake.protocol import size_text
+from paimon_lake.protocol import PipelineError, size_text
 
 
 @dataclass(frozen=True)
@@ -27,10 +28,32 @@ class Lag:
     """Whether another load or program reads the source now, so that a load would fail."""
     lag_messages: int | None = None
     """How many messages are not loaded, for a source that counts messages; the numbers of a log are then None."""
+    parts: Mapping[str, Lag | Exception] = field(default_factory=dict)
+    """The lags of the parts of a wide table, or why they are not known; {} for a table without parts. A table
+    with parts has no numbers of its own."""
+
+    @staticmethod
+    def of_parts(parts: Mapping[str, Lag | Exception]) -> Lag | Exception:
+        """Return the lags of the parts of a table as one; an error when the lag of no part is known."""
+        known = {part: found for part, found in parts.items() if isinstance(found, Lag)}
+        behind = [found for found in known.values() if found.is_behind]
+        position = ", ".join(f"{part} {found.position}" for part, found in known.items())
+        is_read = bool(behind) and all(found.is_read for found in behind)
+        whole = Lag(position, bool(behind), is_read=is_read, parts=parts)
+        return whole if known else PipelineError(whole.text())
+
+    @property
+    def problem(self) -> str:
+        """Why the lags of some parts are not known; "" when they are."""
+        errors = {part: found for part, found in self.parts.items() if isinstance(found, Exception)}
+        return "; ".join(f"part {part}: {error}" for part, error in errors.items())
 
     @property
     def details(self) -> dict[str, int | float]:
         """The numbers that are known, by the names that results of loads and metadata have."""
+        if self.parts:
+            known = {part: found for part, found in self.parts.items() if isinstance(found, Lag)}
+            return {f"{part}_{name}": value for part, found in known.items() for name, value in found.details.items()}
         numbers = {
             "lag_bytes": self.lag_bytes,
             "lag_seconds": self.lag_seconds,
@@ -41,6 +64,8 @@ class Lag:
 
     def text(self) -> str:
         """Return one line for people, such as ``1.2 MB behind, the oldest change waits for 3 s; slot of 18 MB``."""
+        if self.parts:
+            return "; ".join(f"part {part}: {_text(found)}" for part, found in self.parts.items())
         if not self.position:
             return "; ".join(one for one in ("nothing is loaded yet", self.note) if one)
         if self.lag_messages is not None:
@@ -55,6 +80,10 @@ class Lag:
         if self.slot_bytes is not None:
             parts.append(f"the slot holds {size_text(self.slot_bytes)}")
         return "; ".join([*parts, *([self.note] if self.note else [])])
+
+
+def _text(found: Lag | Exception) -> str:
+    return found.text() if isinstance(found, Lag) else f"the lag is not known: {found}"
 
 
 Answer = tuple[str, Lag | Exception]

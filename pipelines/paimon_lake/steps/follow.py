@@ -4,6 +4,8 @@ A second thread compacts a table after a load has committed rows, while the next
 compaction only when a bucket of its table has ``num-sorted-run.stop-trigger`` sorted runs, because more runs make reads
 slow. A compaction that conflicts with a concurrent commit changes nothing, and the next one merges its runs.
 
+A part of a wide table that fails is loaded again later, as a table is; the other parts go on without it.
+
 Tables that share a slot are all followed when one of them is named: one load of them reads the log for all.
 """
 
@@ -22,12 +24,12 @@ from paimon_core.lsm.compaction.strategy import stop_trigger
 from paimon_lake.declarations import Settings
 from paimon_lake.declarations.databases import database_of, tables_of
 from paimon_lake.loads.load import load_table
-from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult
+from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult, TablesFailed
 from paimon_lake.session import Spark, spark_reason
 from paimon_lake.steps.maintenance import compact
 from paimon_lake.tables import fullest_bucket, open_table
 
-FAILURES = (PaimonError, PipelineError, AuditFailed, PartsFailed, PySparkException)
+FAILURES = (PaimonError, PipelineError, AuditFailed, PartsFailed, TablesFailed, PySparkException)
 """The errors after which a table is loaded again later."""
 MOST_WAIT_SECONDS = 60.0
 """The longest wait after failures in a row; it doubles with each of them."""
@@ -47,6 +49,19 @@ class Failure:
         return f"{self.step} {self.table} failed and will be repeated: {reason}"
 
 
+@dataclass(frozen=True)
+class _FailedPart:
+    failures: int
+    """The loads of the part that failed since the last one that succeeded."""
+    due: float
+    """The monotonic time of its next load."""
+
+
+def _error_of(table: str, error: Exception) -> Exception:
+    """Return the error of a table, without what its load committed before: that is told on its own."""
+    return error.errors.get(table, error) if isinstance(error, TablesFailed) else error
+
+
 @dataclass
 class _Followed:
     """A table that is followed."""
@@ -58,6 +73,8 @@ class _Followed:
     """Whether the table was loaded before, or a load of it was begun."""
     failures: int = 0
     """The loads that failed since the last one that succeeded."""
+    failed_parts: Mapping[str, _FailedPart] = field(default_factory=dict)
+    """The parts of a wide table whose last load failed."""
     compaction: Future[StepResult] | None = None
     """The compaction that runs, or whose result was not told yet."""
     compaction_failures: int = 0
@@ -86,9 +103,9 @@ class Follow:
     def failing(self) -> dict[str, str]:
         """The tables whose last load, or last compaction, failed, with the step that failed."""
         return {
-            table.name: "load" if table.failures else "compact"
+            table.name: "load" if table.failures or table.failed_parts else "compact"
             for table in self._tables
-            if table.failures or table.compaction_failures
+            if table.failures or table.failed_parts or table.compaction_failures
         }
 
     @property
@@ -132,14 +149,22 @@ class Follow:
                     yield from self._wait_for_compaction(one, pool)
                 if self.stop.is_set():
                     return
-            result = load_table(self.spark, self.settings, table.name)
+            now = time.monotonic()
+            waiting = {part: one for part, one in table.failed_parts.items() if one.due > now}
+            result = load_table(self.spark, self.settings, table.name, without_parts=waiting)
         except FAILURES as error:
+            if isinstance(error, TablesFailed):
+                yield from self._kept(error, pool)
             if is_first and table.name in self.names:
-                raise
+                raise _error_of(table.name, error) from None
+            if isinstance(error, PartsFailed):
+                yield from self._parts_failed(table, waiting, error, pool)
+                return
             table.failures += 1
             table.due = time.monotonic() + self._pause(table.failures)
-            yield Failure("load", table.name, error)
+            yield Failure("load", table.name, _error_of(table.name, error))
             return
+        table.failed_parts = waiting
         rows_written = result.rows_written + sum(one.rows_written for one in result.others)
         by_name = {one.table: one for one in (replace(result, others=()), *result.others)}
         for one in self._tables:
@@ -147,12 +172,36 @@ class Follow:
                 yield from self._loaded(one, by_name[one.name], pool)
                 one.due = time.monotonic() + (0 if rows_written else self.every)
 
+    def _parts_failed(
+        self, table: _Followed, waiting: Mapping[str, _FailedPart], error: PartsFailed, pool: ThreadPoolExecutor
+    ) -> Iterator[StepResult | Failure]:
+        """Yield what the other parts committed, and the failure; ``waiting``: the parts that were not loaded now."""
+        failed = dict(waiting)
+        for part in error.errors:
+            failures = 1 + (table.failed_parts[part].failures if part in table.failed_parts else 0)
+            failed[part] = _FailedPart(failures, time.monotonic() + self._pause(failures))
+        table.failed_parts = failed
+        yield from self._loaded(table, error.result, pool)
+        yield Failure("load", table.name, error)
+        table.due = time.monotonic() + (0 if error.result.rows_written else self.every)
+        if failed.keys() == self.settings.table(table.name).parts.keys():
+            table.due = min(one.due for one in failed.values())
+
     def _loaded(self, table: _Followed, result: StepResult, pool: ThreadPoolExecutor) -> Iterator[StepResult]:
         table.failures, table.stale, table.is_begun = 0, result.stale, True
         if result.commits:
             yield result
             if table.compaction is None and table.compaction_due is None:
                 table.compaction = self._compact(table, pool)
+
+    def _kept(self, failed: TablesFailed, pool: ThreadPoolExecutor) -> Iterator[StepResult]:
+        """Yield what a load committed before it failed; a table that failed itself still counts as failing."""
+        for result in failed.results:
+            for one in self._tables:
+                if one.name == result.table:
+                    failures = one.failures
+                    yield from self._loaded(one, result, pool)
+                    one.failures = failures if one.name in failed.errors else 0
 
     def _wait_for_compaction(self, table: _Followed, pool: ThreadPoolExecutor) -> Iterator[StepResult | Failure]:
         opened = open_table(self.settings, table.name)

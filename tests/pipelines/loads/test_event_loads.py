@@ -323,6 +323,7 @@ def test_new_members_of_rows_are_added_as_columns(quick, form):
     file(3, {"id": 3, "name": "c", "n": 5, "t": "x", "empty": None}, {"id": 4, "name": "d", "n": 1.5})
     told = quick.load("shop.orders")
     assert told.details["ignored_columns"] == "empty"
+    assert "the new column n of the source is DOUBLE in the table" in told.details["schema_changes"]
     assert quick.rows("shop.orders") == [
         (1, "a", None, None),
         (2, "b", None, None),
@@ -374,6 +375,22 @@ def test_new_members_of_several_kinds_are_refused(quick, first, second, said):
     ):
         quick.load("shop.orders")
     assert quick.rows("shop.orders") == []
+
+
+def test_too_many_new_members_are_refused(quick):
+    file = applied(quick, "maxwell-json")
+    file(1, {"id": 1, "name": "a", **{f"n{n}": n for n in range(501)}})
+    with pytest.raises(PipelineError, match=r"source\.path .* has 501 new columns, and a load adds at most 500"):
+        quick.load("shop.orders")
+
+
+def test_events_of_several_tables_add_no_columns(quick):
+    applied(quick, "maxwell-json")
+    quick.file("in/1.json", lines(of_shard("maxwell-json", "orders", "c", {"id": 1, "name": "a"})))
+    quick.file("in/2.json", lines(of_shard("maxwell-json", "others", "c", {"id": 2, "name": "b", "n": 5})))
+    with pytest.raises(PipelineError, match="events of several tables"):
+        quick.load("shop.orders")
+    assert quick.table("shop.orders").schema.names == ["id", "name"]
 
 
 def test_a_load_that_died_after_the_alteration_loads_the_files_once(quick, monkeypatch):

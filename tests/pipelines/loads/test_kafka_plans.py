@@ -11,13 +11,15 @@ import pytest
 from paimon_lake.checks.lag_check import compared
 from paimon_lake.declarations.checks import LagCheck
 from paimon_lake.declarations.sources.kafka import KafkaSource
+from paimon_lake.loads import lag as asked
 from paimon_lake.loads import source_loads
 from paimon_lake.loads.kafka import kafka_loads
 from paimon_lake.loads.kafka.lag import kafka_lags
 from paimon_lake.loads.kafka.range_reports import RangeReport
 from paimon_lake.loads.kafka.rules import check_source, first_offsets, next_offsets
 from paimon_lake.loads.write_tasks import WriteResult
-from paimon_lake.protocol import PipelineError
+from paimon_lake.overview import overview, with_lags
+from paimon_lake.protocol import PartsFailed, PipelineError
 from paimon_lake.sources.kafka.broker import matches, places_of
 from paimon_lake.sources.kafka.position import Position, Topic, TopicPosition
 
@@ -185,18 +187,55 @@ def test_patterns():
 
 
 def test_the_lag_is_the_number_of_messages_that_are_not_loaded(fake):
-    def asked():
+    def lag():
         ((name, found),) = kafka_lags(fake.settings, ["shop.o"], time.monotonic() + 9, lambda _: fake.broker)
         assert name == "shop.o"
         return found
 
     fake.source("")
-    assert (asked().is_behind, asked().text()) == (True, "nothing is loaded yet")
+    assert (lag().is_behind, lag().text()) == (True, "nothing is loaded yet")
     fake.load("shop.o")
-    assert (asked().is_behind, asked().details, asked().text()) == (False, {"lag_messages": 0}, "up to date")
+    assert (lag().is_behind, lag().details, lag().text()) == (False, {"lag_messages": 0}, "up to date")
     fake.broker.ends["a"][1] += 3
-    assert (asked().is_behind, asked().details, asked().text()) == (True, {"lag_messages": 3}, "3 messages behind")
-    assert compared(LagCheck(type="lag", max_messages=2), asked())[0] == 1
-    assert compared(LagCheck(type="lag", max_messages=3), asked())[0] == 0
+    assert (lag().is_behind, lag().details, lag().text()) == (True, {"lag_messages": 3}, "3 messages behind")
+    assert compared(LagCheck(type="lag", max_messages=2), lag())[0] == 1
+    assert compared(LagCheck(type="lag", max_messages=3), lag())[0] == 0
     del fake.broker.ends["a"]
-    assert isinstance(asked(), PipelineError)
+    assert isinstance(lag(), PipelineError)
+
+
+WIDE = """
+columns: {id: BIGINT, a: INT, a_at: INT, b: INT, b_at: INT}
+primary_key: id
+checks: [{type: lag, max_messages: 2}]
+parts:
+  a: {source: {type: kafka, servers: "k:1", topic: a, format: json}, columns: a, order_by: a_at}
+  b: {source: {type: kafka, servers: "k:2", topic: b, format: json}, columns: b, order_by: b_at}
+"""
+
+
+def test_each_part_has_a_position_and_a_lag_of_its_own(fake, monkeypatch):
+    fake.declare("shop.o", WIDE)
+    monkeypatch.setattr(asked, "kafka_lags", lambda *more: kafka_lags(*more, lambda _: fake.broker))
+    fake.broker.ends["b"] = [5]
+    assert fake.load("shop.o", part="a").details["a_lag_messages"] == 0
+    assert asked.lag(fake.settings, "shop.o").text() == "part a: up to date; part b: nothing is loaded yet"
+    details = fake.load("shop.o").details
+    assert (details["a_position"], details["b_position"], details["b_lag_messages"]) == ("a[0]=10, a[1]=4", "b[0]=5", 0)
+    fake.broker.ends["b"] = [8]
+    found = asked.lag(fake.settings, "shop.o")
+    assert (found.is_behind, found.details) == (True, {"a_lag_messages": 0, "b_lag_messages": 3})
+    (check,) = fake.settings.table("shop.o").checks
+    said = "part a: up to date; part b: 3 messages behind: at most 2 messages behind are allowed"
+    assert compared(check, found) == (1, said)
+    del fake.broker.ends["a"]
+    found = asked.lag(fake.settings, "shop.o")
+    (told,) = with_lags(fake.settings, [overview(fake.settings, "shop.o")])
+    assert told.lag.endswith("; part b: 3 messages behind")
+    assert found.problem == told.lag_problem == f"part a: {found.parts['a']}" != ""
+    assert compared(check, found)[0] == 2
+    with pytest.raises(PartsFailed, match=r"part a failed: .*topic a was loaded and does not exist any more"):
+        fake.load("shop.o")
+    assert asked.lag(fake.settings, "shop.o").parts["b"].details == {"lag_messages": 0}, "the part b is loaded"
+    del fake.broker.ends["b"]
+    assert isinstance(asked.lag(fake.settings, "shop.o"), PipelineError)

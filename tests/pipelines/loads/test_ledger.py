@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import paimon_core as paimon
+from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.inspect import Inspect
 from paimon_core.table.table import Table
 from paimon_lake.loads.inputs.content_version import content_version
@@ -15,7 +16,7 @@ from paimon_lake.loads.ledger import ledger as ledgers
 from paimon_lake.loads.ledger import part_ledgers
 from paimon_lake.loads.ledger.ledger import Ledger, carry_on, carry_to, read_ledger
 from paimon_lake.loads.ledger.load_properties import load_user
-from paimon_lake.loads.ledger.load_snapshot import FILES, KEY, KEYS, PARTS, POSITION, TOTAL, WATERMARK
+from paimon_lake.loads.ledger.load_snapshot import CARRIED, FILES, KEY, KEYS, PARTS, POSITION, STEP, TOTAL, WATERMARK
 from paimon_lake.loads.ledger.loaded_files import LoadedFiles
 from paimon_lake.loads.ledger.part_ledgers import carry_all_on
 from paimon_lake.protocol import PipelineError
@@ -213,16 +214,17 @@ def test_two_loads_that_commit_while_entries_are_carried_on_are_carried_on_too(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load(table, 1, ("/a.csv", "v1"))
-    commit, tries = Table.commit, []
+    real, tries = CommitRequest.committed_snapshot, []
 
-    def commit_after_others(self: Table, *args: Any, **more: Any) -> Any:
-        tries.append(more["identifier"])
-        if len(tries) == 1:
-            load(table, 2, ("/b.csv", "v1"))
-            load(table, 3, ("/c.csv", "v1"))
-        return commit(self, *args, **more)
+    def after_others(request: CommitRequest) -> Any:
+        if (request.properties or {}).get(STEP) == CARRIED:
+            tries.append(request.identifier)
+            if len(tries) == 1:
+                load(table, 2, ("/b.csv", "v1"))
+                load(table, 3, ("/c.csv", "v1"))
+        return real(request)
 
-    monkeypatch.setattr(Table, "commit", commit_after_others)
+    monkeypatch.setattr(CommitRequest, "committed_snapshot", after_others)
     assert carry_on(table, {1}) is not None
     assert tries == [2, 4]
     assert len(read_ledger(expired(table)).files.versions) == 3
@@ -288,3 +290,45 @@ def test_entries_cannot_be_carried_on_without_empty_snapshots(tmp_path: Path) ->
     load(table, 1, ("/a.csv", "v1"))
     with pytest.raises(PipelineError, match=r"db\.t: the entries .* commit\.force-create-snapshot = true"):
         carry_on(table, {1})
+
+
+@pytest.mark.parametrize("at", ["listed", "checked"])
+def test_a_rollback_before_the_publish_of_a_copy_leaves_no_entry_of_its_rows(
+    table: Table, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    """It comes between the listing and the check of the newest load, or between this check and the publish."""
+    load(table, 1, ("/a.csv", "v1"))
+    load(table, 2, ("/b.csv", "v1"))
+    load(table, 3, ("/c.csv", "v1"))
+    real, done = ledgers.needed_copy if at == "listed" else CommitRequest.committed_snapshot, []
+
+    def rolled_back(*given: Any) -> Any:
+        found = real(*given)
+        if not done:
+            done.append(None)
+            table.refresh().rollback(snapshot=2)
+        return found
+
+    if at == "listed":
+        monkeypatch.setattr(ledgers, "needed_copy", rolled_back)
+    else:
+        monkeypatch.setattr(CommitRequest, "committed_snapshot", rolled_back)
+    assert carry_on(table, {1}) is not None
+    files = read_ledger(table.refresh()).files
+    assert [files.state(path, "v1") for path in ("/a.csv", "/b.csv", "/c.csv")] == ["loaded", "loaded", "new"]
+
+
+def test_a_commit_of_another_program_does_not_stop_a_copy(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    load(table, 1, ("/a.csv", "v1"))
+    load(table, 2, ("/b.csv", "v1"))
+    real = CommitRequest.committed_snapshot
+
+    def followed(request: CommitRequest) -> Any:
+        with monkeypatch.context() as patched:
+            patched.setattr(CommitRequest, "committed_snapshot", real)
+            by_others(table)
+        return real(request)
+
+    monkeypatch.setattr(CommitRequest, "committed_snapshot", followed)
+    assert carry_on(table, {1}) is not None
+    assert read_ledger(table.refresh()).files.state("/b.csv", "v1") == "loaded"

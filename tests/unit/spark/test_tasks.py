@@ -15,6 +15,8 @@ def doubled(payload):
 class Context:
     """A Spark context whose RDD runs its tasks at once."""
 
+    defaultParallelism = 2
+
     def __init__(self):
         self.slices = []
 
@@ -48,6 +50,14 @@ def test_an_rdd_has_one_task_per_payload():
     context = Context()
     assert collect_tasks(SimpleNamespace(sparkContext=context), [b"b", b"", b"a"], doubled) == [b"bb", b"", b"aa"]
     assert context.slices == [3]
+
+
+def test_small_payloads_share_a_task_and_are_answered_in_their_order():
+    context = Context()
+    payloads = [b"%d" % number for number in range(9)]
+    found = collect_tasks(SimpleNamespace(sparkContext=context), payloads, doubled, range(9))
+    assert found == [payload * 2 for payload in payloads]
+    assert context.slices == [2]
 
 
 def test_a_session_without_a_context_answers_in_the_order_of_the_payloads():

@@ -23,8 +23,10 @@ def check_events(spec: TableSpec) -> None:
     source = spec.source
     if isinstance(source, FilesSource):
         _check_source_column(spec, source)
-        _check_schema_changes(source)
-    if not isinstance(source, FilesSource | KafkaSource) or not source.has_events:
+    if not isinstance(source, FilesSource | KafkaSource):
+        return
+    _check_schema_changes(source)
+    if not source.has_events:
         return
     form = source.format
     if not spec.primary_key:
@@ -57,11 +59,11 @@ def check_events(spec: TableSpec) -> None:
         )
 
 
-def _check_schema_changes(source: FilesSource) -> None:
+def _check_schema_changes(source: FilesSource | KafkaSource) -> None:
     if source.schema_changes == "refuse":
         return
     if not source.has_events:
-        raise Mistake(f"needs files of change events: {' or '.join(EVENT_FORMATS)}", "source", "schema_changes")
+        raise Mistake(f"needs change events: {' or '.join(EVENT_FORMATS)}", "source", "schema_changes")
     if "ignore_extra_columns" in source.options:
         raise Mistake("ignore_extra_columns has no place beside schema_changes: remove it", "source", "options")
 

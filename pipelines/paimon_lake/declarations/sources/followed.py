@@ -67,17 +67,21 @@ def _check_source_column(spec: TableSpec, source: PostgresChangesSource) -> None
 
 
 def check_lag(spec: TableSpec) -> None:
-    """Refuse checks of the lag where there is none, and before a load is published."""
+    """Refuse checks of the lag where there is none, and before a load is published; a part has those of its table."""
+    sources = tuple(part.source for part in spec.parts.values()) or (spec.source,)
+    followed = [source for source in sources if has_changes(source)]
+    is_kafka = all(isinstance(source, KafkaSource) for source in followed)
     for number, check in enumerate(spec.checks):
-        if not isinstance(check, LagCheck):
+        if not isinstance(check, LagCheck) or spec.is_part:
             continue
-        if not has_changes(spec.source):
+        if not followed:
             has = "the table has none" if spec.source is None else f"this source is of type {spec.source.type}"
+            has = "no part has one" if spec.parts else has
             raise Mistake(f"lag needs a source of type {CHANGES}, and {has}", "checks", number, "type")
         of_kafka = {"max_messages"} & check.model_fields_set
         others = {"max_bytes", "max_seconds", "max_slot_bytes"} & check.model_fields_set
-        if unfit := sorted(others if isinstance(spec.source, KafkaSource) else of_kafka):
-            kind = "kafka" if isinstance(spec.source, KafkaSource) else "postgres_changes"
+        if unfit := sorted(others if is_kafka else of_kafka):
+            kind = "kafka" if is_kafka else "postgres_changes"
             raise Mistake(f"is not known for a source of type {kind}", "checks", number, unfit[0])
         if check.block:
             raise Mistake("has no place in a lag check: a load makes the lag smaller", "checks", number, "block")

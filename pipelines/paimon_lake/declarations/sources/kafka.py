@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field
 
 from paimon_lake.declarations.errors import Mistake, nearest
 from paimon_lake.declarations.model import Model, Names, SomeNames, Texts
+from paimon_lake.declarations.sources.lookup import Lookup
 
 if TYPE_CHECKING:
     from paimon_lake.declarations.table import TableSpec
@@ -95,6 +96,12 @@ class KafkaSource(Model):
     """About how many bytes of messages one commit has. Tasks hold only a part of it in memory."""
     run_seconds: Annotated[int, Field(ge=1)] = 3600
     """After this time a run begins no further commit; the next run continues."""
+    schema_changes: Literal["refuse", "ignore", "apply"] = "refuse"
+    """For change events: what is done when rows have a column that the table does not have, or a schema states a wider
+    type: the load stops (``refuse``), leaves the column out and tells it (``ignore``), or alters the table
+    (``apply``)."""
+    lookup: tuple[Lookup, ...] = Field(default=(), strict=False)
+    """Columns that are taken from other tables of the lake."""
 
     @property
     def has_events(self) -> bool:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from paimon_core.options.parsers import lacks_unit, parse_positive_millis
+from paimon_core.options.parsers import parse_positive_millis
+from paimon_lake.declarations.durations import OptionalDuration
 from paimon_lake.declarations.errors import Mistake, nearest
 from paimon_lake.declarations.model import Model
 from paimon_lake.declarations.rejects import TABLE_NAME
@@ -34,17 +35,6 @@ def _null(value: Any) -> Any:
     return "null" if value is None else value
 
 
-def _duration(value: str) -> str:
-    if value:
-        try:
-            if lacks_unit(value):
-                raise ValueError
-            parse_positive_millis(value)
-        except ValueError:
-            raise ValueError(f"must be a duration with its unit, such as 2 d or 12 h, not {value!r:.40}") from None
-    return value
-
-
 class Lookup(Model):
     """Columns that the source does not have, taken from the row of another table of the lake with the same key."""
 
@@ -62,7 +52,7 @@ class Lookup(Model):
     """What is done with a row that the other table has no row for: ``null`` writes nulls, ``reject`` rejects it,
     ``wait`` keeps it in ``<table>__waiting`` and tries it again with each load for ``max_wait``. With ``wait``, a row
     that has a null in ``on`` gets nulls at once."""
-    max_wait: Annotated[str, AfterValidator(_duration)] = ""
+    max_wait: OptionalDuration = ""
     """How long a row waits, such as ``2 d``; needed with ``missing: wait``."""
     after_wait: Annotated[
         Literal["reject", "null"],
@@ -103,13 +93,6 @@ def check_lookups(spec: TableSpec) -> None:
     lookups = lookups_of(spec.source)
     if lookups and not spec.columns:
         raise Mistake("the columns of a table with lookups cannot be inferred: write them down", "columns")
-    if lookups and getattr(spec.source, "type", "") == "postgres_changes" and getattr(spec.source, "database", ""):
-        raise Mistake(
-            "lookup does not fit source.database: the tables of a shared slot are loaded without lookups; set "
-            "source.url instead, with which the table has a slot of its own",
-            "source",
-            "lookup",
-        )
     taken: dict[str, str] = {}
     for number, lookup in enumerate(lookups):
         for column in lookup.columns:

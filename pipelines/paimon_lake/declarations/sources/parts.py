@@ -20,7 +20,7 @@ class Part(Model):
     """A source that fills some columns of a wide table, for the rows with its keys."""
 
     source: Source
-    """Where the rows of the part come from: files, a query, a function or a database."""
+    """Where the rows of the part come from: files, a query, a function, a database or Kafka."""
     columns: SomeNames
     """The columns that this part fills, beside the primary key and ``order_by``; no other part fills them."""
     order_by: Names = ()

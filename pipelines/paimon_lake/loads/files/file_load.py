@@ -11,12 +11,12 @@ from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
 
-from paimon_core.metadata.abort import abort
 from paimon_core.spark.tasks import spark_context
 from paimon_core.storage.secret import Secret
 from paimon_lake.checks.text import many
 from paimon_lake.declarations import TableSpec
 from paimon_lake.declarations.sources.source import FilesSource
+from paimon_lake.loads.added_columns import alterations, left_out_columns
 from paimon_lake.loads.commit import LoadCommit, NumberTaken, commit_load
 from paimon_lake.loads.files.file_plan import FilePlan, advice, plan_files, split_files
 from paimon_lake.loads.files.source_files import fetch_files, file_kind, source_files
@@ -32,14 +32,12 @@ from paimon_lake.loads.ledger.load_properties import PARTITION_COUNT
 from paimon_lake.loads.ledger.load_snapshot import CARRIED, CONTENTS, FILES, STEP, TOTAL
 from paimon_lake.loads.ledger.loaded_files import MOST_FILES, LoadedFiles, path_digest
 from paimon_lake.loads.ledger.restore import files_again, left_lost
-from paimon_lake.loads.lookup.lookups import abort_waiting
 from paimon_lake.loads.row_shape import shape_of
-from paimon_lake.loads.schema_changes import TableAltered, hold
-from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad
+from paimon_lake.loads.schema_changes import TableAltered
+from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad, abort_written
 from paimon_lake.loads.write_tasks import WriteResult, write_parts
 from paimon_lake.protocol import PipelineError, some
 from paimon_lake.sources.files.events.heads import check_one_source
-from paimon_lake.sources.files.events.new_columns import column_types
 from paimon_lake.sources.files.listing import SourceFile
 from paimon_lake.sources.files.reading import read_split
 from paimon_lake.sources.files.rejects import Parsed, no_rejects
@@ -57,6 +55,8 @@ class FileLoads:
 
     def __init__(self, source: FilesSource) -> None:
         self._source = source
+        self._altered: list[str] = []
+        """What this run has altered in the table, one sentence each."""
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
         """Return the load of files that are not in the ledger or must be read again; NothingToLoad without such."""
@@ -102,6 +102,7 @@ class FileLoads:
                 *(_gone(step, listed) if step.replaces else _stays(plan)),
                 *left_lost(step, found),
             ),
+            schema_changes=tuple(self._altered),
         )
 
     def _same_content(self, step: LoadStep, found: Sequence[SourceFile]) -> dict[SourceFile, bytes]:
@@ -157,18 +158,18 @@ class FileLoads:
             lookups=step.lookups,
         )
         reports = [SplitReport.from_bytes(report) for report in written.reports]
+        tables = {table for report in reports for table in report.sources}
         try:
-            ignored = self._new_columns(step, reports)
-            added = [name for name in step.table.schema.names if name not in step.spec.columns]
-            check_members(files, reports, kind, shape.file_schema, shape.rules, added)
-            tables = {table for report in reports for table in report.sources}
             if not kind.has_patterns:
                 check_one_source(tables, f"source.path {source.path}")
+            noted = [report.new_columns for report in reports]
+            ignored = left_out_columns(step, source, noted, f"source.path {source.path}")
+            added = [name for name in step.table.schema.names if name not in step.spec.columns]
+            check_members(files, reports, kind, shape.file_schema, shape.rules, added)
         except (PipelineError, TableAltered) as error:
-            abort(written.messages, step.table.context)
-            abort(written.rejects, step.rejects.context)
-            abort_waiting(step.lookups, written.waiting)
+            abort_written(step, written)
             if isinstance(error, TableAltered):
+                self._altered += alterations(step.table.schema.fields, error.table.schema.fields)
                 raise
             raise PipelineError(f"{step.spec.name}: {error}") from None
         known = entries.with_contents({**contents, **contents_of(files, reports)})
@@ -179,21 +180,6 @@ class FileLoads:
             source_tables=tuple(sorted(tables)) if kind.has_patterns else (),
             ignored_columns=(*written.ignored_columns, *ignored),
         )
-
-    def _new_columns(self, step: LoadStep, reports: Sequence[SplitReport]) -> list[str]:
-        """Return the columns of the source that are left out; where changes are applied, alter the table for the rest.
-
-        Raises TableAltered after that, and PipelineError as ``hold`` and ``column_types`` do.
-        """
-        seen: dict[str, set[str]] = {}
-        for report in reports:
-            for name, texts in report.new_columns.items():
-                seen.setdefault(name, set()).update(texts)
-        if self._source.schema_changes != "apply":
-            return sorted(seen)
-        types, unknown = column_types(seen, f"source.path {self._source.path}")
-        hold(step.table, {self._source.rename.get(name, name): kind for name, kind in types.items()}, "the source")
-        return [name for name in unknown if name not in step.table.schema.names]
 
 
 def _task_count(step: LoadStep, session: SparkSession, files: Sequence[SourceFile]) -> int:
@@ -212,7 +198,8 @@ def _record_versions(step: LoadStep, files: LoadedFiles, total: int) -> int | No
     if step.table.options["commit.force-create-snapshot"]:
         texts = {FILES: files.to_text(), CONTENTS: files.contents_text(), TOTAL: str(total)}
         with contextlib.suppress(NumberTaken):
-            record = LoadCommit(step.number, {STEP: CARRIED, **texts}, loaded=step.spec.load_name)
+            after = step.ledger.number  # a rollback may have removed the rows of these files
+            record = LoadCommit(step.number, {STEP: CARRIED, **texts}, loaded=step.spec.load_name, after=after)
             return commit_load(step.table, [], record).id
     return None
 

@@ -12,18 +12,19 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from paimon_core.metadata.abort import abort
 from paimon_core.spark.tasks import spark_context
 from paimon_core.storage.secret import Secret
 from paimon_lake.declarations import TableSpec
 from paimon_lake.declarations.sources.kafka import CLIENT_PATHS, KafkaSource
 from paimon_lake.declarations.sources.source import FilesSource
+from paimon_lake.loads.added_columns import alterations, left_out_columns
 from paimon_lake.loads.database import naming
 from paimon_lake.loads.kafka.range_reports import RangeReport
 from paimon_lake.loads.kafka.rules import check_source, first_offsets, next_offsets
 from paimon_lake.loads.ledger.load_snapshot import POSITION
 from paimon_lake.loads.row_shape import RowShape, shape_of
-from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad
+from paimon_lake.loads.schema_changes import TableAltered
+from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad, abort_written
 from paimon_lake.loads.write_tasks import WriteResult, write_parts
 from paimon_lake.protocol import KIND, PipelineError, some
 from paimon_lake.sources.files.events.heads import check_one_source
@@ -72,6 +73,8 @@ class KafkaLoads:
         self._message_bytes = float(MESSAGE_BYTES)
         self._newest = -1
         """The timestamp of the newest message that this run loaded, in epoch milliseconds."""
+        self._altered: list[str] = []
+        """What this run has altered in the table, one sentence each."""
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
         """Return the next batch of messages, or why there is none; the first load also records where it begins."""
@@ -97,6 +100,7 @@ class KafkaLoads:
             step.replacement(None),
             rejects_of={place_text(place) for place in found.offsets} if step.reload else (),
             has_more=True,
+            schema_changes=tuple(self._altered),
         )
 
     def _topics(self, step: LoadStep, broker: Broker) -> _Topics:
@@ -140,33 +144,49 @@ class KafkaLoads:
                 self._message_bytes = max(1.0, report.size / report.messages)
             if report.is_whole:
                 break
-            abort(written.messages, step.table.context)
-            abort(written.rejects, step.rejects.context)
+            abort_written(step, written)
             limit = max(1, min(limit // 2, int(self._source.batch_bytes / self._message_bytes)))
         try:
             self._check(broker, found, report)
-        except BaseException:
-            abort(written.messages, step.table.context)
-            abort(written.rejects, step.rejects.context)
+            where = f"source.topic {some(self._source.topic)}"
+            with naming(step):
+                ignored = left_out_columns(step, self._source, [report.new_columns], where)
+        except BaseException as error:
+            abort_written(step, written)
+            if isinstance(error, TableAltered):
+                self._altered += alterations(step.table.schema.fields, error.table.schema.fields)
             raise
         self._newest = max(self._newest, report.newest)
         offsets = {**found.offsets, **{one.place: one.end for one in ranges}}
         told = report.told(shape.file_schema, allow_missing=form.allow_missing_columns)
-        return replace(written, entries={POSITION: json.dumps(found.position(offsets).to_json())}, skipped=tuple(told))
+        entries = {POSITION: json.dumps(found.position(offsets).to_json())}
+        ignored = [*written.ignored_columns, *ignored]
+        return replace(written, entries=entries, skipped=tuple(told), ignored_columns=tuple(ignored))
 
     def _read(self, step: LoadStep, task: RangeTask, ranges: Sequence[OffsetRange]) -> tuple[WriteResult, RangeReport]:
         """Read the ranges in tasks and write their rows."""
-        if not ranges:
+        lookups = step.lookups
+        retries = lookups is not None and lookups.retries and not step.replaces
+        if not ranges and not retries:
             return WriteResult(), RangeReport()
         session = step.spark()
         context = spark_context(session)
         cores = 2 if context is None else max(1, int(context.defaultParallelism))
         size = sum(one.size for one in ranges) * self._message_bytes
-        groups = cut_ranges(ranges, min(MOST_TASKS, cores, 1 + int(size // TASK_BYTES)))
+        is_one = lookups is not None and lookups.keeps_order
+        groups = cut_ranges(ranges, 1 if is_one else min(MOST_TASKS, cores, 1 + int(size // TASK_BYTES)))
         parts = [json.dumps([[*one.place, one.start, one.end] for one in group]).encode() for group in groups]
         kinds = KIND if self._source.key else task.shape.kinds_column
         written = write_parts(
-            session, parts, task, step.table, step.rejects, step.stamp, kinds=kinds, overwrites=step.replaces
+            session,
+            parts,
+            task,
+            step.table,
+            step.rejects,
+            step.stamp,
+            kinds=kinds,
+            overwrites=step.replaces,
+            lookups=lookups,
         )
         return written, RangeReport.total(written.reports)
 
@@ -207,7 +227,7 @@ class RangeTask:
                     blocks += 1
                     parsed = rows.parse(messages)
                     report.note(parsed)
-                    yield replace(parsed, rows=self.shape.table_rows(parsed.rows, file))
+                    yield replace(parsed, rows=self.shape.table_rows(parsed.rows, file), file=place_text(wanted.place))
                 yield report.to_parsed()
                 if not report.is_whole:
                     return
@@ -231,5 +251,12 @@ def _shape(spec: TableSpec, source: KafkaSource, step: LoadStep) -> RowShape:
     """Return how the members of messages become columns: as those of files, with the topic in place of the path."""
     add = {column: {"topic": "file"}.get(what, what) for column, what in source.add.items()}
     kind = "jsonl" if source.format == "json" else source.format
-    files = FilesSource(type="files", path="messages", format=kind, rename=source.rename, add=add)  # type: ignore[arg-type]
-    return shape_of(spec, files, step.table)
+    files = FilesSource(
+        type="files",
+        path="messages",
+        format=kind,
+        rename=source.rename,
+        add=add,  # type: ignore[arg-type]
+        schema_changes=source.schema_changes,
+    )
+    return shape_of(spec, files, step.table, step.lookups)

@@ -8,6 +8,7 @@ from typing import cast
 
 from paimon_core.errors import PaimonError
 from paimon_lake.declarations import Settings
+from paimon_lake.declarations.part_spec import loaded_spec
 from paimon_lake.declarations.sources.kafka import KafkaSource
 from paimon_lake.loads.kafka.kafka_loads import connection_of
 from paimon_lake.loads.kafka.rules import check_source, next_offsets
@@ -22,13 +23,14 @@ from paimon_lake.sources.lag import Answer, Lag
 def kafka_lags(
     settings: Settings, names: Sequence[str], deadline: float, opened: Callable[[Connection], Broker] = KafkaBroker
 ) -> Iterator[Answer]:
-    """Yield the lag of each table, or why it is not known; all tables have the same brokers and client settings.
+    """Yield the lag of each table, or part of a table, or why it is not known.
 
+    ``names`` are load names; all of them have the same brokers and client settings.
     ``deadline`` is a monotonic time, after which no further table is asked.
     """
     broker: Broker | None = None
     for name in names:
-        source = cast(KafkaSource, settings.table(name).source)
+        source = cast(KafkaSource, loaded_spec(settings.tables, name).source)
         try:
             if time.monotonic() >= deadline:
                 raise PipelineError(f"{name}: not asked, because other tables took too long")

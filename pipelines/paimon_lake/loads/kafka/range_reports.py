@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -33,17 +33,20 @@ class RangeReport:
     """The number of messages that change no row, by what they are."""
     sources: set[str] = field(default_factory=set)
     """The tables of the change events that are applied."""
+    new_columns: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """The types that were seen for members of change events that the table does not have."""
 
     def note(self, parsed: Parsed) -> None:
         """Add what the readers say about a block."""
         self.members |= parsed.members
         self.sources |= parsed.sources
+        self.new_columns = parsed.new_columns
         self.skipped.update(parsed.skipped)
 
     def to_parsed(self) -> Parsed:
         """Return the report as the last block of a range."""
         told = {**vars(self), "members": sorted(self.members), "sources": sorted(self.sources)}
-        return Parsed(no_rejects(), no_rejects(), 0, report=json.dumps(told).encode())
+        return Parsed(no_rejects(), no_rejects(), 0, report=json.dumps(told, default=sorted).encode())
 
     @staticmethod
     def total(reports: Iterable[bytes]) -> RangeReport:
@@ -57,6 +60,8 @@ class RangeReport:
             total.members.update(tuple(path) for path in one["members"])
             total.skipped.update(one["skipped"])
             total.sources.update(one["sources"])
+            seen = {name: {*total.new_columns.get(name, ()), *texts} for name, texts in one["new_columns"].items()}
+            total.new_columns = {**total.new_columns, **seen}
         return total
 
     def told(self, schema: pa.Schema, *, allow_missing: bool) -> Sequence[str]:

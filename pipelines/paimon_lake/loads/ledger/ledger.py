@@ -22,9 +22,11 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from paimon_core.errors import CommitConflict, InvalidRequest
+from paimon_core.commit.read_set import Reads
+from paimon_core.errors import CommitConflict, InvalidRequest, ReadOutdated
 from paimon_core.metadata.commit_message import Position
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.table import Table
 from paimon_core.table.view import TableView
 from paimon_lake.loads.inputs.input_loads import LOADED, InputLoad, LoadedPartitions
@@ -137,11 +139,13 @@ def carry_to(table: Table, snapshot_id: int, *, begin: bool = False) -> Snapshot
 
 def _carry(table: Table, stays: Callable[[int], bool], begin: bool) -> Snapshot | None:
     for _ in range(_TRIES):
-        found = table.inspect.snapshots()
+        listed, found = table.latest_snapshot(), table.inspect.snapshots()
         ledger = needed_copy(table, table.name, found, stays, begin)
         if ledger is None:
             return None
-        if (snapshot := commit_entries(table, ledger)) is not None:
+        if listed is None or listed.id != _last(found):  # another commit, or a rollback, was in between
+            continue
+        if (snapshot := commit_entries(table, ledger, listed=listed)) is not None:
             return snapshot
     raise CommitConflict(f"{table.name}: loads took the number {_TRIES} times before the entries could be carried on")
 
@@ -178,17 +182,31 @@ def entries_of(ledger: Ledger) -> dict[str, str]:
     return properties
 
 
-def commit_entries(table: Table, ledger: Ledger, loaded: str = "") -> Snapshot | None:
-    """Commit all entries of a ledger under the next number; returns None when a load took the number."""
+def commit_entries(
+    table: Table, ledger: Ledger, loaded: str = "", *, listed: Snapshot | None = None
+) -> Snapshot | None:
+    """Commit all entries of a ledger under the next number.
+
+    Return None when a load took the number, or when the table was rolled back since the snapshot ``listed``, the last
+    one from which the ledger was read: then it may have entries of rows that are gone. Without ``listed``, a rollback
+    before this call is seen by the number of the newest load only.
+    """
     loaded, properties = loaded or table.name, entries_of(ledger)
+    base = listed or table.latest_snapshot()
+    if max((load.number for load in loads_of(table, loaded)), default=0) != ledger.number:
+        return None
+    request = CommitRequest.of(table.context, load_user(loaded), ledger.number + 1, properties)
     try:
-        snapshot = table.commit([], user=load_user(loaded), identifier=ledger.number + 1, properties=properties)
+        snapshot = request.committed_snapshot() or request.commit([], reads=Reads(base, lambda partition: False))
+    except ReadOutdated:
+        return None
     except InvalidRequest:
         if all(load.number <= ledger.number for load in loads_of(table, loaded)):
             raise
         return None
     if snapshot is None:
         raise not_carried(table)
+    table.settle(snapshot)
     return snapshot if (snapshot.properties or {}).get(STEP) == CARRIED else None
 
 
@@ -198,6 +216,10 @@ def not_carried(table: Table) -> PipelineError:
         f"{table.name}: the entries of its loads cannot be carried on, because the table does not have the option "
         "commit.force-create-snapshot = true"
     )
+
+
+def _last(found: pa.Table) -> int | None:
+    return found["snapshot_id"][-1].as_py() if found.num_rows else None
 
 
 def _first(found: pa.Table) -> int | None:

@@ -10,6 +10,9 @@ positions the snapshots of all tables are published as a version of the group wi
 
 A table whose columns change in a batch loads it in several commits, before the next table. So all tables reach the end
 of the batch, whatever changed.
+
+A table is loaded after the tables of the slot that it looks up, so a row finds the rows of its own transaction. At the
+end of a run, rows that waited are written too, and with ``consistent`` a further version shows them.
 """
 
 from __future__ import annotations
@@ -23,16 +26,21 @@ from typing import Protocol
 from pyspark.errors import PySparkException
 
 from paimon_core.errors import NotFound, PaimonError
+from paimon_core.group.record import GroupVersion
 from paimon_lake.declarations import Settings
+from paimon_lake.declarations.agreement.order import in_order
 from paimon_lake.declarations.databases import PostgresDatabase, tables_of
+from paimon_lake.declarations.sources.lookup import waits
 from paimon_lake.declarations.sources.source import PostgresChangesSource
 from paimon_lake.loads.postgres.lag import IDLE_BYTES
 from paimon_lake.loads.postgres.log_batch import SharedRead, read_batch
 from paimon_lake.loads.postgres.names import names_of
 from paimon_lake.loads.postgres.postgres_changes import PostgresChangesLoads
 from paimon_lake.loads.postgres.several_tables import changes_loads
-from paimon_lake.loads.postgres.slot_keys import named_keys, naming_keys
-from paimon_lake.protocol import AuditFailed, PipelineError, StepResult
+from paimon_lake.loads.postgres.slot_keys import naming_keys
+from paimon_lake.loads.source_loads import with_lookups
+from paimon_lake.loads.step import TableSource
+from paimon_lake.protocol import AuditFailed, PipelineError, StepResult, TablesFailed
 from paimon_lake.session import spark_reason
 from paimon_lake.sources.database import open_database
 from paimon_lake.sources.postgres.lsn import lsn_text
@@ -57,7 +65,7 @@ class TableLoads(Protocol):
     def is_reload(self) -> bool:
         """Whether the next load copies the table again."""
 
-    def load(self, source: PostgresChangesLoads) -> bool:
+    def load(self, source: TableSource) -> bool:
         """Commit the next load; return whether there was one."""
 
     def position(self) -> object:
@@ -75,16 +83,22 @@ def load_shared(
 ) -> StepResult:
     """Load all tables of the slot of a table; the result is of this table, and has the results of the others.
 
-    ``asked``: the loads of the table ``name``; ``begun`` opens another table.
+    ``asked``: the loads of the table ``name``; ``begun`` opens another table. Raises TablesFailed when the run fails
+    after a table was committed, otherwise the error of the load that failed.
     """
     runs = {name: asked}
 
     def opened(table: str) -> TableLoads:
         return runs.setdefault(table, begun(table)) if table != name else asked
 
-    shared = SharedLoad(settings, database, tables_of(settings.tables, database), name, opened)
-    with naming_keys(database):
-        shared.run()
+    shared = SharedLoad(settings, database, _ordered(settings, database, name), name, opened)
+    try:
+        with naming_keys(database):
+            shared.run()
+    except _FAILURES as error:
+        if committed := [run.result() for run in runs.values() if run.loads]:
+            raise _failed(name, error, shared.errors, committed) from error
+        raise
     results = {table: run.result() for table, run in runs.items() if table not in shared.failures or run.loads}
     for table, done in results.items():
         told = {} if shared.version is None else {"group_version": shared.version}
@@ -93,6 +107,27 @@ def load_shared(
         results[table] = replace(done, details={**done.details, **told}, skipped=(*done.skipped, *failed))
     done = results.pop(name)
     return replace(done, others=tuple(results.values()))
+
+
+def _ordered(settings: Settings, database: str, asked: str) -> list[str]:
+    """Return the tables of a database, each after the tables that it looks up; the table that was asked comes first
+    where this allows it."""
+    tables = {name: settings.table(name) for name in tables_of(settings.tables, database)}
+    return [name for group in in_order(tables) for name in sorted(group, key=lambda one: one != asked)]
+
+
+def _failed(
+    asked: str, error: Exception, errors: Mapping[str, Exception], committed: Sequence[StepResult]
+) -> TablesFailed:
+    """Return the error of a run that has committed loads; ``errors``: the tables that failed, if it is known."""
+    errors = errors if error in errors.values() else {**errors, asked: error}
+    reasons = "; ".join(dict.fromkeys(_reason(one) for one in errors.values()))
+    kept = ", ".join(f"{one.table} (snapshot {', '.join(map(str, one.commits))})" for one in committed)
+    return TablesFailed(f"{reasons}; committed before, and kept: {kept}", committed, errors)
+
+
+def _reason(error: Exception) -> str:
+    return spark_reason(error) if isinstance(error, PySparkException) else str(error)
 
 
 @dataclass
@@ -107,10 +142,15 @@ class SharedLoad:
     opened: Callable[[str], TableLoads]
     """Opens a table for the run."""
     runs: dict[str, TableLoads] = field(default_factory=dict)
-    failures: dict[str, str] = field(default_factory=dict)
-    """The tables that could not be loaded, with the reason of each."""
+    errors: dict[str, Exception] = field(default_factory=dict)
+    """The tables that could not be loaded, with the error of each."""
     version: int | None = None
     """The newest version of the group; None unless the tables are consistent."""
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """The tables that could not be loaded, with the reason of each."""
+        return {name: _reason(error) for name, error in self.errors.items()}
 
     def run(self) -> None:
         """Load the tables until what the log had when the run began; raises the error of a load that ends the run."""
@@ -127,29 +167,37 @@ class SharedLoad:
             shared.until = server.newest_lsn()
             while True:
                 is_over, until = time.monotonic() >= ends_at, shared.until
-                refusal = self._next_batch(server, shared, loads, is_over=is_over)
+                refusal, before = self._next_batch(server, shared, loads, is_over=is_over), self._commits
                 for name in self._loadable():
                     self._guarded(name, partial(self._load, name, loads[name]))
                 if refusal is not None:  # no table has said more precisely what is wrong
                     raise refusal
                 if shared.batch is None and (is_over or shared.until == until):  # a table may need the log's new end
+                    if self._commits > before:  # rows that waited: a version must show them
+                        self._next_batch(server, shared, loads, is_over=True)
                     return
 
     def _load(self, name: str, source: PostgresChangesLoads) -> None:
         """Load a table up to the end of the batch: its columns may change in between."""
-        self.runs[name].load(source)
+        whole = with_lookups(self._source(name), source)
+        self.runs[name].load(whole)
         while source.is_cut:
-            self.runs[name].load(source)
+            self.runs[name].load(whole)
+
+    @property
+    def _commits(self) -> int:
+        return sum(len(run.loads) for run in self.runs.values())
 
     def _copy(self, loads: Mapping[str, PostgresChangesLoads]) -> None:
-        """Copy the tables that have no position, and the table that is loaded again; the table that was asked first.
+        """Copy the tables that have no position, and the table that is loaded again.
 
         A table with several source tables may have found another one.
         """
-        for name in sorted(self.runs, key=lambda one: (one != self.asked, one)):
+        for name in self.runs:
             may_copy = self._entry(name) is None or bool(self._source(name).source_column)
-            if self.runs[name].is_reload or (may_copy and name not in self.failures):
-                self._guarded(name, partial(self.runs[name].load, loads[name]))
+            if self.runs[name].is_reload or (may_copy and name not in self.errors):
+                whole = with_lookups(self._source(name), loads[name])
+                self._guarded(name, partial(self.runs[name].load, whole))
 
     def _open(self, name: str) -> None:
         self.runs[name] = self.opened(name)
@@ -164,7 +212,7 @@ class SharedLoad:
         return source
 
     def _loadable(self) -> list[str]:
-        return [name for name in self.runs if name not in self.failures]
+        return [name for name in self.runs if name not in self.errors]
 
     def _entry(self, name: str) -> object:
         found: list[object] = []
@@ -174,12 +222,12 @@ class SharedLoad:
     def _guarded(self, name: str, step: Callable[[], object]) -> None:
         """Run a step of a table, and record its failure unless the failure ends the run."""
         try:
-            step()
+            with naming_keys(self.database):
+                step()
         except _FAILURES as error:
+            self.errors[name] = error
             if name == self.asked or self._options.consistent:
                 raise
-            reason = spark_reason(error) if isinstance(error, PySparkException) else str(error)
-            self.failures[name] = named_keys(reason, self.database)
 
     def _positions(self) -> dict[str, Position | TablePositions | None]:
         """Return the positions of all tables, None before the first copy, without those that cannot be read."""
@@ -243,12 +291,19 @@ class SharedLoad:
             group.recover()
         except NotFound:  # a snapshot expired, or was rolled back, before the version existed
             group.abandon()
-        newest = group.latest()
-        if newest is None or newest.properties.get(LSN) != lsn_text(lsn) or newest.tables.keys() != self.runs.keys():
-            snapshots = {name: run.snapshot() for name, run in self.runs.items()}
+        newest, snapshots = group.latest(), {name: run.snapshot() for name, run in self.runs.items()}
+        is_shown = newest is not None and newest.properties.get(LSN) == lsn_text(lsn)
+        if newest is None or not is_shown or not self._has_rows(newest, snapshots):
             newest = group.publish_snapshots(snapshots, properties={LSN: lsn_text(lsn)})
             group.expire(self._options.keep_versions)
         self.version = newest.number
+
+    def _has_rows(self, version: GroupVersion, snapshots: Mapping[str, int]) -> bool:
+        """Whether a version of this position has all tables, and the rows that no longer wait."""
+        waiting = [name for name in self.runs if waits(self.settings.table(name))]
+        return version.tables.keys() == self.runs.keys() and all(
+            version.tables[name].snapshot == snapshots[name] for name in waiting
+        )
 
 
 def _is_readable(server: Server, name: str) -> bool:

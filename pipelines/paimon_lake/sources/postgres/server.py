@@ -7,7 +7,10 @@ the user can do. Names are passed as parameters or quoted by psycopg.
 from __future__ import annotations
 
 import contextlib
+import logging
+import os
 import secrets
+import socket
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +25,7 @@ from paimon_lake.sources.postgres.lsn import lsn_of, lsn_text
 if TYPE_CHECKING:
     import psycopg
 
+_LOG = logging.getLogger(__name__)
 _OPTIONS = "-c idle_in_transaction_session_timeout=0 -c statement_timeout=0 -c client_encoding=UTF8"
 _TEXTS = "-c DateStyle=ISO -c TimeZone=UTC -c bytea_output=hex -c extra_float_digits=1"
 """How values are written in messages of pgoutput: ``database_texts`` reads these forms."""
@@ -48,6 +52,20 @@ _SLOT = f"""
 SELECT plugin::text, database::text, temporary, active_pid, wal_status, (confirmed_flush_lsn - '0/0')::bigint,
   (pg_current_wal_flush_lsn() - restart_lsn)::bigint {_SLOTS}
 """
+
+
+_LOCK = "hashtextextended('paimon_lake ' || %s, 0)"
+"""The key of the advisory lock with which a load reserves a slot."""
+_READER = f"""
+SELECT a.pid::text, a.usename::text, a.application_name, host(a.client_addr),
+  to_char(a.backend_start AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS')
+FROM pg_locks l JOIN pg_database d ON d.oid = l.database JOIN pg_stat_activity a ON a.pid = l.pid
+WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 AND d.datname = current_database()
+  AND ((l.classid::bigint << 32) | l.objid::bigint) = {_LOCK}
+"""
+QUIET_SECONDS = 1.5
+"""After how long a wait for a slot is logged."""
+_TRY_SECONDS = 0.1
 
 
 class TookTooLong(PipelineError):
@@ -198,23 +216,43 @@ class Server:
         """Keep other loads, and questions for the lag, from reading a slot; yield whether it is reserved.
 
         With 0 as ``wait_seconds``, yield False when it is reserved elsewhere; otherwise wait, and raise PipelineError
-        after this time, with None never. PostgreSQL itself refuses a second reader with an error, at once.
+        after this time, with None never. A wait is logged with the session that it waits for. PostgreSQL itself refuses
+        a second reader with an error, at once.
         """
-        key = "hashtextextended('paimon_lake ' || %s, 0)"
-        if wait_seconds is None:
-            self.rows(f"SELECT pg_advisory_lock({key})", [slot])
-        elif wait_seconds:
-            self.rows("SELECT set_config('lock_timeout', %s, false)", [f"{wait_seconds}s"])
-            self.rows(f"SELECT pg_advisory_lock({key})", [slot])
-            self.rows("SELECT set_config('lock_timeout', '0', false)")
-        elif not self.rows(f"SELECT pg_try_advisory_lock({key})", [slot])[0][0]:
-            yield False
-            return
+        if not self._is_reserved(slot, QUIET_SECONDS if wait_seconds != 0 else 0.0):
+            if wait_seconds == 0:
+                yield False
+                return
+            _LOG.warning("waiting for the slot %s of %s, which %s reads", slot, self.database.place, self._reader(slot))
+            if wait_seconds is not None:
+                self.rows("SELECT set_config('lock_timeout', %s, false)", [f"{wait_seconds}s"])
+            self.rows(f"SELECT pg_advisory_lock({_LOCK})", [slot])
+            if wait_seconds is not None:
+                self.rows("SELECT set_config('lock_timeout', '0', false)")
         try:
             yield True
         finally:
             with contextlib.suppress(PipelineError):  # the lock ends with the connection too
-                self.rows(f"SELECT pg_advisory_unlock({key})", [slot])
+                self.rows(f"SELECT pg_advisory_unlock({_LOCK})", [slot])
+
+    def _is_reserved(self, slot: str, seconds: float) -> bool:
+        """Try to reserve a slot for some seconds."""
+        ends = time.monotonic() + seconds
+        while not self.rows(f"SELECT pg_try_advisory_lock({_LOCK})", [slot])[0][0]:
+            if time.monotonic() >= ends:
+                return False
+            time.sleep(_TRY_SECONDS)
+        return True
+
+    def _reader(self, slot: str) -> str:
+        """Return a text about the session that has reserved a slot."""
+        found = self.rows(_READER, [slot])
+        if not found:
+            return "another session"
+        pid, user, program, place, since = (text or "" for text in found[0])
+        where, what = f" at {place}" if place else "", f" ({program})" if program else ""
+        begun = f", connected since {since} UTC," if since else ""  # hidden from users without pg_read_all_stats
+        return f"the session {pid} of {user}{where}{what}{begun}"
 
     def messages(self, slot: str, publication: str, until: int, count: int | None) -> Generator[bytes, None, None]:
         """Yield the messages of pgoutput that a slot has not confirmed, whole transactions in the order of commits.
@@ -279,7 +317,8 @@ def _connection(database: Database, **more: Any) -> Iterator[psycopg.Connection[
     except ModuleNotFoundError as error:
         raise PipelineError(missing_extra(error) or str(error)) from None
     with guarded(database):
-        connection = psycopg.connect(database.url.reveal(), autocommit=True, **more)
+        program = f"paimon-lake, process {os.getpid()} on {socket.gethostname()}"
+        connection = psycopg.connect(database.url.reveal(), autocommit=True, fallback_application_name=program, **more)
     try:
         yield connection
     finally:

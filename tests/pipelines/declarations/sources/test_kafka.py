@@ -75,7 +75,7 @@ def test_secrets_are_variables_that_nothing_shows(dry_lake, monkeypatch):
             "format: debezium-json, options: {table: o_*}",
             "options.table: patterns need files",
         ),
-        ("json}", "json, schema_changes: apply}", r"unknown key source\.schema_changes"),
+        ("json}", "json, schema_changes: apply}", r"source\.schema_changes: needs change events: debezium-json or"),
         ("json}", "json, key: t}", r"source\.key: must be the primary_key, id"),
         ("json}", "json, key: [id, t]}", r"source\.key: must be the primary_key, id"),
         ("format: json", "format: canal-json, key: id", "has no place with canal-json"),

@@ -63,11 +63,6 @@ MISTAKES = [
         "primary_key: flight\noptions: {deduplicate.ignore-delete: 'true'}",
         "wait does not fit options.deduplicate.ignore-delete",
     ),
-    (
-        'files\n  path: "flights/*.csv"',
-        "postgres_changes\n  database: shop\n  table: s.flights",
-        "source.lookup: lookup does not fit source.database: the tables of a shared slot are loaded without lookups",
-    ),
     ("primary_key: flight", "primary_key: flight\nmode: overwrite", "wait does not fit mode overwrite: a load"),
     ("{flight: BIGINT, tail: STRING, model: STRING}", "infer", "columns of a table with lookups cannot be inferred"),
     (
@@ -123,5 +118,7 @@ def test_a_cycle_and_a_query(lake: Path) -> None:
     (lake / "tables" / "dim.planes.yaml").write_text(
         f"{PLANES}source: {{type: sql, query: select 1, inputs: [ods.flights], lookup: []}}\n"
     )
-    with pytest.raises(SettingsError, match=r"unknown key source.lookup: only files, databases and changes have it"):
+    with pytest.raises(
+        SettingsError, match=r"unknown key source.lookup: only files, databases, changes and messages have it"
+    ):
         load_settings("local", configs=lake)

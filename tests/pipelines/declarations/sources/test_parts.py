@@ -10,7 +10,7 @@ import pytest
 
 from paimon_lake.declarations import Settings, SettingsError, load_settings
 from paimon_lake.declarations.agreement.tables import inputs_of
-from paimon_lake.declarations.part_spec import load_specs
+from paimon_lake.declarations.part_spec import followed_specs, load_specs, loaded_spec
 
 WIDE = """\
 columns:
@@ -99,7 +99,8 @@ MISTAKES = [
     ("parts: gates}", "parts: gate}", ":22: checks[0].parts: 'gate' is not a part; did you mean gates?"),
     ("parts: gates}", "parts: gates, column: gate_at}", ":22: checks[0].column: 'gate_at' is filled by the part gates, so it is null in rows that lack it"),
     ("parts: gates}", "block: true}", ":22: checks[0].block: has no effect that helps: a load of one part cannot bring the others; remove block"),
-    ("max_wait: 2 h", "max_wait: 2 hours", ":22: checks[0].max_wait: must be a time such as 30 min, 2 h or 1 d, not '2 hours'"),
+    ("max_wait: 2 h", "max_wait: '2'", ":22: checks[0].max_wait: must be a duration with its unit, such as 2 d or 12 h, not '2'"),
+    ("max_wait: 2 h", "max_wait: 40000 d", ":22: checks[0].max_wait: must be at most 36500 d, not '40000 d'"),
     ("  gates:", "  the gates:", ":10: parts.the gates: the name of a part has letters, digits and underscores, and begins with a letter"),
 ]  # fmt: skip
 
@@ -117,6 +118,49 @@ def test_a_wrong_declaration(tmp_path: Path, old: str, new: str, message: str) -
     with pytest.raises(SettingsError) as refused:
         lake(tmp_path / "lake", WIDE.replace(old, new, 1))
     assert re.sub(r"^\S*/tables/d\.wide\.yaml", "", str(refused.value)) == message
+
+
+STREAMS = """\
+columns: {id: BIGINT, a: STRING, a_at: INT, b: STRING, b_at: INT}
+primary_key: id
+parts:
+  a: {source: {type: kafka, servers: "k:1", topic: a, format: json}, columns: a, order_by: a_at, kinds: {column: op}}
+  b: {source: {type: files, path: "*.csv"}, columns: b, order_by: b_at}
+schedule: {on: changes}
+checks: [{type: lag, max_messages: 5}]
+"""
+
+
+def test_topics_fill_parts(tmp_path: Path) -> None:
+    spec = lake(tmp_path, STREAMS).table("d.wide")
+    (followed,) = followed_specs(spec)
+    assert (followed.load_name, followed.write_mode) == ("d.wide part a", "changes")
+    assert loaded_spec({"d.wide": spec}, followed.load_name) == followed
+
+
+OF_STREAMS = [
+    ("format: json}", "format: json, key: id}", ":4: parts.a.source.key: has no place in a part: a tombstone has no value of order_by; delete by kinds, or by change events"),
+    (", order_by: a_at", "", ":4: parts.a.order_by: is missing: name the columns that say which of two rows with the same key is newer; files may have `source.add: {column: file}`, and a query current_timestamp()"),
+    ("format: json}", "format: json, add: {b: topic}}", ":4: parts.a.source.add: 'b' is not a column of this part"),
+    ("format: json}", "format: debezium-json}", ":4: parts.a.kinds: the events of debezium-json say whether a row is inserted, updated or deleted: remove kinds"),
+    ('{type: files, path: "*.csv"}', '{type: files, path: "*.json", format: debezium-json, schema_changes: apply}', ":5: parts.b.source.schema_changes: apply does not fit a part: a new column would belong to no part"),
+    ("max_messages", "max_bytes", ":7: checks[0].max_bytes: is not known for a source of type kafka"),
+    ('{type: kafka, servers: "k:1", topic: a, format: json}', '{type: files, path: "a/*.csv"}', ":7: checks[0].type: lag needs a source of type postgres_changes or kafka, and no part has one"),
+    ("checks: [{type: lag, max_messages: 5}]\n", "partitions: {by: static, values: [x], column: a}\n", ":6: schedule.on: changes requests loads without partitions: set cron, or remove partitions"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "message"), OF_STREAMS, ids=[f"{n}" for n in range(len(OF_STREAMS))])
+def test_a_wrong_declaration_of_a_topic(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert STREAMS.count(old) == 1
+    with pytest.raises(SettingsError) as refused:
+        lake(tmp_path / "lake", STREAMS.replace(old, new, 1))
+    assert re.sub(r"^\S*/tables/d\.wide\.yaml", "", str(refused.value)) == message
+
+
+def test_a_schedule_of_changes_needs_a_part_with_a_topic(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"schedule\.on: changes needs a part whose source is of type kafka"):
+        lake(tmp_path, f"{WIDE}schedule: {{on: changes}}\n")
 
 
 def test_a_check_of_parts_needs_parts(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ import pytest
 from paimon_lake.loads import load as commits
 from paimon_lake.loads.postgres import postgres_changes as loading
 from paimon_lake.loads.postgres import table_copy
-from paimon_lake.protocol import PipelineError
+from paimon_lake.protocol import PipelineError, TablesFailed
 from paimon_lake.sources.postgres.server import Server
 from tests.pipelines.loads.postgres.shared import shared_lake
 from tests.support.long_cases import long_cases
@@ -192,7 +192,7 @@ def complete(shared, name):
         try:
             shared.load(name, reload=reload)
             return
-        except PipelineError as error:
+        except (PipelineError, TablesFailed) as error:
             if "load the table with reload" not in str(error):
                 raise
             name, reload = str(error).split(":")[0], True
@@ -248,7 +248,7 @@ def dying(shared, monkeypatch, place, skipped):
             raise KeyboardInterrupt
         return real(*given, **more)
 
-    with monkeypatch.context() as patched, contextlib.suppress(KeyboardInterrupt, PipelineError):
+    with monkeypatch.context() as patched, contextlib.suppress(KeyboardInterrupt, PipelineError, TablesFailed):
         patched.setattr(where, name, counted)
         shared.load("shop.c")
 

@@ -1,0 +1,34 @@
+"""Packing: puts the splits and compactions of small buckets together, into about as many tasks as the cores can use.
+
+A Spark task costs 20 to 70 ms beside its work, so that a task for each of thousands of small buckets takes minutes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heapify, heapreplace
+
+OPEN_BYTES = 1 << 20
+"""What a payload counts beside its bytes: opening and merging a few small files takes as long as reading so many."""
+MOST_BYTES = 128 << 20
+"""A task has more bytes only when one payload has more, as with ``spark.sql.files.maxPartitionBytes`` of Spark."""
+UNKNOWN_CORES = 32
+"""The tasks of a small job where nothing says how many cores there are."""
+
+
+def packed(sizes: Sequence[int], cores: int) -> list[list[int]]:
+    """Return the positions of ``sizes`` (bytes) in groups of about equal bytes, the largest group first.
+
+    The positions of a group are ascending. There are at least ``cores`` groups, unless there are fewer positions.
+    """
+    weights = [size + OPEN_BYTES for size in sizes]
+    count = min(len(sizes), max(cores, -(-sum(weights) // MOST_BYTES)))
+    groups: list[list[int]] = [[] for _ in range(count)]
+    lightest = [(0, group) for group in range(count)]
+    heapify(lightest)
+    for position in sorted(range(len(sizes)), key=lambda at: -weights[at]):
+        weight, group = lightest[0]
+        groups[group].append(position)
+        heapreplace(lightest, (weight + weights[position], group))
+    order = sorted(lightest, reverse=True)
+    return [sorted(groups[group]) for _, group in order]

@@ -1,0 +1,65 @@
+"""Added columns: what a load does with columns of change events that its table does not have, or has as narrower types.
+
+Tasks note these columns while they read. The driver alters the table before anything is committed, and the load is made
+again with the altered table. So rows of the same load from before the column have null in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from paimon_core.schema import DataField
+from paimon_lake.declarations.sources.kafka import KafkaSource
+from paimon_lake.declarations.sources.source import FilesSource
+from paimon_lake.loads.schema_changes import hold
+from paimon_lake.loads.step import LoadStep
+from paimon_lake.protocol import PipelineError
+from paimon_lake.sources.files.events.new_columns import column_types
+
+MOST_COLUMNS = 500
+"""How many columns one load adds at most: the names come from the source, which may be wrong."""
+
+
+def left_out_columns(
+    step: LoadStep, source: FilesSource | KafkaSource, noted: Iterable[Mapping[str, Collection[str]]], where: str
+) -> list[str]:
+    """Return the columns of the source that the load leaves out; where changes are applied, alter the table for the
+    others.
+
+    ``noted``: what each task has noted; ``where``: the source in errors. Raises TableAltered after an alteration, and
+    PipelineError as ``hold`` and ``column_types`` do, when a lookup fills a column that the source has too, and for too
+    many new columns.
+    """
+    seen: dict[str, set[str]] = {}
+    for one in noted:
+        for name, texts in one.items():
+            seen.setdefault(name, set()).update(texts)
+    named = {name: source.rename.get(name, name) for name in seen}
+    targets = step.lookups.targets if step.lookups is not None else frozenset()
+    if source.schema_changes == "apply" and (taken := sorted(targets & set(named.values()))):
+        raise PipelineError(
+            f"{where} has the column {taken[0]!r}, which a lookup fills: give the looked-up column another name, or "
+            "set source.schema_changes: ignore"
+        )
+    if source.schema_changes != "apply":
+        return sorted(seen)
+    types, unknown = column_types(seen, where)
+    if (count := len({named[name] for name in types} - set(step.table.schema.names))) > MOST_COLUMNS:
+        raise PipelineError(
+            f"{where} has {count:,} new columns, and a load adds at most {MOST_COLUMNS:,}: declare those "
+            "that are right and run `paimon-lake apply`, or set source.schema_changes: ignore"
+        )
+    hold(step.table, {named[name]: kind for name, kind in types.items()}, "the source")
+    return [name for name in unknown if name not in step.table.schema.names]
+
+
+def alterations(before: Iterable[DataField], after: Iterable[DataField]) -> list[str]:
+    """Return one sentence for each column that a load added to its table, or widened."""
+    held, told = {field.id: field.type for field in before}, []
+    for field in after:
+        text = field.type.with_nullable(True)
+        if field.id not in held:
+            told.append(f"the new column {field.name} of the source is {text} in the table")
+        elif held[field.id] != field.type:
+            told.append(f"the column {field.name} of the source has a wider type and is {text} in the table")
+    return told

@@ -1,0 +1,88 @@
+"""Left versions: versions of the group of a database that is not ``consistent`` any more, and their removal.
+
+Nothing publishes or expires them any more, and their tags keep the snapshots of the tables. Only groups whose versions
+record a position in the log of PostgreSQL are reported: all other groups are not made by loads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from posixpath import dirname
+
+from paimon_core.errors import InvalidRequest, NotFound, PaimonError, TagNotFound, UnsupportedFeature
+from paimon_core.group.group import Group
+from paimon_lake.checks.text import many
+from paimon_lake.declarations import Settings
+from paimon_lake.loads.postgres.shared_slot import LSN
+from paimon_lake.protocol import PipelineError
+from paimon_lake.tables import open_lake
+
+
+def left_versions(settings: Settings) -> Iterator[str]:
+    """Yield one sentence for each database that is not consistent, or not declared, and whose group has versions."""
+    for name in _groups(settings):
+        database = settings.postgres.get(name)
+        if database is not None and database.consistent:
+            continue
+        try:
+            versions = _versions(open_lake(settings).group(name))
+        except PaimonError as error:
+            yield f"postgres.{name}: whether versions of its group are left is not known: {error}"
+            continue
+        if versions:
+            why = "is not consistent any more" if database is not None else "is not declared any more"
+            yield (
+                f"postgres.{name} {why}, and {many(len(versions), 'version')} of its group are left, whose tags keep "
+                f"snapshots from expiring: `paimon-lake release --group {name}` deletes them"
+            )
+
+
+def release_versions(settings: Settings, name: str) -> list[str]:
+    """Delete the versions of the group of a database, and their tags; return one sentence, or nothing without versions.
+
+    Raises PipelineError for a database that is consistent, and for a group that loads did not make.
+    """
+    database = settings.postgres.get(name)
+    if database is not None and database.consistent:
+        raise PipelineError(f"postgres.{name} is consistent: its loads publish versions; remove `consistent` first")
+    if name not in _groups(settings):
+        raise PipelineError(f"there is no group {name!r:.60} in the lake")
+    catalog = open_lake(settings)
+    group = catalog.group(name)
+    versions = _versions(group)
+    if not versions:
+        raise PipelineError(f"the versions of the group {name} were not published by loads: nothing is deleted")
+    tables = {table for number in versions for table in group.store.version(number).tables}
+    tags = 0
+    for table in sorted(tables):
+        with contextlib.suppress(NotFound):  # the tags of a dropped table were deleted with it
+            found = catalog.table(table).tags
+            for tag in [one.name for one in found.list() if re.fullmatch(rf"group-{re.escape(name)}-\d+", one.name)]:
+                with contextlib.suppress(TagNotFound):
+                    found.delete(tag)
+                    tags += 1
+    for number in group.store.numbers("intent") + versions:  # after the tags: until then this can be repeated
+        group.store.delete(number)
+    return [f"deleted {many(len(versions), 'version')} of the group {name}, and {many(tags, 'tag')} of its tables"]
+
+
+def _groups(settings: Settings) -> list[str]:
+    """Return the names of the groups that have records."""
+    catalog = open_lake(settings)
+    try:
+        store = catalog.group("any").store
+    except UnsupportedFeature:  # the catalog has no directory of the lake
+        return []
+    return sorted(entry.name for entry in store.storage.list(dirname(store.directory)))
+
+
+def _versions(group: Group) -> list[int]:
+    """Return the numbers of the versions of a group; [] when the newest one with tables was not published by a load."""
+    numbers = group.store.numbers("version")
+    try:
+        found = next((one for at in reversed(numbers) if (one := group.store.version(at)).tables), None)
+    except (InvalidRequest, NotFound):
+        return []
+    return numbers if found is not None and LSN in found.properties else []
