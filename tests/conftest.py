@@ -83,6 +83,8 @@ LONG = (
     "tests/pipelines/loads/postgres/test_refusals.py",
     "tests/pipelines/loads/postgres/test_schema_changes.py",
     "tests/pipelines/loads/postgres/test_schema_histories.py",
+    "tests/pipelines/loads/postgres/test_several_histories.py",
+    "tests/pipelines/loads/postgres/test_several_tables.py",
     "tests/pipelines/loads/postgres/test_shared_slot.py",
     "tests/pipelines/loads/test_part_histories.py",
     "tests/pipelines/test_s3.py",

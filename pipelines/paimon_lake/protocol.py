@@ -110,6 +110,8 @@ class StepResult:
         done += f", {waiting:,} waiting" if isinstance(waiting, int) and waiting else ""
         merged = self.details.get("rows_merged", 0)
         done += f", {merged:,} merged" if isinstance(merged, int) and merged else ""
+        copied = self.details.get("copied_tables")
+        done += f", copied {copied}" if copied else ""
         changed = self.details.get("schema_changes")
         done += f", {changed}" if changed else ""
         again = self.details.get("files_loaded_again")

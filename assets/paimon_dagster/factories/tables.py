@@ -197,7 +197,7 @@ def source_spec(settings: Settings, spec: TableSpec, translator: PaimonTranslato
             metadata = {"paimon/database": _place(settings, database.url), "paimon/table": database.table or "a query"}
         case PostgresChangesSource() as changes:
             kind = "postgres"
-            metadata = {"paimon/database": _place(settings, changes.url), "paimon/table": changes.table}
+            metadata = {"paimon/database": _place(settings, changes.url), "paimon/table": changes.name}
         case KafkaSource() as messages:
             kind = "kafka"
             metadata = {"paimon/servers": ", ".join(messages.servers), "paimon/topic": ", ".join(messages.topic)}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from paimon_core.types import parse_type
 from paimon_lake.declarations.checks import LagCheck
-from paimon_lake.declarations.errors import Mistake
+from paimon_lake.declarations.errors import Mistake, nearest
 from paimon_lake.declarations.sources.kafka import KafkaSource
 from paimon_lake.declarations.sources.source import CHANGES, PostgresChangesSource, has_changes
 
@@ -39,6 +40,30 @@ def check_followed(spec: TableSpec) -> None:
             raise Mistake(f"{must}, as the table would differ from its source in PostgreSQL", "options", option)
     if spec.options.get("bucket", "").strip() == "-2":
         raise Mistake("must not be -2: loads read rows that would wait for a compaction", "options", "bucket")
+    if spec.source.source_column:
+        _check_source_column(spec, spec.source)
+
+
+def _check_source_column(spec: TableSpec, source: PostgresChangesSource) -> None:
+    column, key = source.source_column, ("source", "source_column")
+    if spec.columns and column not in spec.columns:
+        raise Mistake(f"{column!r:.80} is not a column{nearest(column, list(spec.columns))}", *key)
+    if spec.columns and parse_type(spec.columns[column]).with_nullable(True).sql != "STRING":
+        raise Mistake(f"{column} is {spec.columns[column]}, and names of tables need STRING", *key)
+    if column not in spec.primary_key:
+        raise Mistake(
+            f"{column!r:.80} is not in the primary_key: rows of two tables with equal keys would replace each other, "
+            "and a TRUNCATE of one table could not find its rows",
+            *key,
+        )
+    if len(spec.primary_key) == 1:
+        raise Mistake("the primary_key also needs the key of the source tables", *key)
+    if source.lookup:
+        raise Mistake(
+            "has no place beside source_column: look up in a table with a source of type sql over this table",
+            "source",
+            "lookup",
+        )
 
 
 def check_lag(spec: TableSpec) -> None:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from paimon_lake.declarations.model import Model, Names, SomeNames, Texts
 from paimon_lake.declarations.sources.kafka import KafkaSource
@@ -176,6 +176,15 @@ def postgresql_url(value: str) -> str:
     return value
 
 
+def _one_database(value: Any) -> Any:
+    if isinstance(value, list | tuple):  # the values may contain passwords
+        raise ValueError(
+            "must be one database: the position of a table is in the log of one server; declare a table for each "
+            "database, and join them in a table with a source of type sql"
+        )
+    return value
+
+
 def slot_name(value: str) -> str:
     """Return the name of a replication slot, or ""; raises ValueError for a text that cannot be such a name."""
     if value and not re.fullmatch(r"[a-z0-9_]{1,63}", value):
@@ -192,14 +201,23 @@ class PostgresChangesSource(Model):
 
     type: Literal["postgres_changes"]
     """A table of PostgreSQL with its changes."""
-    url: Annotated[str, AfterValidator(postgresql_url), Field(repr=False)] = ""
+    url: Annotated[
+        str,
+        BeforeValidator(_one_database, json_schema_input_type=str),
+        AfterValidator(postgresql_url),
+        Field(repr=False),
+    ] = ""
     """``postgresql://user:${PASSWORD}@host/database``; the user needs REPLICATION and SELECT on the table. The table
     has a slot of its own."""
-    database: str = ""
+    database: Annotated[str, BeforeValidator(_one_database, json_schema_input_type=str)] = ""
     """Instead of ``url``: a name below ``postgres`` in ``base.yaml``. The tables of this name share one slot, one
     publication and one read of the log."""
-    table: str
-    """The table as ``schema.name``."""
+    table: SomeNames
+    """The table as ``schema.name``. With ``source_column`` also several tables with the same columns: a list, or a
+    pattern such as ``public.orders_*``, in which ``*`` stands for any text."""
+    source_column: str = ""
+    """The column of the table, a STRING of the primary key, that has the name of the source table of each row, such as
+    ``public.orders_1``."""
     publication: str = ""
     """The name of a publication that exists and has the table. Default: the first load creates one, for which the user
     must own the table and have CREATE on the database."""
@@ -209,7 +227,7 @@ class PostgresChangesSource(Model):
     split: str = ""
     """A column of whole numbers; the first copy reads its range in ``parts`` parallel parts, all at one moment."""
     parts: Annotated[int, Field(ge=1, le=16)] = 4
-    """The number of parts that are copied in parallel; needs ``split``."""
+    """The number of parts that are copied in parallel; needs ``split``, or several tables."""
     batch_rows: Annotated[int, Field(ge=1, le=10_000_000)] = 200_000
     """About how many changes one commit has. It ends with a whole transaction, so it may have more."""
     batch_bytes: Annotated[int, Field(ge=1, le=1 << 30)] = 64 << 20
@@ -226,6 +244,11 @@ class PostgresChangesSource(Model):
     lookup: tuple[Lookup, ...] = Field(default=(), strict=False)
     """Columns that are taken from other tables of the lake."""
 
+    @property
+    def name(self) -> str:
+        """The table, or the tables and patterns, as errors name them."""
+        return ", ".join(self.table)
+
     @model_validator(mode="after")
     def _names(self) -> PostgresChangesSource:
         if bool(self.url) == bool(self.database):
@@ -235,14 +258,18 @@ class PostgresChangesSource(Model):
                 f"{shared[0]} belongs to the slot, which the tables of a database share: write it into base.yaml, "
                 f"below postgres.{self.database}"
             )
-        if "*" in self.table:
+        for name in self.table:
+            if len(parts := name.split(".")) != 2 or not all(parts):
+                raise ValueError(f"table must be schema.name, such as public.orders, not {name!r:.80}")
+            if self.table.count(name) > 1:
+                raise ValueError(f"table names {name!r:.80} twice")
+        if not self.source_column and (len(self.table) > 1 or "*" in self.name):
+            what = "a list" if len(self.table) > 1 else f"the pattern {self.name!r:.80}"
             raise ValueError(
-                f"table is one table, not the pattern {self.table!r:.80}: declare a table for each, and join them in a "
-                "table with a source of type sql"
+                f"table is one table, not {what}, without source_column: declare a column of the primary key that gets "
+                "the name of the table of each row, so that rows of two tables with equal keys do not meet"
             )
-        if len(parts := self.table.split(".")) != 2 or not all(parts):
-            raise ValueError(f"table must be schema.name, such as public.orders, not {self.table!r:.80}")
-        if "parts" in self.model_fields_set and not self.split:
+        if "parts" in self.model_fields_set and not self.split and not self.source_column:
             raise ValueError("parts needs split, the column of whole numbers whose range is divided")
         return self
 

@@ -11,15 +11,18 @@ from paimon_core.errors import PaimonError
 from paimon_lake.declarations import Settings
 from paimon_lake.declarations.sources.source import PostgresChangesSource
 from paimon_lake.loads.ledger.recorded_position import recorded_position
-from paimon_lake.loads.postgres.rules import check_confirmed, check_position, check_server, check_slot
-from paimon_lake.protocol import PipelineError
+from paimon_lake.loads.postgres.rules import check_confirmed, check_position, check_server, check_slot, check_tables
+from paimon_lake.loads.postgres.slot_keys import named_keys, naming_keys
+from paimon_lake.protocol import PipelineError, some
 from paimon_lake.sources.database import Database, open_database
 from paimon_lake.sources.lag import Answer, Lag
+from paimon_lake.sources.postgres.found_tables import found_tables
 from paimon_lake.sources.postgres.log_end import SEARCH_MESSAGES, LogEnd, log_after
 from paimon_lake.sources.postgres.lsn import lsn_text
 from paimon_lake.sources.postgres.position import Position
 from paimon_lake.sources.postgres.server import Server, ServerFacts, connected
 from paimon_lake.sources.postgres.source_table import read_table
+from paimon_lake.sources.postgres.table_positions import TablePositions, position_of
 
 IDLE_BYTES = 16 << 20
 """A load without changes commits its position only when the log has grown by more than this since the last one."""
@@ -46,14 +49,17 @@ def postgres_lags(settings: Settings, names: Sequence[str], deadline: float) -> 
                     yield name, PipelineError(f"{databases[name].name}: not asked, because other tables took too long")
                     continue
                 try:
-                    yield name, _lag(settings, name, source, replace(server, database=databases[name]), facts)
+                    with naming_keys(source.database):
+                        lag = _lag(settings, name, source, replace(server, database=databases[name]), facts)
+                    yield name, lag
                 except (PipelineError, PaimonError) as error:  # the other tables are still asked
                     yield name, error
     except PipelineError as error:
-        yield from ((name, error) for name in names)
+        text = str(error)
+        yield from ((name, PipelineError(named_keys(text, one.database))) for name, one in sources.items())
 
 
-def lag_after(position: Position, held_bytes: int | None, log: LogEnd) -> Lag:
+def lag_after(position: Position | TablePositions, held_bytes: int | None, log: LogEnd) -> Lag:
     """Return the lag of a table at a position, from the log after it and what the server keeps for the slot."""
     return Lag(
         lsn_text(position.lsn),
@@ -67,7 +73,7 @@ def lag_after(position: Position, held_bytes: int | None, log: LogEnd) -> Lag:
 
 def _database(settings: Settings, source: PostgresChangesSource) -> Database:
     return open_database(
-        source.url, table=source.table, query="", folder=settings.folder, connect_seconds=CONNECT_SECONDS
+        source.url, table=source.name, query="", folder=settings.folder, connect_seconds=CONNECT_SECONDS
     )
 
 
@@ -77,7 +83,7 @@ def _lag(settings: Settings, name: str, source: PostgresChangesSource, server: S
     entry = recorded_position(settings, name)
     while entry is not None:
         try:
-            return _lag_at(Position.from_json(entry), source, server, facts)
+            return _lag_at(position_of(entry), source, server, facts)
         except PipelineError:
             before, entry = entry, recorded_position(settings, name)
             if entry == before:
@@ -85,10 +91,15 @@ def _lag(settings: Settings, name: str, source: PostgresChangesSource, server: S
     return Lag("", True)
 
 
-def _lag_at(position: Position, source: PostgresChangesSource, server: Server, facts: ServerFacts) -> Lag:
-    text = server.database.name
-    table = read_table(server, tuple(source.table.split(".")))
-    check_position(text, position, replace(facts, lsn=server.newest_lsn()), table, position.publication_version)
+def _lag_at(
+    position: Position | TablePositions, source: PostgresChangesSource, server: Server, facts: ServerFacts
+) -> Lag:
+    text, facts = server.database.name, replace(facts, lsn=server.newest_lsn())
+    names = found_tables(server, source.table) if source.source_column else [source.name]
+    positions = position.tables if isinstance(position, TablePositions) else {source.name: position}
+    check_tables(text, positions, names)
+    for name, one in positions.items():
+        check_position(text, one, facts, read_table(server, name.split(".")), one.publication_version)
     slot = server.slot(position.slot)
     reader = None if slot is None else slot.active_pid
     slot = check_slot(
@@ -97,7 +108,9 @@ def _lag_at(position: Position, source: PostgresChangesSource, server: Server, f
     check_confirmed(text, position, slot)
     with server.reserved(position.slot, 0) as is_reserved:
         if is_reserved and reader is None:
-            return lag_after(position, slot.held_bytes, log_after(server, position))
+            lag = lag_after(position, slot.held_bytes, log_after(server, position))
+            later = [one for one in names if one not in positions]
+            return replace(lag, is_behind=True, note=f"not copied yet: {some(later)}") if later else lag
     size_bytes = max(0, server.newest_lsn() - position.lsn)
     note = f"the slot is read now, by {f'the process {reader} of the server' if reader is not None else 'a load'}"
     return Lag(lsn_text(position.lsn), size_bytes > 0, size_bytes, None, slot.held_bytes, note, is_read=True)

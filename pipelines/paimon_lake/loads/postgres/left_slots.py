@@ -48,7 +48,7 @@ def left_slots(settings: Settings) -> LeftSlots:
     for source in {source.url: source for source in declared.values()}.values():
         try:
             database = open_database(
-                source.url, table=source.table, query="", folder=settings.folder, connect_seconds=CONNECT_SECONDS
+                source.url, table=source.name, query="", folder=settings.folder, connect_seconds=CONNECT_SECONDS
             )
             with connected(replace(database, name=database.place)) as server:
                 found = server.rows(_SLOTS)

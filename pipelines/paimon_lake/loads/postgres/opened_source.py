@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
 
 from paimon_lake.declarations.sources.source import PostgresChangesSource
 from paimon_lake.loads.database import DatabaseRead, split_column
@@ -60,27 +62,41 @@ class OpenedSource:
         )
 
 
-def open_source(step: LoadStep, server: Server, options: PostgresChangesSource, names: Names | None) -> OpenedSource:
+def open_source(
+    step: LoadStep,
+    server: Server,
+    options: PostgresChangesSource,
+    names: Names | None,
+    *,
+    is_followed: bool,
+    may_lack: Collection[str] = (),
+    facts: ServerFacts | None = None,
+) -> OpenedSource:
     """Return the source of a load; ``names``: of the slot that its table shares, None for a slot of its own.
 
-    Raises PipelineError for a source that cannot be followed.
+    ``is_followed``: whether the source was copied before; ``may_lack``: the columns that it need not have;
+    ``facts``: of the server, None to ask for them. Raises PipelineError for a source that cannot be followed.
     """
-    database, name = server.database, tuple(options.table.split("."))
-    facts = server.facts()
+    database, name = server.database, tuple(options.name.split("."))
+    facts = facts or server.facts()
     check_server(database.name, facts)
     table, shape = read_table(server, name), shape_of(step.spec, options, step.table, step.lookups)
-    if step.ledger.position is not None:
-        folded = {column.casefold() for column in table.columns}
+    folded = {column.casefold() for column in table.columns}
+    if lacking := [name for name in shape.file_schema.names if name in may_lack and name.casefold() not in folded]:
+        kept = [field for field in shape.file_schema if field.name not in lacking]
+        shape = replace(shape, file_schema=pa.schema(kept))
+    if is_followed:
         for column in shape.file_schema.names:
             if column.casefold() not in folded:
                 raise lost_column(database.name, column, table.columns)
-    required = required_columns(shape.file_schema, shape.rules) | set(step.spec.primary_key)
+    key_columns = [column for column in step.spec.primary_key if column != options.source_column]
+    required = required_columns(shape.file_schema, shape.rules) | set(key_columns)
     advice = "remove it from the declaration"
     rows = rows_of_database(
         database.name, table.schema(), shape.file_schema, required, is_postgresql=True, advice=advice
     )
     by_name = dict(zip(shape.file_schema.names, rows.columns, strict=True))
-    key = tuple(by_name[column] for column in step.spec.primary_key)
+    key = tuple(by_name[column] for column in key_columns)
     check_key(database.name, table, key)
     check_generated(database.name, table, rows.columns)
     split = options.split and split_column(database.name, table.schema(), options.split, is_postgresql=True)

@@ -25,7 +25,7 @@ from paimon_lake.loads.database import naming
 from paimon_lake.loads.ledger.load_snapshot import POSITION
 from paimon_lake.loads.postgres.lag import IDLE_BYTES, IDLE_MESSAGES, lag_after
 from paimon_lake.loads.postgres.log_batch import LogBatch, SharedRead, read_batch
-from paimon_lake.loads.postgres.names import PUBLICATION, SLOT
+from paimon_lake.loads.postgres.names import PUBLICATION, SLOT, Names
 from paimon_lake.loads.postgres.opened_source import OpenedSource, open_source
 from paimon_lake.loads.postgres.rules import (
     RELOAD,
@@ -52,7 +52,8 @@ from paimon_lake.sources.postgres.net_changes import NetBatch, net_changes
 from paimon_lake.sources.postgres.pgoutput import Decoder, LaterColumns, Relation
 from paimon_lake.sources.postgres.position import Position
 from paimon_lake.sources.postgres.server import Server, connected
-from paimon_lake.sources.postgres.source_table import SourceTable, read_publication, type_names
+from paimon_lake.sources.postgres.source_table import read_publication, type_names
+from paimon_lake.sources.postgres.table_positions import TablePositions
 
 RESERVE_SECONDS = 60
 """How long a load waits for another reading of its slot; a question for the lag reads it for at most 10 s."""
@@ -73,7 +74,7 @@ class PostgresChangesLoads:
         """A position, and the LSN up to which the log has no changes of the table after it."""
         self._until: int | None = None
         """The end of the log when the first load of this run was planned."""
-        self._catalog: tuple[SourceTable, int] | None = None
+        self._catalog: tuple[object, int] | None = None
         """The source whose columns the position does not have yet, and an end of the log that was read after it."""
         self.is_cut = False
         """Whether the load that was planned last ends before its batch, because the columns change there."""
@@ -85,17 +86,27 @@ class PostgresChangesLoads:
         Raises TableAltered when the next changes need columns that the table does not have.
         """
         self.is_cut = False
-        database = open_database(self._source.url, table=self._source.table, query="", folder=step.settings.folder)
+        database = open_database(self._source.url, table=self._source.name, query="", folder=step.settings.folder)
         with naming(step), connected(database) as server:
-            source = open_source(step, server, self._source, None if self._shared is None else self._shared.names)
-            self._until = source.facts.lsn if self._until is None else self._until
-            if step.ledger.position is None and not step.reload:
-                self._check_empty(step)
-            alone = server.reserved(source.names.slot, RESERVE_SECONDS)
-            with alone if self._shared is None else contextlib.nullcontext():  # the run has reserved a shared slot
+            names = None if self._shared is None else self._shared.names
+            source = open_source(step, server, self._source, names, is_followed=step.ledger.position is not None)
+            self._begin(step, source)
+            with self._reserved(server, source):
                 if step.ledger.position is None or step.reload:
                     return planned_copy(step, server, source, self._source, is_shared=self._shared is not None)
                 return self._changes(step, server, source, Position.from_json(step.ledger.position))
+
+    def _begin(self, step: LoadStep, source: OpenedSource) -> None:
+        """Note where the run ends, and refuse a first copy into a table that has rows."""
+        self._until = source.facts.lsn if self._until is None else self._until
+        if step.ledger.position is None and not step.reload:
+            self._check_empty(step)
+
+    def _reserved(self, server: Server, source: OpenedSource) -> contextlib.AbstractContextManager[object]:
+        """Reserve the slot; the run has reserved a shared slot already."""
+        if self._shared is not None:
+            return contextlib.nullcontext()
+        return server.reserved(source.names.slot, RESERVE_SECONDS)
 
     def _check_empty(self, step: LoadStep) -> None:
         latest = step.table.latest_snapshot()
@@ -108,16 +119,14 @@ class PostgresChangesLoads:
         self, step: LoadStep, server: Server, source: OpenedSource, position: Position
     ) -> PlannedLoad | NothingToLoad:
         columns = source.columns
-        kept = {name: column for name, column in position.columns.items() if name in step.table.schema.names}
-        position = replace(position, columns=kept, table=".".join(source.name))
-        position = replace(position, publication_version=self._checked(server, source, position))
-        covered = self._cover(server, source, position) if columns.is_behind(position) else None
+        position = self._continued(step, server, source, position)
+        covered = self._cover(server, source.table, position) if columns.is_behind(position) else None
         ignored = columns.added(position, columns.now) if self._source.schema_changes == "ignore" else []
         told: dict[str, str | int | float] = {"position": lsn_text(position.lsn)}
         told |= {"ignored_columns": some(ignored)} if ignored else {}
-        batch = self._batch(server, source, position)
+        batch = self._batch(server, source.names, position)
         if isinstance(batch, str):
-            return NothingToLoad([batch], told | _lag(server, position))
+            return NothingToLoad([batch], told | lag_details(server, position))
         found, end, now = self._read(step, server, source, position, batch)
         if covered is not None and not found.changes and batch.end >= covered:
             now = self._moved(step, server, source, now, columns.now)
@@ -127,13 +136,13 @@ class PostgresChangesLoads:
         if not found.changes and is_same and not is_moved and is_short:
             self._seen = position.lsn, end
             if batch.is_last:
-                told |= _lag(server, position, LogEnd(end - position.lsn, False, 0.0))
+                told |= lag_details(server, position, LogEnd(end - position.lsn, False, 0.0))
             return NothingToLoad([f"no changes of {source.text} up to {lsn_text(end)}"], told)
         self.is_cut = end < batch.end
         entry = {POSITION: json.dumps(replace(columns.marked(now), lsn=end).to_json())}
         counts = {"changes": found.changes, "transactions": found.transactions}
         types = {field.name: field.type for field in step.table.schema.fields}
-        rows = _rows_at(server, source, now)
+        rows = rows_at(server, source, now)
         return PlannedLoad(
             lambda: self._write(step, source.text, rows, found, ignored),
             entry,
@@ -143,10 +152,19 @@ class PostgresChangesLoads:
             schema_changes=() if is_same else sentences(position, now, types, self._source.schema_changes),
         )
 
-    def _cover(self, server: Server, source: OpenedSource, position: Position) -> int:
-        """Return an LSN after the position that is later than the catalog, and move the end of the run on to it."""
-        if self._catalog is None or self._catalog[0] != source.table or self._catalog[1] <= self.reached(position):
-            self._catalog = source.table, server.end_of_changes()
+    def _continued(self, step: LoadStep, server: Server, source: OpenedSource, position: Position) -> Position:
+        """Return the position as it is used: with the columns that the table has, and the source as it is now."""
+        kept = {name: column for name, column in position.columns.items() if name in step.table.schema.names}
+        position = replace(position, columns=kept, table=".".join(source.name))
+        return replace(position, publication_version=self._checked(server, source, position))
+
+    def _cover(self, server: Server, catalog: object, position: Position | TablePositions) -> int:
+        """Return an LSN after the position that is later than the catalog, and move the end of the run on to it.
+
+        ``catalog``: the source tables as they are now.
+        """
+        if self._catalog is None or self._catalog[0] != catalog or self._catalog[1] <= self.reached(position):
+            self._catalog = catalog, server.end_of_changes()
         covered = self._catalog[1]
         if self._shared is None:
             self._until = max(self._until or 0, covered)
@@ -154,14 +172,14 @@ class PostgresChangesLoads:
             self._shared.until = max(self._shared.until, covered)
         return covered
 
-    def _batch(self, server: Server, source: OpenedSource, position: Position) -> LogBatch | str:
+    def _batch(self, server: Server, of_slot: Names, position: Position | TablePositions) -> LogBatch | str:
         """Return the batch to load, or why there is none."""
         shared, until = self._shared, self._until
         assert until is not None
         if shared is None:
             if position.lsn < until and time.monotonic() < self._ends_at:
-                names = source.names.slot, source.names.publication
-                return read_batch(server, self._source, names, [source.table.oid], position.lsn, until)
+                names = of_slot.slot, of_slot.publication
+                return read_batch(server, self._source, names, position.relations, position.lsn, until)
         elif shared.batch is not None and self.reached(position) >= shared.batch.start:
             if position.lsn < shared.batch.end:
                 return shared.batch
@@ -171,9 +189,9 @@ class PostgresChangesLoads:
             until = shared.until
         if self.reached(position) < until:
             return f"source.run_seconds is over: {until - position.lsn:,} bytes of the log are left to the next load"
-        return f"all changes of {source.text} up to {lsn_text(position.lsn)} are loaded"
+        return f"all changes of {server.database.name} up to {lsn_text(position.lsn)} are loaded"
 
-    def reached(self, position: Position) -> int:
+    def reached(self, position: Position | TablePositions) -> int:
         """Return the LSN up to which the log has no further changes of the table, as far as this run has read it."""
         return self._seen[1] if self._seen[0] == position.lsn else position.lsn
 
@@ -264,7 +282,7 @@ class PostgresChangesLoads:
         return replace(written, ignored_columns=tuple(ignored))
 
 
-def _rows_at(server: Server, source: OpenedSource, position: Position) -> DatabaseRows:
+def rows_at(server: Server, source: OpenedSource, position: Position) -> DatabaseRows:
     """Return how rows are read whose columns have the types of a position, which the source may not have any more."""
     rows = source.read.rows
     then = {column[0]: column[2] for column in position.columns.values()}
@@ -289,7 +307,9 @@ class _Reader:
                 yield replace(self.rows.parsed(batch.slice(start, _SLICE_ROWS), self.stored), file=self.name)
 
 
-def _lag(server: Server, position: Position, log: LogEnd | None = None) -> dict[str, int | float]:
+def lag_details(
+    server: Server, position: Position | TablePositions, log: LogEnd | None = None
+) -> dict[str, int | float]:
     """Return the numbers of the lag; without those that the server refuses, because the load has committed already.
 
     ``log``: what is known of the log after the position, None when it must be searched.

@@ -6,14 +6,18 @@ lake, or from the declarations, is released first.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from paimon_lake.declarations import Settings
 from paimon_lake.declarations.databases import tables_of
 from paimon_lake.declarations.sources.source import PostgresChangesSource
 from paimon_lake.loads.ledger.ledger import read_ledger
 from paimon_lake.loads.postgres.names import PUBLICATION, SLOT, names_of
-from paimon_lake.protocol import PipelineError
+from paimon_lake.loads.postgres.slot_keys import naming_keys
+from paimon_lake.protocol import PipelineError, some
 from paimon_lake.sources.database import open_database
-from paimon_lake.sources.postgres.server import connected
+from paimon_lake.sources.postgres.found_tables import found_tables
+from paimon_lake.sources.postgres.server import Server, connected
 from paimon_lake.tables import open_lake
 
 
@@ -31,15 +35,17 @@ def release(settings: Settings, table: str) -> list[str]:
     entry = read_ledger(lake.table(table), accept_gaps=True).position if lake.table_exists(table) else None
     made_by_loads = source.model_copy(update={SLOT: "", PUBLICATION: ""})  # also after a name was declared
     names = names_of(settings, table, made_by_loads, entry)
-    database = open_database(source.url, table=source.table, query="", folder=settings.folder)
+    database = open_database(source.url, table=source.name, query="", folder=settings.folder)
     done = []
     others = [name for name in tables_of(settings.tables, source.database) if name != table]
-    with connected(database) as server:
+    with naming_keys(source.database), connected(database) as server:
         if others:
-            if not server.remove_from_publication(names.publication, source.table.split(".")):
+            tables = _followed(server, source, entry) - _followed_by(server, settings, others)
+            left = [one for one in sorted(tables) if server.remove_from_publication(names.publication, one.split("."))]
+            if not left:
                 return []
             return [
-                f"removed {source.table} from the publication {names.publication}; the slot is kept for "
+                f"removed {some(left)} from the publication {names.publication}; the slot is kept for "
                 f"{' and '.join(others)}: remove the declaration, because the slot keeps the log from the position of "
                 "each declared table on"
             ]
@@ -48,3 +54,15 @@ def release(settings: Settings, table: str) -> list[str]:
         if server.drop_publication(names.publication):
             done.append(f"dropped the publication {names.publication}")
     return done
+
+
+def _followed(server: Server, source: PostgresChangesSource, entry: object = None) -> set[str]:
+    """Return the source tables of a table: those of its position ``entry``, and those that it means now."""
+    recorded = entry.get("tables", ()) if isinstance(entry, dict) else ()
+    named = found_tables(server, source.table) if "*" in source.name else source.table
+    return {*recorded, *named}
+
+
+def _followed_by(server: Server, settings: Settings, tables: Sequence[str]) -> set[str]:
+    sources = [settings.table(name).source for name in tables]
+    return {one for s in sources if isinstance(s, PostgresChangesSource) for one in _followed(server, s)}

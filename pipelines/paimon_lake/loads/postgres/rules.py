@@ -13,6 +13,7 @@ from paimon_lake.sources.postgres.pgoutput import Relation
 from paimon_lake.sources.postgres.position import Position
 from paimon_lake.sources.postgres.server import ServerFacts, SlotState
 from paimon_lake.sources.postgres.source_table import Publication, SourceTable
+from paimon_lake.sources.postgres.table_positions import TablePositions
 
 RELOAD = "load the table with reload, which copies the source again"
 _FIRST_VERSION = 13
@@ -147,7 +148,16 @@ def check_position(name: str, position: Position, facts: ServerFacts, table: Sou
         )
 
 
-def check_confirmed(name: str, position: Position, slot: SlotState) -> None:
+def check_tables(name: str, loaded: Collection[str], there: Collection[str]) -> None:
+    """Refuse tables of which rows were loaded, and that are not there or not meant any more; others may be new."""
+    if gone := [table for table in loaded if table not in there]:
+        raise PipelineError(
+            f"{name}: rows of {some(gone)} were loaded, and source.table does not find that table any more: bring it "
+            f"back, or {RELOAD} and removes these rows"
+        )
+
+
+def check_confirmed(name: str, position: Position | TablePositions, slot: SlotState) -> None:
     """Refuse a slot that is confirmed beyond the position: another program has done this."""
     if slot.confirmed is not None and slot.confirmed > position.lsn:
         raise PipelineError(

@@ -36,6 +36,8 @@ from paimon_lake.loads.postgres.lag import IDLE_BYTES
 from paimon_lake.loads.postgres.log_batch import SharedRead, read_batch
 from paimon_lake.loads.postgres.names import names_of
 from paimon_lake.loads.postgres.postgres_changes import PostgresChangesLoads
+from paimon_lake.loads.postgres.several_tables import changes_loads
+from paimon_lake.loads.postgres.slot_keys import naming_keys
 from paimon_lake.loads.source_loads import with_lookups
 from paimon_lake.loads.step import TableSource
 from paimon_lake.protocol import AuditFailed, PipelineError, StepResult, TablesFailed
@@ -44,6 +46,7 @@ from paimon_lake.sources.database import open_database
 from paimon_lake.sources.postgres.lsn import lsn_text
 from paimon_lake.sources.postgres.position import Position
 from paimon_lake.sources.postgres.server import Server, connected
+from paimon_lake.sources.postgres.table_positions import TablePositions, position_of
 from paimon_lake.tables import open_lake
 
 _FAILURES = (PaimonError, PipelineError, AuditFailed, PySparkException)
@@ -90,7 +93,8 @@ def load_shared(
 
     shared = SharedLoad(settings, database, _ordered(settings, database, name), name, opened)
     try:
-        shared.run()
+        with naming_keys(database):
+            shared.run()
     except _FAILURES as error:
         if committed := [run.result() for run in runs.values() if run.loads]:
             raise _failed(name, error, shared.errors, committed) from error
@@ -155,9 +159,9 @@ class SharedLoad:
         sources = {name: self._source(name) for name in self.runs}
         first, ends_at = sources[self.asked], time.monotonic() + self._options.run_seconds
         entry = next((found for name in self.runs if (found := self._entry(name)) is not None), None)
-        database = open_database(first.url, table=first.table, query="", folder=self.settings.folder)
+        database = open_database(first.url, table=first.name, query="", folder=self.settings.folder)
         shared = SharedRead(names_of(self.settings, self.asked, first, entry))
-        loads = {name: PostgresChangesLoads(source, shared) for name, source in sources.items()}
+        loads = {name: changes_loads(source, shared) for name, source in sources.items()}
         with connected(database) as server, server.reserved(shared.names.slot, None):
             self._copy(loads)
             shared.until = server.newest_lsn()
@@ -185,9 +189,13 @@ class SharedLoad:
         return sum(len(run.loads) for run in self.runs.values())
 
     def _copy(self, loads: Mapping[str, PostgresChangesLoads]) -> None:
-        """Copy the tables that have no position, and the table that is loaded again."""
+        """Copy the tables that have no position, and the table that is loaded again.
+
+        A table with several source tables may have found another one.
+        """
         for name in self.runs:
-            if self.runs[name].is_reload or (self._entry(name) is None and name not in self.errors):
+            may_copy = self._entry(name) is None or bool(self._source(name).source_column)
+            if self.runs[name].is_reload or (may_copy and name not in self.errors):
                 whole = with_lookups(self._source(name), loads[name])
                 self._guarded(name, partial(self.runs[name].load, whole))
 
@@ -214,19 +222,20 @@ class SharedLoad:
     def _guarded(self, name: str, step: Callable[[], object]) -> None:
         """Run a step of a table, and record its failure unless the failure ends the run."""
         try:
-            step()
+            with naming_keys(self.database):
+                step()
         except _FAILURES as error:
             self.errors[name] = error
             if name == self.asked or self._options.consistent:
                 raise
 
-    def _positions(self) -> dict[str, Position | None]:
+    def _positions(self) -> dict[str, Position | TablePositions | None]:
         """Return the positions of all tables, None before the first copy, without those that cannot be read."""
-        found: dict[str, Position | None] = {}
+        found: dict[str, Position | TablePositions | None] = {}
 
         def read(name: str) -> None:
             entry = self.runs[name].position()
-            found[name] = None if entry is None else Position.from_json(entry)
+            found[name] = None if entry is None else position_of(entry)
 
         for name in self.runs:
             self._guarded(name, partial(read, name))
@@ -247,7 +256,7 @@ class SharedLoad:
         reached = {name: loads[name].reached(positions[name]) for name in self._loadable() if name in positions}
         if not reached:
             return None
-        lsns = {position.lsn for position in positions.values()}
+        lsns = {lsn for position in positions.values() for lsn in (position.lsn, position.reach)}
         until, differ, is_consistent = shared.until, len(lsns) > 1, self._options.consistent
         start = min(reached.values())
         if is_consistent and differ:
@@ -256,7 +265,8 @@ class SharedLoad:
             self._publish(max(lsns))
         if start >= until or is_over or not _is_readable(server, shared.names.slot):
             return None
-        names, tables = (shared.names.slot, shared.names.publication), {at.relation for at in positions.values()}
+        names = shared.names.slot, shared.names.publication
+        tables = {relation for at in positions.values() for relation in at.relations}
         try:
             batch = read_batch(server, self._source(self.asked), names, tables, start, until)
         except PipelineError as error:
@@ -265,7 +275,7 @@ class SharedLoad:
         shared.moves_all = is_consistent and (batch.has_changes or differ or batch.end - min(lsns) >= IDLE_BYTES)
         return None
 
-    def _advance(self, server: Server, shared: SharedRead, positions: Collection[Position]) -> None:
+    def _advance(self, server: Server, shared: SharedRead, positions: Collection[Position | TablePositions]) -> None:
         """Advance the slot to the smallest position, unless a position is of another server or slot."""
         facts, slot, lowest = server.facts(), server.slot(shared.names.slot), min(at.lsn for at in positions)
         here = facts.system, facts.timeline, facts.database, shared.names.slot

@@ -33,8 +33,8 @@ def planned_copy(
     Creates the publication and the slot where they are missing. Raises TableAltered where the table lacks columns that
     changes would have added.
     """
-    _hold(step, server, source, options)
-    version = _prepared(server, source, is_shared=is_shared)
+    hold_since(step, server, source, options, _recorded(step))
+    version = prepared(server, source, is_shared=is_shared)
     again = [source.text]
     return PlannedLoad(
         lambda: _write(step, source, version, options.parts),
@@ -44,18 +44,22 @@ def planned_copy(
     )
 
 
-def _hold(step: LoadStep, server: Server, source: OpenedSource, options: PostgresChangesSource) -> None:
-    """Add the columns to the table that the source has got since the position, where changes are applied."""
-    if step.ledger.position is None or options.schema_changes != "apply":
-        return
+def hold_since(
+    step: LoadStep, server: Server, source: OpenedSource, options: PostgresChangesSource, position: Position | None
+) -> None:
+    """Add the columns to the table that the source has got since a position, where changes are applied."""
+    if position is not None and options.schema_changes == "apply":
+        hold(step.table, source.columns.types_since(server, position), source.text)
+
+
+def _recorded(step: LoadStep) -> Position | None:
     try:
-        position = Position.from_json(step.ledger.position)
+        return None if step.ledger.position is None else Position.from_json(step.ledger.position)
     except PipelineError:  # a reload mends a damaged position
-        return
-    hold(step.table, source.columns.types_since(server, position), source.text)
+        return None
 
 
-def _prepared(server: Server, source: OpenedSource, *, is_shared: bool) -> str:
+def prepared(server: Server, source: OpenedSource, *, is_shared: bool) -> str:
     """Create the publication and the slot where they are missing; return the version of the publication."""
     names, text = source.names, source.text
     if PUBLICATION in names.made:

@@ -79,7 +79,7 @@ class ChangeRows:
             if field.name in self.key:
                 bad_key |= np.asarray(values.is_null().to_numpy(zero_copy_only=False))
             elif deleted.any():
-                values = pc.if_else(pa.array(deleted), _absent(field, kind, required), values)
+                values = pc.if_else(pa.array(deleted), absent(field, kind, required), values)
             seen.append(column)
             reason = Reason(column, kind)
             builder.add(values, bad, _Lost(np.asarray(batch[f"u{at}"]), reason) if at in kept else reason)
@@ -118,7 +118,7 @@ class ChangeRows:
             mask = pa.array(bad)
             for at, field in enumerate(schema):
                 if field.name not in self.key:
-                    columns[at] = pc.if_else(mask, _absent(field, exact_type(field), required), columns[at])
+                    columns[at] = pc.if_else(mask, absent(field, exact_type(field), required), columns[at])
         keep = pa.array(~bad_key)
         kinds = pa.array(np.where(deleted | bad, "-D", "+U"), pa.string()).filter(keep)
         rows = batch_of([pc.filter(column, keep) for column in columns], schema).append_column(KIND, kinds)
@@ -139,7 +139,7 @@ def _true(flags: np.ndarray) -> np.ndarray | None:
     return flags if flags.any() else None
 
 
-def _absent(field: pa.Field, kind: DataType, required: frozenset[str]) -> pa.Scalar:
+def absent(field: pa.Field, kind: DataType, required: frozenset[str]) -> pa.Scalar:
     """Return the value of a column in a row that deletes: null, or the zero of its type where null is not allowed."""
     zero = zero_of(kind) if field.name in required else None
     return pa.scalar(None, field.type) if zero is None else zero.cast(field.type)

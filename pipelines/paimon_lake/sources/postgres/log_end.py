@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from paimon_lake.sources.postgres.lsn import lsn_text
 from paimon_lake.sources.postgres.position import Position
 from paimon_lake.sources.postgres.server import Server, TookTooLong
+from paimon_lake.sources.postgres.table_positions import TablePositions
 
 SEARCH_SECONDS = 10
 """How long the server searches the log for a change of the table."""
@@ -26,8 +27,9 @@ WITH messages AS MATERIALIZED (
   SELECT xid, ('x' || encode(substr(data, 10, 8), 'hex'))::bit(64)::bigint AS committed FROM messages
   WHERE kind = 'B' AND ('x' || encode(substr(data, 2, 8), 'hex'))::bit(64)::bigint >= %(position)s
 ), changed AS (
-  SELECT xid FROM messages WHERE kind IN ('I', 'U', 'D') AND substr(data, 2, 4) = oidsend(%(table)s::oid)
-    OR kind = 'T' AND position(oidsend(%(table)s::oid) IN substr(data, 7)) > 0
+  SELECT xid FROM messages WHERE EXISTS (
+    SELECT FROM unnest(%(tables)s::oid[]) AS ours WHERE kind IN ('I', 'U', 'D') AND substr(data, 2, 4) = oidsend(ours)
+      OR kind = 'T' AND position(oidsend(ours) IN substr(data, 7)) > 0)
 )
 SELECT (SELECT count(*) FROM messages) >= %(messages)s,
   (SELECT min(committed) FROM begun WHERE xid IN (SELECT xid FROM changed)),
@@ -52,7 +54,7 @@ class LogEnd:
     """
 
 
-def log_after(server: Server, position: Position) -> LogEnd:
+def log_after(server: Server, position: Position | TablePositions) -> LogEnd:
     """Search the log after a position; the slot must not be in use.
 
     Raises PipelineError when the server refuses, for example because the slot is in use or does not exist.
@@ -67,7 +69,7 @@ def log_after(server: Server, position: Position) -> LogEnd:
         "messages": SEARCH_MESSAGES,
         "publication": '"' + position.publication.replace('"', '""') + '"',
         "position": position.lsn,
-        "table": position.relation,
+        "tables": list(position.relations),
     }
     ((before,),) = server.rows("SELECT current_setting('statement_timeout')")
     server.rows("SELECT set_config('statement_timeout', %s, false)", [f"{SEARCH_SECONDS}s"])

@@ -43,6 +43,16 @@ class Position:
     ignored: list[str] = field(default_factory=list)
     """The columns that the source has got since then, and that loads have left out."""
 
+    @property
+    def relations(self) -> tuple[int, ...]:
+        """The object identifiers of the source tables."""
+        return (self.relation,)
+
+    @property
+    def reach(self) -> int:
+        """The LSN from which on the table is a state of the source."""
+        return self.lsn
+
     def to_json(self) -> dict[str, Any]:
         """Return the position for the ledger."""
         return {**asdict(self), "lsn": lsn_text(self.lsn)}

@@ -112,7 +112,7 @@ def read_table(server: Server, name: Sequence[str]) -> SourceTable:
         what = {"p": "a partitioned table", "v": "a view", "m": "a materialized view", "f": "a foreign table"}
         raise PipelineError(
             f"{server.database.name} is {what.get(kind, 'a table with child tables')}, whose changes are not in the "
-            "log under its name: declare a table for each of its parts"
+            "log under its name: declare a table for each of its parts, or one with source_column for all of them"
         )
     if hides_rows:
         raise PipelineError(

@@ -30,7 +30,14 @@ def test_a_table_that_follows_postgresql_is_upserted(dry_lake):
     [
         ("primary_key: id", "natural_key: id", "needs a primary_key, the key of its source"),
         ("table: s.o", "table: o", r"table must be schema\.name, such as public\.orders, not 'o'"),
-        ("table: s.o", "table: s.o_*", r"table is one table, not the pattern 's\.o_\*': declare a table for each"),
+        (
+            "table: s.o",
+            "table: s.o_*",
+            r"table is one table, not the pattern 's\.o_\*', without source_column: declare",
+        ),
+        ("table: s.o", "table: [s.o, s.p]", "table is one table, not a list, without source_column"),
+        ("table: s.o", "table: []", r"source\.table"),
+        ("table: s.o", "table: [s.o, 5]", r"source\.table"),
         ("table: s.o", "table: a.b.c", r"table must be schema\.name"),
         ("table: s.o", "table: .o", r"table must be schema\.name"),
         (", table: s.o", "", r"source\.table"),
@@ -102,3 +109,55 @@ def test_mistakes(dry_lake, old, new, said):
 def test_only_a_source_of_changes_has_a_lag(dry_lake, more, said):
     with pytest.raises(SettingsError, match=said):
         declared(dry_lake, f"columns: {{id: INT}}\nprimary_key: id\nsource: {{type: files, path: '*.csv'}}\n{more}\n")
+
+
+SEVERAL = """
+columns: {shard: STRING, id: BIGINT, t: STRING}
+primary_key: [shard, id]
+source: {type: postgres_changes, url: "postgresql://lake@db.example/shop", table: [s.o_*, s.p], source_column: shard}
+"""
+
+
+def test_several_tables_have_a_column_with_their_names_in_the_key(dry_lake):
+    source = declared(dry_lake, SEVERAL).source
+    assert (source.table, source.name, source.source_column) == (("s.o_*", "s.p"), "s.o_*, s.p", "shard")
+    assert declared(dry_lake, SEVERAL.replace("shard}", "shard, parts: 2}")).source.parts == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "[shard, id]",
+            "[id]",
+            r"source\.source_column.*'shard' is not in the primary_key: rows of two tables with equal",
+        ),
+        ("[shard, id]", "shard", r"source\.source_column.*the primary_key also needs the key of the source tables"),
+        ("column: shard", "column: shar", r"source\.source_column.*'shar' is not a column.*did you mean shard"),
+        ("shard: STRING", "shard: VARCHAR(9)", r"shard is VARCHAR\(9\), and names of tables need STRING"),
+        ("shard: STRING", "shard: INT", "shard is INT, and names of tables need STRING"),
+        ("[s.o_*, s.p]", "[s.o_*, o]", r"table must be schema\.name, such as public\.orders, not 'o'"),
+        ("[s.o_*, s.p]", "[s.p, s.p]", "table names 's.p' twice"),
+        ("[s.o_*, s.p]", "o_*", r"table must be schema\.name"),
+        (
+            'url: "postgresql://lake@db.example/shop"',
+            "url: ['postgresql://lake:canary@a/b']",
+            "must be one database: the",
+        ),
+        (
+            'url: "postgresql://lake@db.example/shop"',
+            "database: [a, b]",
+            "must be one database: the position of a table",
+        ),
+        (
+            "column: shard}",
+            "column: shard, lookup: [{table: shop.p, on: {id: id}, columns: {t: t}}]}",
+            r"source\.lookup.*has no place beside source_column: look up in a table with a source of type sql",
+        ),
+    ],
+)
+def test_mistakes_with_several_tables(dry_lake, old, new, said):
+    assert old in SEVERAL
+    with pytest.raises(SettingsError, match=said) as caught:
+        declared(dry_lake, SEVERAL.replace(old, new, 1))
+    assert "canary" not in str(caught.value)
