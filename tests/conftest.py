@@ -78,6 +78,7 @@ LONG = (
     "tests/pipelines/loads/postgres/test_group_histories.py",
     "tests/pipelines/loads/postgres/test_histories.py",
     "tests/pipelines/loads/postgres/test_interrupted.py",
+    "tests/pipelines/loads/postgres/test_killed.py",
     "tests/pipelines/loads/postgres/test_lag.py",
     "tests/pipelines/loads/postgres/test_left_slots.py",
     "tests/pipelines/loads/postgres/test_refusals.py",

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 import paimon_core
@@ -66,6 +70,21 @@ def spark_reason(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line for line in lines if re.match(r"[A-Za-z_][\w.]*(Error|Exception|Mismatch|Request|Feature): ", line)]
     return (causes or lines or [type(error).__name__])[-1 if causes else 0]
+
+
+JVM_ERRORS = (OSError, Py4JError)
+"""What calls of a session raise when its JVM has ended."""
+_END_SECONDS = 5
+
+
+def jvm_has_ended() -> bool:
+    """Whether the JVM that this process started for Spark has ended, so that the process cannot use Spark any more."""
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is None:
+        return False
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(_END_SECONDS)  # its connections end a moment before it
+    return process.poll() is not None
 
 
 def require_java() -> None:

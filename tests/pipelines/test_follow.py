@@ -23,6 +23,7 @@ from paimon_lake.steps import follow
 from paimon_lake.steps.follow import Failure, Follow
 from paimon_lake.tables import fullest_bucket
 from tests.support.lakes import SmallLake, small_lake
+from tests.support.loader_process import LoaderProcess
 from tests.support.long_cases import long_cases
 from tests.support.project import ROOT
 
@@ -239,6 +240,22 @@ def test_a_signal_ends_the_program_after_the_load_that_runs(tmp_path, number):
         _, errors = program.communicate(timeout=120)
     assert (program.returncode, b"Traceback" in errors) == (0, False), errors.decode()
     assert lake.rows("shop.orders") == [(0, 1.5)]
+
+
+@pytest.mark.long
+def test_a_jvm_that_is_killed_ends_the_program_with_one_sentence(tmp_path):
+    lake = small_lake(tmp_path / "lake")
+    lake.declare("shop.orders", ORDERS)
+    lake.file("orders/000.csv", "id,price\n0,1.5\n")
+    program = LoaderProcess(lake.folder, "shop.orders", with_spark=True)
+    try:
+        program.wait(lambda: program.loads > 0)
+        assert program.kill_jvm()
+        lake.file("orders/001.csv", "id,price\n1,2.5\n")
+        program.wait(lambda: False)
+    finally:
+        program.kill()
+    assert program.text.splitlines()[-1].startswith("paimon-lake follow: the JVM of Spark has ended"), program.text
 
 
 def test_a_compaction_that_failed_is_repeated_on_an_idle_table(lake, monkeypatch):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import shutil
@@ -14,6 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 PASSWORD = "canary-7f3a"
@@ -53,7 +55,20 @@ class PostgresServer:
         self.port = _free_port()
         options = f"-p {self.port} -k {self.folder} -c listen_addresses=127.0.0.1 -c fsync=off -c wal_level=logical"
         log = str(self.folder / "log")
-        self._run([self.control, "-D", self.data, "-l", log, "-w", "-t", str(START_SECONDS), "-o", options, "start"])
+        self._begin = [self.control, "-D", self.data, "-l", log, "-w", "-t", str(START_SECONDS), "-o", options, "start"]
+        self._run(self._begin)
+
+    def crash(self) -> None:
+        """Kill all processes of the server at once, and start it again, which recovers its databases."""
+        main = psutil.Process(int((Path(self.data) / "postmaster.pid").read_text().split()[0]))
+        killed = [main, *main.children(recursive=True)]
+        main.suspend()  # it begins no process meanwhile
+        for one in {*killed, *main.children(recursive=True)} - {main}:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.kill()
+        main.kill()
+        psutil.wait_procs(killed, START_SECONDS)
+        self._run(self._begin)
 
     def uri(self, password: str = PASSWORD, database: str = "postgres") -> str:
         """Return the SQLAlchemy URI of a database."""

@@ -20,7 +20,7 @@ from paimon_lake.cli.lake_commands import SETTINGS_ONLY, add_lake_commands, line
 from paimon_lake.declarations import Settings, SettingsError, load_settings
 from paimon_lake.overview import existing, lake_text, nothing_declared, overviews, with_lags
 from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult, TablesFailed
-from paimon_lake.session import Spark, spark_reason, start_session
+from paimon_lake.session import JVM_ERRORS, Spark, jvm_has_ended, spark_reason, start_session
 from paimon_lake.steps.audit import audit
 from paimon_lake.steps.check_and_rollback import fsck, rollback
 from paimon_lake.steps.expiry import expire
@@ -78,6 +78,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except PySparkException as error:
         table = f"{asked.table}: " if getattr(asked, "table", None) else ""
         print(f"paimon-lake {asked.command}: {table}{spark_reason(error)}", file=sys.stderr)
+        return 1
+    except JVM_ERRORS:
+        if not jvm_has_ended():
+            raise
+        text = "the JVM of Spark has ended, which happens when memory is short: start the command again"
+        print(f"paimon-lake {asked.command}: {text}", file=sys.stderr)
         return 1
     return STALE if is_stale else 0
 

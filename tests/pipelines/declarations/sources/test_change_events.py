@@ -1,4 +1,4 @@
-"""Declarations of tables whose files are change events: what does not fit is one sentence with file and line."""
+"""Declarations of tables whose files are change events."""
 
 from argparse import Namespace
 
@@ -15,73 +15,6 @@ source:
   path: in/*.json
   format: debezium-json
 """
-MISTAKES = [
-    ("primary_key: id\n", "", ":5: source.format: debezium-json needs a primary_key: its events update and delete rows "
-     "by their keys"),
-    ("primary_key: id", "natural_key: id", ":6: source.format: debezium-json needs a primary_key"),
-    (
-        "primary_key: id",
-        "primary_key: id\nkinds: {column: op}",
-        ":3: kinds: the events of debezium-json say whether a row is inserted, updated or deleted: remove kinds",
-    ),
-    *(
-        (
-            "primary_key: id",
-            f"primary_key: id\npartition_by: id\nmode: {mode}",
-            f":4: mode: debezium-json inserts, updates and deletes rows, so {mode} does not fit: remove mode",
-        )
-        for mode in ("upsert", "append", "overwrite", "overwrite-partitions")
-    ),
-    (
-        "{id: BIGINT, name: STRING, at: TIMESTAMP(3)}",
-        "infer",
-        ":1: columns: the columns of debezium-json cannot be inferred: write them down",
-    ),
-    *(
-        (
-            "primary_key: id",
-            f"primary_key: id\noptions: {{merge-engine: {engine}}}",
-            f":3: options.merge-engine: {engine} does not fit debezium-json: the events have whole rows, and deletes "
-            "remove them; it must be deduplicate",
-        )
-        for engine in ("partial-update", "aggregation", "first-row")
-    ),
-    (
-        "primary_key: id",
-        "primary_key: id\noptions: {changelog-producer: input}",
-        ":3: options.changelog-producer: input does not fit debezium-json: the events may lack the old rows; it must "
-        "be none or lookup or full-compaction",
-    ),
-    (
-        "primary_key: id",
-        "primary_key: id\noptions: {rowkind.field: name}",
-        ":3: options.rowkind.field: does not fit debezium-json: the events have the kinds of rows",
-    ),
-    (
-        "  path: in/*.json",
-        "  path: in/{name}.json\n  add: {id: partition}",
-        ":6: source.add.id: is in the primary key: an event could not delete a row of another file",
-    ),
-    (
-        "  type: files",
-        "  type: files\n  changed: load",
-        ":5: source.changed: load would apply the events of a changed file after the events of later files: load with "
-        "`--reload`",
-    ),
-    ("debezium-json", "debezium", ":6: source.format must be one of csv, json, jsonl, parquet, orc, avro, "
-     "debezium-json, canal-json, maxwell-json, not 'debezium'"),
-    ("name: STRING", "name: VARIANT", ":1: columns.name: debezium-json has no values of the type VARIANT: load the "
-     "table from parquet, a query or a function"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("old", "new", "message"), MISTAKES, ids=range(len(MISTAKES)))
-def test_a_declaration_that_change_events_do_not_fit(dry_lake, old, new, message):
-    assert PRODUCTS.count(old) == 1
-    dry_lake.declare("shop.products", PRODUCTS.replace(old, new))
-    with pytest.raises(SettingsError) as raised:
-        dry_lake.settings.table("shop.products")
-    assert str(raised.value).partition("/lake/")[2].startswith(f"tables/shop.products.yaml{message}")
 
 
 def test_the_mode_is_changes_and_may_be_stated(dry_lake):

@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 import math
 import random
-import signal
-import subprocess
-import sys
 import time
 
 import pytest
@@ -15,6 +12,7 @@ import pytest
 from paimon_lake.loads import load as commits
 from paimon_lake.loads.kafka import kafka_loads
 from paimon_lake.protocol import PipelineError
+from tests.support.loader_process import LoaderProcess
 
 
 def die(*_, **__):
@@ -97,13 +95,6 @@ def test_a_broker_that_stops_while_a_load_reads(fed, monkeypatch):
     assert fed.rows() == [(n, "b") for n in range(100)]
 
 
-FOLLOW = """
-import sys
-from tests.pipelines.loads.kafka.following import follow
-follow(sys.argv[1])
-"""
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_a_loader_and_a_broker_that_are_killed(fed, seed):
     """The loader is a process that is killed at random; each state of the table is the model at its position."""
@@ -113,7 +104,7 @@ def test_a_loader_and_a_broker_that_are_killed(fed, seed):
     history: list[list[tuple[int, str | None]]] = [[], []]
     kills = 2
     for turn in range(3):
-        loader = subprocess.Popen([sys.executable, "-c", FOLLOW, str(fed.lake.folder)], stdout=subprocess.DEVNULL)
+        loader = LoaderProcess(fed.lake.folder, "shop.o", with_spark=False)
         before, deadline, ends = commits_of(fed), time.monotonic() + 60, math.inf
         try:
             while time.monotonic() < ends:
@@ -134,8 +125,7 @@ def test_a_loader_and_a_broker_that_are_killed(fed, seed):
                     fed.server.start()
                 time.sleep(chance.uniform(0, 0.2))
         finally:
-            loader.send_signal(signal.SIGKILL)
-            loader.wait()
+            loader.kill()
         check(fed, history)
     fed.load()
     assert offsets_of(fed) == [len(one) for one in history]

@@ -75,3 +75,4 @@ def following(lake: SmallLake, server: PostgresServer) -> Iterator[Followed]:
         found.run("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots", "DROP SCHEMA s CASCADE")
         for (name,) in found.rows("SELECT quote_ident(pubname) FROM pg_publication"):
             found.run(f"DROP PUBLICATION {name}")
+        found.connection.close()
