@@ -41,36 +41,7 @@ LONG = (
     "tests/flights/test_main_job.py",
     "tests/fuzz/test_corpus.py",
     "tests/integration/",
-    "tests/interop/test_aggregation.py",
-    "tests/interop/test_alterations.py",
-    "tests/interop/test_bucket_counts.py",
-    "tests/interop/test_changelog_producers.py",
-    "tests/interop/test_changelogs.py",
-    "tests/interop/test_clustering.py",
-    "tests/interop/test_collection_aggregates.py",
-    "tests/interop/test_cross_partition.py",
-    "tests/interop/test_deletion_vectors.py",
-    "tests/interop/test_dynamic_buckets.py",
-    "tests/interop/test_every_key.py",
-    "tests/interop/test_every_type.py",
-    "tests/interop/test_expiry.py",
-    "tests/interop/test_external_paths.py",
-    "tests/interop/test_file_indexes.py",
-    "tests/interop/test_file_places.py",
-    "tests/interop/test_formats.py",
-    "tests/interop/test_fsck.py",
-    "tests/interop/test_java_catalogs.py",
-    "tests/interop/test_java_orphans.py",
-    "tests/interop/test_java_picks.py",
-    "tests/interop/test_manifest_formats.py",
-    "tests/interop/test_partial_update.py",
-    "tests/interop/test_python_readers.py",
-    "tests/interop/test_record_expiry.py",
-    "tests/interop/test_refs.py",
-    "tests/interop/test_row_tracking.py",
-    "tests/interop/test_simulated_tables.py",
-    "tests/interop/test_statistics.py",
-    "tests/interop/test_support.py",
+    "tests/interop/",
     "tests/pipelines/loads/kafka/",
     "tests/pipelines/loads/keyed/test_histories.py",
     "tests/pipelines/loads/lookup/test_histories.py",
@@ -84,9 +55,8 @@ LONG = (
     "tests/pipelines/loads/postgres/test_refusals.py",
     "tests/pipelines/loads/postgres/test_schema_changes.py",
     "tests/pipelines/loads/postgres/test_schema_histories.py",
-    "tests/pipelines/loads/postgres/test_several_histories.py",
-    "tests/pipelines/loads/postgres/test_several_tables.py",
-    "tests/pipelines/loads/postgres/test_shared_slot.py",
+    "tests/pipelines/loads/postgres/test_several_",
+    "tests/pipelines/loads/postgres/test_shared_",
     "tests/pipelines/loads/test_part_histories.py",
     "tests/pipelines/test_s3.py",
     "tests/regressions/test_limits.py",
@@ -107,9 +77,17 @@ LONG = (
     "tests/unit/predicate/test_long_filters.py",
 )
 """Tests of `make test-long`: many cases of what shorter tests cover, real clusters, and whole programs."""
+NOT_LONG = (
+    "tests/interop/test_bucket_functions.py",
+    "tests/interop/test_codec.py",
+    "tests/interop/test_java_both_ways.py",
+    "tests/interop/test_java_maintenance.py",
+    "tests/interop/test_options.py",
+)
+"""Files of the folders of LONG that `make test` has: Java and this library in turns, and what both compute alike."""
 
 
-settings.register_profile("quick", max_examples=20, deadline=None)
+settings.register_profile("quick", max_examples=10, deadline=None)
 settings.register_profile("long", max_examples=40, deadline=None)
 settings.load_profile("quick")
 indexed_memory.use()
@@ -159,7 +137,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if longest_first.file_of(item.nodeid) in slow:
             item.add_marker("slow")
-        if item.nodeid.startswith(LONG) or (again and hasattr(getattr(item, "function", None), "hypothesis")):
+        is_random = hasattr(getattr(item, "function", None), "hypothesis")
+        if (item.nodeid.startswith(LONG) and not item.nodeid.startswith(NOT_LONG)) or (again and is_random):
             item.add_marker("long")
         for fixture in getattr(item, "fixturenames", ()):
             if fixture in MARKER_OF_FIXTURE:

@@ -24,7 +24,6 @@ from paimon_lake.steps.follow import Failure, Follow
 from paimon_lake.tables import fullest_bucket
 from tests.support.lakes import SmallLake, small_lake
 from tests.support.loader_process import LoaderProcess
-from tests.support.long_cases import long_cases
 from tests.support.project import ROOT
 
 ORDERS = """
@@ -225,7 +224,8 @@ def test_the_command_line(lake, capsys, monkeypatch):
 
 
 @pytest.mark.programs
-@pytest.mark.parametrize("number", [signal.SIGTERM, *long_cases([signal.SIGINT])])
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_program_after_the_load_that_runs(tmp_path, number):
     lake = small_lake(tmp_path / "lake")
     lake.declare("shop.orders", ORDERS)

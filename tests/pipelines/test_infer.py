@@ -33,6 +33,7 @@ def change(folder, old, new, table="shop.orders"):
     path.write_text(text.replace(old, new))
 
 
+@pytest.mark.long
 def test_a_new_lake_is_checked_applied_and_agrees(folder, capsys):
     assert main(["check", "--configs", str(folder)]) == 1
     assert capsys.readouterr().out == (

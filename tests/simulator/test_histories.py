@@ -62,6 +62,7 @@ def test_a_seed_gives_the_same_history_again(play):
         assert play(seed + 1000).world.trace_hash != first.trace_hash
 
 
+@pytest.mark.long
 def test_one_line_replays_a_seed_in_another_process():
     command = [sys.executable, "-m", "tests.simulator", "--seed", "3", "--mode", "metadata"]
     texts = [

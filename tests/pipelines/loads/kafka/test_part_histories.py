@@ -8,9 +8,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import signal
-import subprocess
-import sys
 import time
 from typing import Any
 
@@ -22,6 +19,7 @@ from paimon_lake.loads.ledger.ledger import read_ledger
 from paimon_lake.steps.audit import audit
 from paimon_lake.steps.expiry import expire
 from tests.pipelines.loads.kafka.conftest import Fed
+from tests.support.loader_process import LoaderProcess
 
 NAME = "shop.o"
 TOPICS = ("a", "b")
@@ -174,20 +172,13 @@ def test_any_history_of_topics_is_a_join(fed, seed):
     assert [one for one in audit(wide.lake.settings, NAME) if not one.passed] == []
 
 
-FOLLOW = """
-import sys
-from tests.pipelines.loads.kafka.following import follow
-follow(sys.argv[1])
-"""
-
-
 def test_a_loader_that_is_killed_loads_each_message_of_each_part_once(fed):
     wide, chance = Wide(fed), random.Random(7)
     for part in PARTS:
         wide.send(part, [(key, 0, 0, "+I") for key in range(12)])
     wide.lake.create(NAME)
     for _ in range(2):
-        loader = subprocess.Popen([sys.executable, "-c", FOLLOW, str(fed.lake.folder)], stdout=subprocess.DEVNULL)
+        loader = LoaderProcess(fed.lake.folder, NAME, with_spark=False)
         before, deadline = wide.table.latest_snapshot(), time.monotonic() + 60
         try:
             ends = None
@@ -198,8 +189,7 @@ def test_a_loader_that_is_killed_loads_each_message_of_each_part_once(fed):
                 if ends is None and wide.table.latest_snapshot() != before:
                     ends = time.monotonic() + chance.uniform(0.2, 2)
         finally:
-            loader.send_signal(signal.SIGKILL)
-            loader.wait()
+            loader.kill()
         wide.check()
     wide.lake.load(NAME)
     wide.check()

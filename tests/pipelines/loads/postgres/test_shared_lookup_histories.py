@@ -12,7 +12,6 @@ from tests.pipelines.loads.postgres.test_shared_lookups import customers, declar
 from tests.support.postgres import PASSWORD
 from tests.support.waiting_model import WaitingModel, dying
 
-pytestmark = pytest.mark.long
 KEYS = range(1, 6)
 
 

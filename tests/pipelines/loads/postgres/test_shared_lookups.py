@@ -17,8 +17,6 @@ from paimon_lake.steps.audit import audit_loads
 from tests.pipelines.loads.postgres.shared import SharedLake, shared_lake
 from tests.support.postgres import PASSWORD
 
-pytestmark = pytest.mark.long
-
 
 @pytest.fixture
 def shared(quick, server, monkeypatch):
