@@ -6,5 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 
-def in_this_process(_session: Any, payloads: Sequence[bytes], work: Callable[[bytes], bytes]) -> list[bytes]:
+def in_this_process(
+    _session: Any, payloads: Sequence[bytes], work: Callable[[bytes], bytes], _sizes: Sequence[int] | None = None
+) -> list[bytes]:
     return [work(payload) for payload in payloads]

@@ -41,6 +41,8 @@ class LoadCommit:
     """The load name of a part of the table; "" for the table."""
     after: int | None = None
     """The load that must be the newest, because this load continues where it ended; None: it does not matter."""
+    listed: Snapshot | None = None
+    """A snapshot at which ``after`` was the newest load: while it is the latest one, no snapshots are listed."""
 
 
 def commit_load(table: Table, messages: Sequence[CommitMessage], load: LoadCommit) -> Snapshot:
@@ -50,8 +52,7 @@ def commit_load(table: Table, messages: Sequence[CommitMessage], load: LoadCommi
     the messages are deleted. After CommitStateUnknown the files stay.
     """
     user = load_user(load.loaded or table.name)
-    newest = newest_load(table, load.loaded) if load.after is not None else None
-    if newest != load.after:  # rolled back, or another load was first
+    if load.after is not None and not _is_newest(table, load):  # rolled back, or another load was first
         abort(messages, table.context)
         raise NumberTaken
     attempt = str(uuid.uuid4())
@@ -111,6 +112,11 @@ def _overwrite(table: Table, replace: Replace | None) -> Overwrite | None:
 
 def _is_taken(table: Table, load: LoadCommit) -> bool:
     return newest_load(table, load.loaded) >= load.number
+
+
+def _is_newest(table: Table, load: LoadCommit) -> bool:
+    is_unchanged = load.listed is not None and table.latest_snapshot() == load.listed
+    return is_unchanged or newest_load(table, load.loaded) == load.after
 
 
 def newest_load(table: Table, loaded: str = "") -> int:

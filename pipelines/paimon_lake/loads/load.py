@@ -268,14 +268,16 @@ def _step(
     Raises PipelineError when the ledger does not allow this load.
     """
     rejects = open_rejects(settings, spec)
-    snapshots = table.inspect.snapshots()
+    listed, snapshots = table.latest_snapshot(), table.inspect.snapshots()
     if any(changes_rejects(load.properties) for load in loads_in(snapshots, spec.load_name)):
         publish_rejects(table, rejects, spec.load_name)
     ledger = read_ledger(table, spec.load_name, accept_gaps=reload and keys is None, snapshots=snapshots)
     number = 1 + max(ledger.number, newest_number(rejects, spec.load_name), newest_waiting(settings, spec))
     again = reload or (bool(ledger.lost) and spec.write_mode == "overwrite" and keys is None)
     meanwhile = Ledger() if began is None else loads_after(began, spec.load_name, snapshots)
-    step = LoadStep(spark, settings, spec, table, rejects, ledger, number, keys, run_key, again, meanwhile)
+    step = LoadStep(
+        spark, settings, spec, table, rejects, ledger, number, keys, run_key, again, meanwhile, listed=listed
+    )
     check_lost(step)
     return step
 
@@ -319,7 +321,7 @@ def _load(
         check_share(step.table, spec, written)
         continues = plan.continues or commit_properties.keys() & {POSITION, WATERMARK, FILES}
         after = step.ledger.number if continues else None
-        commit = LoadCommit(step.number, commit_properties, plan.replace, audit, spec.load_name, after)
+        commit = LoadCommit(step.number, commit_properties, plan.replace, audit, spec.load_name, after, step.listed)
         snapshot = commit_load(step.table, written.messages, commit)
     except (AuditFailed, CommitConflict, NumberTaken, InvalidRequest) as error:
         abort(written.rejects, step.rejects.context)

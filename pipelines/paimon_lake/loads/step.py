@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from paimon_core.metadata.abort import abort
+from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.table.table import Table
 from paimon_core.table.view import TableView
 from paimon_lake.declarations import Settings, TableSpec
@@ -44,6 +45,8 @@ class LoadStep:
     """What concurrent loads have loaded since the first attempt of this load began."""
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
     """When this attempt began."""
+    listed: Snapshot | None = None
+    """The latest snapshot of the table before its ledger was read; None for a table without one."""
     lookups: Lookups | None = None
     """How the tasks look up columns of other tables; None for a source without lookups."""
 

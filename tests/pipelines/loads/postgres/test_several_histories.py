@@ -7,11 +7,7 @@ each version of the group is compared, too, where it was made: no transaction is
 from __future__ import annotations
 
 import contextlib
-import os
 import random
-import signal
-import subprocess
-import sys
 import time
 
 import psycopg
@@ -21,7 +17,7 @@ from paimon_lake.loads import load as commits
 from paimon_lake.loads.postgres import several_tables, tables_copy
 from paimon_lake.sources.postgres.server import Server
 from paimon_lake.tables import open_lake
-from tests.pipelines.loads.postgres.test_group_histories import FOLLOWER
+from tests.support.loader_process import LoaderProcess
 from tests.support.postgres import PASSWORD
 
 KEYS = 7
@@ -212,13 +208,11 @@ def test_loaders_that_are_killed(followed):
     """Processes that load without a pause, while sessions write and tables are made, are killed at random moments."""
     with contextlib.closing(History(followed, 0)) as history:
         declare(followed, shares=True)
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         followed.load()
         for number in range(2):
-            command = [sys.executable, "-c", FOLLOWER, str(followed.lake.folder), "shop.o"]
-            process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            loader = LoaderProcess(followed.lake.folder, "shop.o", with_spark=False)
             try:
-                assert process.stdout.readline() == b"loaded\n", process.stderr.read().decode()[-2000:]
+                loader.wait(lambda: loader.loads > 0)
                 ends = time.monotonic() + history.random.uniform(0.2, 2)
                 if number % 2:
                     history.commit()
@@ -226,9 +220,9 @@ def test_loaders_that_are_killed(followed):
                 while time.monotonic() < ends:
                     history.changes(20)
                     history.commit()
+                assert loader.is_running, loader.text[-2000:]
             finally:
-                process.send_signal(signal.SIGKILL)
-                process.communicate()
+                loader.kill()
             history.commit()
             followed.load()
             check(followed, history)
