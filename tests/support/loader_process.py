@@ -75,6 +75,10 @@ class LoaderProcess:
             assert time.monotonic() < deadline, f"the loader is not as far:\n{self.text[-3000:]}"
             meanwhile()
 
+    def wait_for_load(self) -> None:
+        """Wait for the first load that has ended without an error, or for the end of the process."""
+        self.wait(lambda: self.loads > 0)
+
     def kill_jvm(self) -> bool:
         """Kill the JVM; return whether there was one."""
         found = [one for one in self._children() if _name(one) == "java"]

@@ -212,7 +212,7 @@ def test_loaders_that_are_killed(followed):
         for number in range(2):
             loader = LoaderProcess(followed.lake.folder, "shop.o", with_spark=False)
             try:
-                loader.wait(lambda: loader.loads > 0)
+                loader.wait_for_load()
                 ends = time.monotonic() + history.random.uniform(0.2, 2)
                 if number % 2:
                     history.commit()
