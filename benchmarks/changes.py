@@ -87,7 +87,8 @@ def fill(connection: psycopg.Connection[Any], rows: int) -> None:
     """Create the table and its rows."""
     connection.execute("CREATE SCHEMA s")
     connection.execute(
-        "CREATE TABLE s.o (id bigint PRIMARY KEY, a int, b bigint, c double precision, d text, e text, f timestamp, g date)"
+        "CREATE TABLE s.o (id bigint PRIMARY KEY, a int, b bigint, c double precision, d text, e text, "
+        "f timestamp, g date)"
     )
     connection.execute(f"INSERT INTO s.o SELECT {ROW} FROM generate_series(1, {rows}) AS i")
     connection.execute("VACUUM ANALYZE s.o")
