@@ -2,7 +2,7 @@
 
 A load reads the source and the mapping table at one snapshot each, and commits once. Its snapshot records both, and the
 next load reads the changes since then. The order column of the part gets a number that is greater in each later load:
-when a row of the wide table gets another source row, this row may be older than the row before, and must win.
+when a row of the wide table gets another source row, this row may be older than the row before, and must win. A load that does not continue an earlier one reads the numbers that the wide table has.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+import pyarrow.compute as pc
+
+from paimon_core import col
 from paimon_core.metadata.commit_message import position_of
 from paimon_core.schema import DataField
 from paimon_core.spark.reference import TableReference
@@ -32,6 +35,8 @@ from paimon_lake.loads.write_tasks import WriteResult, write_parts
 from paimon_lake.protocol import KIND, PipelineError
 from paimon_lake.sources.files.rejects import Parsed
 
+_GREATEST = (1 << 63) - 1
+
 
 class KeyedLoads:
     """The loads of a part with ``key_from``."""
@@ -51,6 +56,7 @@ class KeyedLoads:
         columns = source.columns_of([name for name in spec.filled if name not in spec.order_by])
         declared = _digest([source.tables, dict(source.key_from.on), dict(source.key_from.columns), columns])
         seen = {} if step.reload else step.ledger.inputs
+        order = _order(step, spec, begins=not seen)
         if seen and (seen.keys() != positions.keys() or declared not in list(step.ledger.keys)[-1:]):
             raise PipelineError(
                 f"{spec.load_name}: its tables or columns were declared in another way when it was loaded: run "
@@ -58,10 +64,10 @@ class KeyedLoads:
             )
         if seen and all(tuple(seen[name]) == tuple(at) for name, at in positions.items()):
             return NothingToLoad([f"{' and '.join(views)} did not change since the load before"])
-        rows = self._rows(step, spec, views, columns)
+        rows = self._rows(step, spec, views, columns, order)
         if seen:
             rows = replace(rows, since=(seen[source.table], seen[source.key_from.table]))
-        elif step.reload and step.table.latest_snapshot() is not None:
+        elif step.table.latest_snapshot() is not None:
             rows = replace(rows, wide=TableReference.of(step.table.context))
         return PlannedLoad(
             lambda: _write(step, rows),
@@ -73,7 +79,7 @@ class KeyedLoads:
         )
 
     def _rows(
-        self, step: LoadStep, spec: PartSpec, views: Mapping[str, TableView], columns: Mapping[str, str]
+        self, step: LoadStep, spec: PartSpec, views: Mapping[str, TableView], columns: Mapping[str, str], order: int
     ) -> KeyedRows:
         source, key_from = self._source, self._source.key_from
         wide, fields = step.table.schema.by_name, views[source.table].schema.by_name
@@ -84,7 +90,6 @@ class KeyedLoads:
         for name, key in ((source.table, key_from.on), (key_from.table, key_from.columns.values())):
             if sorted(key) != sorted(views[name].schema.primary_keys):
                 raise _unfit(step, name, f"its primary key is ({', '.join(views[name].schema.primary_keys)})")
-        latest = step.table.latest_snapshot()
         return KeyedRows(
             _dimension(views[source.table], list(key_from.on), columns.values(), source.cache_bytes),
             _dimension(views[key_from.table], key_from.columns.values(), key_from.on.values(), source.cache_bytes),
@@ -92,9 +97,26 @@ class KeyedLoads:
             tuple(key_from.columns),
             columns,
             row_fields(spec, step.table),
-            (spec.order_by[0], 1 if latest is None else latest.id + 1),
+            (spec.order_by[0], order),
             None,
         )
+
+
+def _order(step: LoadStep, spec: PartSpec, *, begins: bool) -> int:
+    """Return the number of a load in the order column: greater than the numbers of all rows that the part has.
+
+    Raises PipelineError when there is no greater number.
+    """
+    latest, column = step.table.latest_snapshot(), spec.order_by[0]
+    if latest is None:
+        return 1
+    numbers = [latest.id]
+    if begins:  # another source, another part or another program may have filled the column
+        for batch in step.table.scan([column], col(column).is_not_null()).to_batches():
+            numbers += [] if (found := pc.max(batch[column]).as_py()) is None else [found]
+    if max(numbers) >= _GREATEST:
+        raise PipelineError(f"{spec.load_name}: {column} has the greatest BIGINT: choose another column for order_by")
+    return max(numbers) + 1
 
 
 def _check(

@@ -190,3 +190,32 @@ def test_tasks_of_spark(lake):
     customers(lake, "2,Bob,Lund,9,+U")
     assert lake.load("d.wide").rows_written == 2
     assert [row[3:] for row in rows(lake)] == [("Bob", "Lund"), ("Ann", "Rome"), ("Bob", "Lund"), (None, None)]
+
+
+def test_the_first_load_replaces_what_another_source_brought(shop):
+    before = WIDE[: WIDE.index("        source:\n          type: table")]
+    files = (
+        "        source: {type: files, path: old/*.csv}\n        columns: [customer, city]\n        order_by: loaded\n"
+    )
+    old = "10,1,Old,Old,1700000000\n99,1,Gone,Gone,1700000000\n"
+    shop.file("old/1.csv", "order,line,customer,city,loaded\n" + old)
+    shop.declare("d.wide", before + files)
+    shop.load("d.wide")
+    shop.declare("d.wide", WIDE)
+    shop.load("d.wide")
+    assert rows(shop) == [
+        (10, 1, 7, "Ann", "Rome"),
+        (10, 2, None, "Ann", "Rome"),
+        (11, 1, None, "Bob", "Oslo"),
+        (12, 1, 8, None, None),
+        (99, 1, None, None, None),
+    ]
+
+
+def test_a_renamed_part_keeps_no_old_values(shop):
+    shop.load("d.wide")
+    orders(shop, "10,1,1,-D")
+    customers(shop, "2,Bob,Oslo,9,-D")
+    shop.declare("d.wide", WIDE.replace("      customers:\n", "      clients:\n"))
+    shop.load("d.wide")
+    assert [row[3:] for row in rows(shop)] == [(None, None), ("Ann", "Rome"), (None, None), (None, None)]
