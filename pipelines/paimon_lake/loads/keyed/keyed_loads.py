@@ -2,7 +2,9 @@
 
 A load reads the source and the mapping table at one snapshot each, and commits once. Its snapshot records both, and the
 next load reads the changes since then. The order column of the part gets a number that is greater in each later load:
-when a row of the wide table gets another source row, this row may be older than the row before, and must win. A load that does not continue an earlier one reads the numbers that the wide table has.
+when a row of the wide table gets another source row, this row may be older than the row before, and must win. The
+snapshot records the number too, because a rollback during a load may leave a number that is greater than all ids of
+snapshots. A load that does not continue an earlier one reads the numbers that the wide table has.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from paimon_lake.loads.frames import pinned_inputs
 from paimon_lake.loads.inputs.input_loads import STALE
 from paimon_lake.loads.keyed.keyed_rows import KeyedRows
 from paimon_lake.loads.ledger.load_properties import load_command
-from paimon_lake.loads.ledger.load_snapshot import INPUTS, KEY
+from paimon_lake.loads.ledger.load_snapshot import INPUTS, KEY, WATERMARK
 from paimon_lake.loads.ledger.restore import lost_inputs
 from paimon_lake.loads.lookup.dimension import Dimension
 from paimon_lake.loads.row_shape import row_fields
@@ -71,7 +73,7 @@ class KeyedLoads:
             rows = replace(rows, wide=TableReference.of(step.table.context))
         return PlannedLoad(
             lambda: _write(step, rows),
-            {KEY: declared, INPUTS: json.dumps(positions), STALE: "{}"},
+            {KEY: declared, INPUTS: json.dumps(positions), STALE: "{}", WATERMARK: json.dumps(order)},
             {f"input_{name}": f"snapshot {number}" for name, (number, _) in positions.items()},
             inputs=views,
             left_out=lost_inputs(step.settings, views),
@@ -114,6 +116,8 @@ def _order(step: LoadStep, spec: PartSpec, *, begins: bool) -> int:
     if begins:  # another source, another part or another program may have filled the column
         for batch in step.table.scan([column], col(column).is_not_null()).to_batches():
             numbers += [] if (found := pc.max(batch[column]).as_py()) is None else [found]
+    elif isinstance(step.ledger.watermark, int):  # else by a load that did not record it
+        numbers.append(step.ledger.watermark)
     if max(numbers) >= _GREATEST:
         raise PipelineError(f"{spec.load_name}: {column} has the greatest BIGINT: choose another column for order_by")
     return max(numbers) + 1

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_lake.loads.inputs.stale import stale_now
-from paimon_lake.loads.keyed import mapping_index
+from paimon_lake.loads.keyed import keyed_loads, mapping_index
 from paimon_lake.overview import overview
 from paimon_lake.protocol import PipelineError
 from paimon_lake.steps.expiry import expire
@@ -219,3 +219,24 @@ def test_a_renamed_part_keeps_no_old_values(shop):
     shop.declare("d.wide", WIDE.replace("      customers:\n", "      clients:\n"))
     shop.load("d.wide")
     assert [row[3:] for row in rows(shop)] == [(None, None), ("Ann", "Rome"), (None, None), (None, None)]
+
+
+def test_a_rollback_during_a_load_does_not_hide_later_loads(shop, monkeypatch):
+    shop.load("d.wide")
+    for n in range(2, 8):
+        shop.file(f"payments/{n}.csv", f"order,line,paid,paid_at\n11,1,{n},{n}\n")
+        shop.load("d.wide", part="payments")
+    write = keyed_loads._write
+
+    def rolled_back(step, found):
+        written = write(step, found)
+        shop.table("d.wide").rollback(snapshot=2)
+        return written
+
+    customers(shop, "1,Ann,Pisa,9,+U")
+    with monkeypatch.context() as patched:
+        patched.setattr(keyed_loads, "_write", rolled_back)
+        shop.load("d.wide", part="customers")
+    customers(shop, "1,Ann,Bari,10,+U")
+    shop.load("d.wide", part="customers")
+    assert [row[3:] for row in rows(shop)][:2] == [("Ann", "Bari")] * 2
