@@ -56,17 +56,18 @@ class KeyedLoads:
         views = pinned_inputs(step, list(dict.fromkeys(source.tables)))
         positions = {name: position_of(view.latest_snapshot()) for name, view in views.items()}
         columns = source.columns_of([name for name in spec.filled if name not in spec.order_by])
-        declared = _digest([source.tables, dict(source.key_from.on), dict(source.key_from.columns), columns])
         seen = {} if step.reload else step.ledger.inputs
         order = _order(step, spec, begins=not seen)
+        rows = self._rows(step, spec, views, columns, order)
+        ids = [[one.id for one in table.fields] for table in (rows.source, rows.mapping)]  # of columns made again: new
+        declared = _digest([source.tables, dict(source.key_from.on), dict(source.key_from.columns), columns, ids])
         if seen and (seen.keys() != positions.keys() or declared not in list(step.ledger.keys)[-1:]):
             raise PipelineError(
-                f"{spec.load_name}: its tables or columns were declared in another way when it was loaded: run "
-                f"`{load_command(spec.load_name)} --reload`"
+                f"{spec.load_name}: its tables or columns were declared in another way when it was loaded, or columns "
+                f"of the tables were made again: run `{load_command(spec.load_name)} --reload`"
             )
         if seen and all(tuple(seen[name]) == tuple(at) for name, at in positions.items()):
             return NothingToLoad([f"{' and '.join(views)} did not change since the load before"])
-        rows = self._rows(step, spec, views, columns, order)
         if seen:
             rows = replace(rows, since=(seen[source.table], seen[source.key_from.table]))
         elif step.table.latest_snapshot() is not None:

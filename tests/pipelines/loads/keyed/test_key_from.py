@@ -240,3 +240,16 @@ def test_a_rollback_during_a_load_does_not_hide_later_loads(shop, monkeypatch):
     customers(shop, "1,Ann,Bari,10,+U")
     shop.load("d.wide", part="customers")
     assert [row[3:] for row in rows(shop)][:2] == [("Ann", "Bari")] * 2
+
+
+@pytest.mark.parametrize(("table", "column"), [("d.customers", "city STRING"), ("d.orders", "customer BIGINT")])
+def test_a_column_that_was_made_again_needs_a_reload(shop, table, column):
+    shop.load("d.wide")
+    shop.table(table).alter(f"DROP COLUMN {column.split()[0]}").alter(f"ADD COLUMN {column}")
+    customers(shop, "7,Eve,,1,+I")
+    orders(shop, "20,1,,+I")
+    with pytest.raises(PipelineError, match=r"columns of the tables were made again: run `.* --part customers --rel"):
+        shop.load("d.wide", part="customers")
+    shop.load("d.wide", part="customers", reload=True)
+    assert {row[4] for row in rows(shop)} == {None}
+    assert shop.load("d.wide", part="customers").commits == ()
