@@ -253,3 +253,28 @@ def test_a_column_that_was_made_again_needs_a_reload(shop, table, column):
     shop.load("d.wide", part="customers", reload=True)
     assert {row[4] for row in rows(shop)} == {None}
     assert shop.load("d.wide", part="customers").commits == ()
+
+
+def test_nested_columns_are_compared_without_the_ids_of_their_fields(quick):
+    source = 'primary_key: id\nsource: {type: files, path: "%s/*.jsonl", format: jsonl}\n'
+    quick.declare("d.c", "columns: {id: INT, place: 'ROW<city STRING, zip INT>'}\n" + source % "c")
+    quick.declare("d.o", "columns: {id: INT, c: INT}\n" + source % "o")
+    quick.declare(
+        "d.w",
+        """
+        columns: {id: INT, note: STRING, place: 'ROW<city STRING, zip INT>', n: BIGINT, at: INT}
+        primary_key: id
+        parts:
+          c:
+            source: {type: table, table: d.c, key_from: {table: d.o, on: {id: c}, columns: {id: id}}}
+            columns: place
+            order_by: n
+          notes: {source: {type: files, path: "n/*.csv"}, columns: note, order_by: at}
+        """,
+    )
+    quick.file("c/1.jsonl", '{"id": 1, "place": {"city": "Rome", "zip": 5}}\n')
+    quick.file("o/1.jsonl", '{"id": 7, "c": 1}\n')
+    for name in ("d.c", "d.o"):
+        quick.load(name)
+    quick.load("d.w", part="c")
+    assert quick.rows("d.w") == [(7, None, {"city": "Rome", "zip": 5}, 1, None)]
