@@ -211,6 +211,26 @@ def test_a_table_whose_parts_all_fail_is_loaded_again_when_one_of_them_is_due(wi
     assert (failures > 0, len(tried) <= 10) == (True, True), "waits of 0.4 s, 0.8 s and so on, not of 0.2 s"
 
 
+def test_a_part_that_failed_is_repeated_before_a_longer_wait_of_its_table(wide, monkeypatch):
+    plan, tried = FileLoads.plan, []
+
+    def failing(loads, step):
+        if step.spec.part == "b":
+            tried.append(step)
+            if len(tried) == 2:
+                wide.file("a/1.csv", "id,a,a_at\n1,1,1\n")
+                raise StorageError("no answer")
+        if len(tried) == 3:
+            follows.stop.set()
+        return plan(loads, step)
+
+    monkeypatch.setattr(FileLoads, "plan", failing)
+    monkeypatch.setattr(follow, "MOST_WAIT_SECONDS", 0.5)
+    follows = Follow(wide.spark, wide.settings, ["shop.wide"], every=60.0, seconds=10.0)
+    assert sum(isinstance(one, Failure) for one in follows.run()) == 1
+    assert (len(tried), follows.failing) == (3, {})
+
+
 def test_the_command_line(lake, capsys, monkeypatch):
     monkeypatch.setattr(follow_command, "start_session", lambda settings: lake.session)
     given = ["--configs", str(lake.folder), "--seconds", "2", "--every", "0.1", "--json"]

@@ -46,7 +46,7 @@ from paimon_lake.loads.lookup.lookup_loads import with_waiting
 from paimon_lake.loads.lookup.lookups import abort_waiting
 from paimon_lake.loads.lookup.waiting_table import changes_waiting, newest_waiting, publish_waiting
 from paimon_lake.loads.partition_keys import check_key
-from paimon_lake.loads.parts import load_parts
+from paimon_lake.loads.parts import BatchFailed, load_parts
 from paimon_lake.loads.postgres.shared_slot import load_shared
 from paimon_lake.loads.rejected.rejects import (
     changes_rejects,
@@ -107,8 +107,13 @@ def load_table(
         asked = keys if one.partitions is not None else None  # the source of a part may have no partitions
         source = source_of(one)
         run = begun(one, asked, reload=reload)
-        while run.load(source) and run.loads[-1].plan.has_more:
-            pass
+        try:
+            while run.load(source) and run.loads[-1].plan.has_more:
+                pass
+        except Exception as error:
+            if not (one.is_part and run.loads):
+                raise
+            raise BatchFailed(run.result(), error) from error
         return run.result()
 
     if spec.parts or part:

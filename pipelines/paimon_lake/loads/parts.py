@@ -29,9 +29,19 @@ AT_ONCE = 4
 """The number of parts that load at the same time, in threads of the driver."""
 
 
+class BatchFailed(Exception):
+    """A batch of a part failed after other batches of the same run were committed, which stay."""
+
+    def __init__(self, result: StepResult, error: Exception) -> None:
+        """``result``: what the other batches loaded; ``error``: why the last one failed."""
+        super().__init__(str(error))
+        self.result = result
+        self.error = error
+
+
 @dataclass(frozen=True)
 class PartLoad:
-    """The load of one part: its result, or its error."""
+    """The load of one part: its result, or its error; both when a batch failed after others were committed."""
 
     part: str
     result: StepResult | None
@@ -39,8 +49,12 @@ class PartLoad:
 
     def sentence(self) -> str:
         """Return one clause: the rows and snapshots, why nothing was loaded, or the error."""
+        failed = "" if self.error is None else f"failed: {_reason(self.error)}"
         if self.result is None:
-            return f"failed: {_reason(self.error)}"
+            return failed
+        if failed:
+            at = ", ".join(map(str, self.result.commits))
+            return f"{failed}; before, {self.result.rows_written:,} rows written in snapshot {at}"
         if not self.result.commits:
             return self.result.note or ", ".join(self.result.skipped) or "nothing to load"
         at = ", ".join(map(str, self.result.commits))
@@ -83,6 +97,8 @@ def _loads(parts: Sequence[PartSpec], load: Callable[[TableSpec], StepResult]) -
     def one(spec: PartSpec) -> PartLoad:
         try:
             return PartLoad(spec.part, load(spec))
+        except BatchFailed as failed:
+            return PartLoad(spec.part, failed.result, failed.error)
         except Exception as error:  # whatever it is, the other parts are loaded; the caller raises it
             return PartLoad(spec.part, None, error)
 

@@ -170,7 +170,7 @@ class Follow:
         for one in self._tables:
             if one.name in by_name:
                 yield from self._loaded(one, by_name[one.name], pool)
-                one.due = time.monotonic() + (0 if rows_written else self.every)
+                one.due = self._due(one, rows_written)
 
     def _parts_failed(
         self, table: _Followed, waiting: Mapping[str, _FailedPart], error: PartsFailed, pool: ThreadPoolExecutor
@@ -183,7 +183,7 @@ class Follow:
         table.failed_parts = failed
         yield from self._loaded(table, error.result, pool)
         yield Failure("load", table.name, error)
-        table.due = time.monotonic() + (0 if error.result.rows_written else self.every)
+        table.due = self._due(table, error.result.rows_written)
         if failed.keys() == self.settings.table(table.name).parts.keys():
             table.due = min(one.due for one in failed.values())
 
@@ -237,6 +237,11 @@ class Follow:
         table.compaction_failures, table.compaction_due = 0, None
         if result.commits:
             yield result
+
+    def _due(self, table: _Followed, rows_written: int) -> float:
+        """Return the time of the next load after one that committed so many rows: not after that of a failed part."""
+        wait = time.monotonic() + (0 if rows_written else self.every)
+        return min((wait, *(one.due for one in table.failed_parts.values())))
 
     def _pause(self, failures: int) -> float:
         """Return the seconds to wait after so many failures in a row."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import replace
 
 import pytest
 
@@ -109,6 +110,23 @@ def test_an_error_of_any_kind_stops_no_other_part(wide, monkeypatch):
     monkeypatch.setattr(FileLoads, "plan", failing)
     with pytest.raises(PartsFailed, match=r"2 rows written; .*; part delays failed: ZeroDivisionError: "):
         wide.load(NAME)
+
+
+def test_batches_before_the_one_that_failed_are_in_the_result(wide, monkeypatch):
+    plan, planned = FileLoads.plan, []
+
+    def one_batch(loads, step):
+        if step.spec.load_name == f"{NAME} part gates":
+            return plan(loads, step)
+        planned.append(step)
+        return replace(plan(loads, step), has_more=True) if len(planned) == 1 else 1 // 0
+
+    monkeypatch.setattr(FileLoads, "plan", one_batch)
+    with pytest.raises(PartsFailed, match=r"4 rows written; .*; part delays failed: ZeroDivisionError: ") as failed:
+        wide.load(NAME)
+    result = failed.value.result
+    assert (result.commits, result.rows_written) == ((1, 2), 4)
+    assert "; before, 2 rows written in snapshot " in result.details["part_delays"]
 
 
 def test_one_part_is_loaded_alone(wide):

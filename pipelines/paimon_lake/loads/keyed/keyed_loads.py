@@ -2,7 +2,9 @@
 
 A load reads the source and the mapping table at one snapshot each, and commits once. Its snapshot records both, and the
 next load reads the changes since then. The order column of the part gets a number that is greater in each later load:
-when a row of the wide table gets another source row, this row may be older than the row before, and must win.
+when a row of the wide table gets another source row, this row may be older than the row before, and must win. The
+snapshot records the number too, because a rollback during a load may leave a number that is greater than all ids of
+snapshots. A load that does not continue an earlier one reads the numbers that the wide table has.
 """
 
 from __future__ import annotations
@@ -12,6 +14,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+import pyarrow.compute as pc
+
+from paimon_core import col
 from paimon_core.metadata.commit_message import position_of
 from paimon_core.schema import DataField
 from paimon_core.spark.reference import TableReference
@@ -23,7 +28,7 @@ from paimon_lake.loads.frames import pinned_inputs
 from paimon_lake.loads.inputs.input_loads import STALE
 from paimon_lake.loads.keyed.keyed_rows import KeyedRows
 from paimon_lake.loads.ledger.load_properties import load_command
-from paimon_lake.loads.ledger.load_snapshot import INPUTS, KEY
+from paimon_lake.loads.ledger.load_snapshot import INPUTS, KEY, WATERMARK
 from paimon_lake.loads.ledger.restore import lost_inputs
 from paimon_lake.loads.lookup.dimension import Dimension
 from paimon_lake.loads.row_shape import row_fields
@@ -31,6 +36,8 @@ from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad
 from paimon_lake.loads.write_tasks import WriteResult, write_parts
 from paimon_lake.protocol import KIND, PipelineError
 from paimon_lake.sources.files.rejects import Parsed
+
+_GREATEST = (1 << 63) - 1
 
 
 class KeyedLoads:
@@ -49,23 +56,25 @@ class KeyedLoads:
         views = pinned_inputs(step, list(dict.fromkeys(source.tables)))
         positions = {name: position_of(view.latest_snapshot()) for name, view in views.items()}
         columns = source.columns_of([name for name in spec.filled if name not in spec.order_by])
-        declared = _digest([source.tables, dict(source.key_from.on), dict(source.key_from.columns), columns])
         seen = {} if step.reload else step.ledger.inputs
+        order = _order(step, spec, begins=not seen)
+        rows = self._rows(step, spec, views, columns, order)
+        ids = [[one.id for one in table.fields] for table in (rows.source, rows.mapping)]  # of columns made again: new
+        declared = _digest([source.tables, dict(source.key_from.on), dict(source.key_from.columns), columns, ids])
         if seen and (seen.keys() != positions.keys() or declared not in list(step.ledger.keys)[-1:]):
             raise PipelineError(
-                f"{spec.load_name}: its tables or columns were declared in another way when it was loaded: run "
-                f"`{load_command(spec.load_name)} --reload`"
+                f"{spec.load_name}: its tables or columns were declared in another way when it was loaded, or columns "
+                f"of the tables were made again: run `{load_command(spec.load_name)} --reload`"
             )
         if seen and all(tuple(seen[name]) == tuple(at) for name, at in positions.items()):
             return NothingToLoad([f"{' and '.join(views)} did not change since the load before"])
-        rows = self._rows(step, spec, views, columns)
         if seen:
             rows = replace(rows, since=(seen[source.table], seen[source.key_from.table]))
-        elif step.reload and step.table.latest_snapshot() is not None:
+        elif step.table.latest_snapshot() is not None:
             rows = replace(rows, wide=TableReference.of(step.table.context))
         return PlannedLoad(
             lambda: _write(step, rows),
-            {KEY: declared, INPUTS: json.dumps(positions), STALE: "{}"},
+            {KEY: declared, INPUTS: json.dumps(positions), STALE: "{}", WATERMARK: json.dumps(order)},
             {f"input_{name}": f"snapshot {number}" for name, (number, _) in positions.items()},
             inputs=views,
             left_out=lost_inputs(step.settings, views),
@@ -73,7 +82,7 @@ class KeyedLoads:
         )
 
     def _rows(
-        self, step: LoadStep, spec: PartSpec, views: Mapping[str, TableView], columns: Mapping[str, str]
+        self, step: LoadStep, spec: PartSpec, views: Mapping[str, TableView], columns: Mapping[str, str], order: int
     ) -> KeyedRows:
         source, key_from = self._source, self._source.key_from
         wide, fields = step.table.schema.by_name, views[source.table].schema.by_name
@@ -84,7 +93,6 @@ class KeyedLoads:
         for name, key in ((source.table, key_from.on), (key_from.table, key_from.columns.values())):
             if sorted(key) != sorted(views[name].schema.primary_keys):
                 raise _unfit(step, name, f"its primary key is ({', '.join(views[name].schema.primary_keys)})")
-        latest = step.table.latest_snapshot()
         return KeyedRows(
             _dimension(views[source.table], list(key_from.on), columns.values(), source.cache_bytes),
             _dimension(views[key_from.table], key_from.columns.values(), key_from.on.values(), source.cache_bytes),
@@ -92,9 +100,28 @@ class KeyedLoads:
             tuple(key_from.columns),
             columns,
             row_fields(spec, step.table),
-            (spec.order_by[0], 1 if latest is None else latest.id + 1),
+            (spec.order_by[0], order),
             None,
         )
+
+
+def _order(step: LoadStep, spec: PartSpec, *, begins: bool) -> int:
+    """Return the number of a load in the order column: greater than the numbers of all rows that the part has.
+
+    Raises PipelineError when there is no greater number.
+    """
+    latest, column = step.table.latest_snapshot(), spec.order_by[0]
+    if latest is None:
+        return 1
+    numbers = [latest.id]
+    if begins:  # another source, another part or another program may have filled the column
+        for batch in step.table.scan([column], col(column).is_not_null()).to_batches():
+            numbers += [] if (found := pc.max(batch[column]).as_py()) is None else [found]
+    elif isinstance(step.ledger.watermark, int):  # else by a load that did not record it
+        numbers.append(step.ledger.watermark)
+    if max(numbers) >= _GREATEST:
+        raise PipelineError(f"{spec.load_name}: {column} has the greatest BIGINT: choose another column for order_by")
+    return max(numbers) + 1
 
 
 def _check(

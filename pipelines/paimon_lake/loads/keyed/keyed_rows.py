@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 import numpy as np
 import pyarrow as pa
@@ -142,7 +144,8 @@ class KeyedRows:
     def _without_source(self, wide: TableView, cached: CachedRows) -> Iterator[pa.RecordBatch]:
         """Yield a row -D for each row of the wide table that has values of the part, and no source row."""
         mapping = open_dimension(self.mapping)
-        for batch in wide.scan(list(self.key), col(self.order[0]).is_not_null()).to_batches():
+        has_values = reduce(or_, (col(name).is_not_null() for name in (self.order[0], *self.columns)))
+        for batch in wide.scan(list(self.key), has_values).to_batches():
             keys = [batch[name] for name in self.key]
             at = mapping.find(keys)
             segment, row = cached.find([mapping.values(name, *at) for name in self.on])

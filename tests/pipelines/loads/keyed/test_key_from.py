@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_lake.loads.inputs.stale import stale_now
-from paimon_lake.loads.keyed import mapping_index
+from paimon_lake.loads.keyed import keyed_loads, mapping_index
 from paimon_lake.overview import overview
 from paimon_lake.protocol import PipelineError
 from paimon_lake.steps.expiry import expire
@@ -190,3 +190,91 @@ def test_tasks_of_spark(lake):
     customers(lake, "2,Bob,Lund,9,+U")
     assert lake.load("d.wide").rows_written == 2
     assert [row[3:] for row in rows(lake)] == [("Bob", "Lund"), ("Ann", "Rome"), ("Bob", "Lund"), (None, None)]
+
+
+def test_the_first_load_replaces_what_another_source_brought(shop):
+    before = WIDE[: WIDE.index("        source:\n          type: table")]
+    files = (
+        "        source: {type: files, path: old/*.csv}\n        columns: [customer, city]\n        order_by: loaded\n"
+    )
+    old = "10,1,Old,Old,1700000000\n99,1,Gone,Gone,1700000000\n"
+    shop.file("old/1.csv", "order,line,customer,city,loaded\n" + old)
+    shop.declare("d.wide", before + files)
+    shop.load("d.wide")
+    shop.declare("d.wide", WIDE)
+    shop.load("d.wide")
+    assert rows(shop) == [
+        (10, 1, 7, "Ann", "Rome"),
+        (10, 2, None, "Ann", "Rome"),
+        (11, 1, None, "Bob", "Oslo"),
+        (12, 1, 8, None, None),
+        (99, 1, None, None, None),
+    ]
+
+
+def test_a_renamed_part_keeps_no_old_values(shop):
+    shop.load("d.wide")
+    orders(shop, "10,1,1,-D")
+    customers(shop, "2,Bob,Oslo,9,-D")
+    shop.declare("d.wide", WIDE.replace("      customers:\n", "      clients:\n"))
+    shop.load("d.wide")
+    assert [row[3:] for row in rows(shop)] == [(None, None), ("Ann", "Rome"), (None, None), (None, None)]
+
+
+def test_a_rollback_during_a_load_does_not_hide_later_loads(shop, monkeypatch):
+    shop.load("d.wide")
+    for n in range(2, 8):
+        shop.file(f"payments/{n}.csv", f"order,line,paid,paid_at\n11,1,{n},{n}\n")
+        shop.load("d.wide", part="payments")
+    write = keyed_loads._write
+
+    def rolled_back(step, found):
+        written = write(step, found)
+        shop.table("d.wide").rollback(snapshot=2)
+        return written
+
+    customers(shop, "1,Ann,Pisa,9,+U")
+    with monkeypatch.context() as patched:
+        patched.setattr(keyed_loads, "_write", rolled_back)
+        shop.load("d.wide", part="customers")
+    customers(shop, "1,Ann,Bari,10,+U")
+    shop.load("d.wide", part="customers")
+    assert [row[3:] for row in rows(shop)][:2] == [("Ann", "Bari")] * 2
+
+
+@pytest.mark.parametrize(("table", "column"), [("d.customers", "city STRING"), ("d.orders", "customer BIGINT")])
+def test_a_column_that_was_made_again_needs_a_reload(shop, table, column):
+    shop.load("d.wide")
+    shop.table(table).alter(f"DROP COLUMN {column.split()[0]}").alter(f"ADD COLUMN {column}")
+    customers(shop, "7,Eve,,1,+I")
+    orders(shop, "20,1,,+I")
+    with pytest.raises(PipelineError, match=r"columns of the tables were made again: run `.* --part customers --rel"):
+        shop.load("d.wide", part="customers")
+    shop.load("d.wide", part="customers", reload=True)
+    assert {row[4] for row in rows(shop)} == {None}
+    assert shop.load("d.wide", part="customers").commits == ()
+
+
+def test_nested_columns_are_compared_without_the_ids_of_their_fields(quick):
+    source = 'primary_key: id\nsource: {type: files, path: "%s/*.jsonl", format: jsonl}\n'
+    quick.declare("d.c", "columns: {id: INT, place: 'ROW<city STRING, zip INT>'}\n" + source % "c")
+    quick.declare("d.o", "columns: {id: INT, c: INT}\n" + source % "o")
+    quick.declare(
+        "d.w",
+        """
+        columns: {id: INT, note: STRING, place: 'ROW<city STRING, zip INT>', n: BIGINT, at: INT}
+        primary_key: id
+        parts:
+          c:
+            source: {type: table, table: d.c, key_from: {table: d.o, on: {id: c}, columns: {id: id}}}
+            columns: place
+            order_by: n
+          notes: {source: {type: files, path: "n/*.csv"}, columns: note, order_by: at}
+        """,
+    )
+    quick.file("c/1.jsonl", '{"id": 1, "place": {"city": "Rome", "zip": 5}}\n')
+    quick.file("o/1.jsonl", '{"id": 7, "c": 1}\n')
+    for name in ("d.c", "d.o"):
+        quick.load(name)
+    quick.load("d.w", part="c")
+    assert quick.rows("d.w") == [(7, None, {"city": "Rome", "zip": 5}, 1, None)]
