@@ -35,7 +35,7 @@ from paimon_lake.loads.postgres.rules import (
     check_slot,
 )
 from paimon_lake.loads.postgres.source_columns import sentences
-from paimon_lake.loads.postgres.stored_rows import StoredRows
+from paimon_lake.loads.postgres.stored_rows import NewestRows, StoredRows
 from paimon_lake.loads.postgres.table_copy import planned_copy
 from paimon_lake.loads.replacement import Replace
 from paimon_lake.loads.schema_changes import hold
@@ -265,13 +265,14 @@ class PostgresChangesLoads:
             return WriteResult(ignored_columns=tuple(ignored))
         latest = step.table.latest_snapshot()
         stored = StoredRows(TableReference.of(step.table.context), None if latest is None else latest.id)
+        waiting = None if step.lookups is None else step.lookups.waiting
         payload = pa.BufferOutputStream()
         with pa.ipc.new_stream(payload, batch.schema) as writer:
             writer.write_batch(batch)
         written = write_parts(
             step.spark(),
             [payload.getvalue().to_pybytes()] if len(batch) else [],
-            _Reader(ChangeRows(rows, step.spec.primary_key), stored, name),
+            _Reader(ChangeRows(rows, step.spec.primary_key), NewestRows.of(stored, waiting), name),
             step.table,
             step.rejects,
             step.stamp,
@@ -297,7 +298,7 @@ class _Reader:
     """Converts a batch of changes in a task."""
 
     rows: ChangeRows
-    stored: StoredRows
+    stored: StoredRows | NewestRows
     name: str
     """The name of the source in rejects."""
 
