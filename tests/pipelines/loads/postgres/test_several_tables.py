@@ -318,3 +318,11 @@ def test_changes_that_the_copy_of_a_later_table_has_are_not_behind_for_ever(shar
     assert not lags(shards.lake.settings, ["shop.o"])["shop.o"].is_behind
     assert shards.load().commits == ()
     check(shards)
+
+
+def test_release_needs_no_table_that_a_pattern_finds(shared):
+    source = "source: {type: postgres_changes, database: shop, table: s.q_*, source_column: shard}"
+    shared.lake.declare("shop.q", f"columns: {COLUMNS}\n{KEY}\n{source}\n")
+    assert release(shared.lake.settings, "shop.q") == []
+    (done,) = release(shared.lake.settings, "shop.o")
+    assert done.startswith("removed s.o_1, s.o_2 from the publication")
