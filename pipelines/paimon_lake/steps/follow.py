@@ -62,8 +62,8 @@ def _error_of(table: str, error: Exception) -> Exception:
     return error.errors.get(table, error) if isinstance(error, TablesFailed) else error
 
 
-def _raise_lost_jvm(error: PartsFailed) -> None:
-    """Raise the error of a part that failed because the JVM has ended: every later load would fail too."""
+def _raise_lost_jvm(error: PartsFailed | TablesFailed) -> None:
+    """Raise the error of a part or table that failed because the JVM has ended: every later load would fail too."""
     lost = next((one for one in error.errors.values() if isinstance(one, JVM_ERRORS)), None)
     if lost is not None and jvm_has_ended():
         raise lost from None
@@ -162,6 +162,7 @@ class Follow:
         except FAILURES as error:
             if isinstance(error, TablesFailed):
                 yield from self._kept(error, pool)
+                _raise_lost_jvm(error)
             if is_first and table.name in self.names:
                 raise _error_of(table.name, error) from None
             if isinstance(error, PartsFailed):
