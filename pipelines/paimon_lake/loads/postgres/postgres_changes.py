@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from paimon_core.spark.reference import TableReference
 from paimon_lake.declarations.sources.source import PostgresChangesSource
+from paimon_lake.loads.added_columns import check_not_looked_up
 from paimon_lake.loads.database import naming
 from paimon_lake.loads.ledger.load_snapshot import POSITION
 from paimon_lake.loads.postgres.lag import IDLE_BYTES, IDLE_MESSAGES, lag_after
@@ -253,6 +254,7 @@ class PostgresChangesLoads:
         """Return a position with the columns of a later relation, when the table holds them; else alter the table."""
         moved, types = source.columns.moved(server, position, to)
         if self._source.schema_changes == "apply":
+            check_not_looked_up(step, types, source.text)
             hold(step.table, types, source.text)
         return moved
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from paimon_lake.protocol import PipelineError
 from paimon_lake.steps.audit import audit_loads
 
 
@@ -84,3 +85,22 @@ def test_an_unchanged_large_value_is_the_one_of_the_row_that_waits(followed):
     )
     assert not followed.lake.rows("shop.o__rejects")
     assert not audit_loads(followed.lake.settings, "shop.o").wrong
+
+
+def test_a_new_column_that_a_lookup_fills_is_refused(followed):
+    declare(followed, "missing: reject")
+    path = followed.lake.folder / "tables" / "shop.o.yaml"
+    text = path.read_text().replace("table: s.o", "table: s.o, schema_changes: apply")
+    path.write_text(text)
+    names(followed, 1, "a,Anna")
+    followed.run("INSERT INTO s.o VALUES (1, 'a')")
+    followed.load()
+    followed.run("ALTER TABLE s.o ADD name text", "UPDATE s.o SET name = 'mine'")
+    for reload in (False, True):
+        with pytest.raises(
+            PipelineError, match=r"s\.o has the column 'name', which a lookup fills: give the looked-up"
+        ):
+            followed.load(reload=reload)
+    path.write_text(text.replace("apply", "ignore"))
+    assert followed.load().details["ignored_columns"] == "name"
+    assert followed.lake.rows("shop.o") == [(1, "a", "Anna")]
