@@ -9,6 +9,7 @@ import threading
 import psycopg
 import pytest
 
+from paimon_core.group.store import GroupStore
 from paimon_lake.loads import load as commits
 from paimon_lake.loads.postgres.left_versions import left_versions, release_versions
 from paimon_lake.protocol import PipelineError, TablesFailed
@@ -192,3 +193,26 @@ def test_an_error_of_any_kind_hides_neither_what_was_committed_nor_another_table
             shared.check("shop.o", "shop.i")
     shared.load("shop.o")
     shared.check()
+
+
+@pytest.mark.parametrize("versions", [0, 1])
+def test_tags_of_a_version_whose_publish_was_interrupted_are_told_and_deleted(shared, monkeypatch, versions):
+    shared.settings("consistent: true")
+    for number in range(versions):
+        shared.load("shop.o")
+        shared.run(f"INSERT INTO s.c VALUES ({number}, 'a')")
+
+    def dying(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(GroupStore, "create_version", dying)
+        with contextlib.suppress(KeyboardInterrupt):
+            shared.load("shop.o")
+    shared.settings()
+    shared.load("shop.o")
+    assert len(list(left_versions(shared.lake.settings))) == 1
+    (done,) = release_versions(shared.lake.settings, "shop")
+    assert f"{3 * versions + 3} tags of its tables" in done
+    assert not [one for name in shared.names for one in shared.lake.table(name).tags.list()]
+    assert not list(left_versions(shared.lake.settings))
