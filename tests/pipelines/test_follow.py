@@ -278,6 +278,32 @@ def test_a_jvm_that_is_killed_ends_the_program_with_one_sentence(tmp_path):
     assert program.text.splitlines()[-1].startswith("paimon-lake follow: the JVM of Spark has ended"), program.text
 
 
+PARTS = """
+    columns: {id: BIGINT, a: INT, a_at: INT, b: INT, b_at: INT}
+    primary_key: id
+    parts:
+      a: {source: {type: files, path: "a/*.csv"}, columns: a, order_by: a_at}
+      b: {source: {type: files, path: "b/*.csv"}, columns: b, order_by: b_at}
+"""
+
+
+@pytest.mark.long
+def test_a_jvm_that_is_killed_ends_the_program_of_a_wide_table_too(tmp_path):
+    lake = small_lake(tmp_path / "lake")
+    lake.declare("shop.orders", PARTS)
+    for part in ("a", "b"):
+        lake.file(f"{part}/0.csv", f"id,{part},{part}_at\n1,1,1\n")
+    program = LoaderProcess(lake.folder, "shop.orders", with_spark=True)
+    try:
+        program.wait(lambda: program.loads > 0)
+        assert program.kill_jvm()
+        lake.file("a/1.csv", "id,a,a_at\n2,2,2\n")
+        program.wait(lambda: program.text.count("will be repeated") > 3)
+    finally:
+        program.kill()
+    assert program.text.splitlines()[-1].startswith("paimon-lake follow: the JVM of Spark has ended"), program.text
+
+
 def test_a_compaction_that_failed_is_repeated_on_an_idle_table(lake, monkeypatch):
     compact, failed = follow.compact, []
 

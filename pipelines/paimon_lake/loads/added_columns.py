@@ -35,14 +35,9 @@ def left_out_columns(
         for name, texts in one.items():
             seen.setdefault(name, set()).update(texts)
     named = {name: source.rename.get(name, name) for name in seen}
-    targets = step.lookups.targets if step.lookups is not None else frozenset()
-    if source.schema_changes == "apply" and (taken := sorted(targets & set(named.values()))):
-        raise PipelineError(
-            f"{where} has the column {taken[0]!r}, which a lookup fills: give the looked-up column another name, or "
-            "set source.schema_changes: ignore"
-        )
     if source.schema_changes != "apply":
         return sorted(seen)
+    check_not_looked_up(step, named.values(), where)
     types, unknown = column_types(seen, where)
     if (count := len({named[name] for name in types} - set(step.table.schema.names))) > MOST_COLUMNS:
         raise PipelineError(
@@ -51,6 +46,16 @@ def left_out_columns(
         )
     hold(step.table, {named[name]: kind for name, kind in types.items()}, "the source")
     return [name for name in unknown if name not in step.table.schema.names]
+
+
+def check_not_looked_up(step: LoadStep, columns: Iterable[str], where: str) -> None:
+    """Refuse new columns of a source that a lookup fills: their values would be left out without a word."""
+    targets = step.lookups.targets if step.lookups is not None else frozenset()
+    if taken := sorted(targets.intersection(columns)):
+        raise PipelineError(
+            f"{where} has the column {taken[0]!r}, which a lookup fills: give the looked-up column another name, or "
+            "set source.schema_changes: ignore"
+        )
 
 
 def alterations(before: Iterable[DataField], after: Iterable[DataField]) -> list[str]:

@@ -25,7 +25,7 @@ from paimon_lake.declarations import Settings
 from paimon_lake.declarations.databases import database_of, tables_of
 from paimon_lake.loads.load import load_table
 from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult, TablesFailed
-from paimon_lake.session import Spark, spark_reason
+from paimon_lake.session import JVM_ERRORS, Spark, jvm_has_ended, spark_reason
 from paimon_lake.steps.maintenance import compact
 from paimon_lake.tables import fullest_bucket, open_table
 
@@ -60,6 +60,13 @@ class _FailedPart:
 def _error_of(table: str, error: Exception) -> Exception:
     """Return the error of a table, without what its load committed before: that is told on its own."""
     return error.errors.get(table, error) if isinstance(error, TablesFailed) else error
+
+
+def _raise_lost_jvm(error: PartsFailed | TablesFailed) -> None:
+    """Raise the error of a part or table that failed because the JVM has ended: every later load would fail too."""
+    lost = next((one for one in error.errors.values() if isinstance(one, JVM_ERRORS)), None)
+    if lost is not None and jvm_has_ended():
+        raise lost from None
 
 
 @dataclass
@@ -155,10 +162,12 @@ class Follow:
         except FAILURES as error:
             if isinstance(error, TablesFailed):
                 yield from self._kept(error, pool)
+                _raise_lost_jvm(error)
             if is_first and table.name in self.names:
                 raise _error_of(table.name, error) from None
             if isinstance(error, PartsFailed):
                 yield from self._parts_failed(table, waiting, error, pool)
+                _raise_lost_jvm(error)
                 return
             table.failures += 1
             table.due = time.monotonic() + self._pause(table.failures)

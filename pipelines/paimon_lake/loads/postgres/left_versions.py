@@ -54,7 +54,9 @@ def release_versions(settings: Settings, name: str) -> list[str]:
     versions = _versions(group)
     if not versions:
         raise PipelineError(f"the versions of the group {name} were not published by loads: nothing is deleted")
-    tables = {table for number in versions for table in group.store.version(number).tables}
+    shown = group.store.numbers("version")
+    tables = {table for number in shown for table in group.store.version(number).tables}
+    tables |= {table for number in set(versions) - set(shown) for table in group.store.intent(number).parts}
     tags = 0
     for table in sorted(tables):
         with contextlib.suppress(NotFound):  # the tags of a dropped table were deleted with it
@@ -63,7 +65,7 @@ def release_versions(settings: Settings, name: str) -> list[str]:
                 with contextlib.suppress(TagNotFound):
                     found.delete(tag)
                     tags += 1
-    for number in group.store.numbers("intent") + versions:  # after the tags: until then this can be repeated
+    for number in versions:  # after the tags: until then this can be repeated
         group.store.delete(number)
     return [f"deleted {many(len(versions), 'version')} of the group {name}, and {many(tags, 'tag')} of its tables"]
 
@@ -79,10 +81,16 @@ def _groups(settings: Settings) -> list[str]:
 
 
 def _versions(group: Group) -> list[int]:
-    """Return the numbers of the versions of a group; [] when the newest one with tables was not published by a load."""
-    numbers = group.store.numbers("version")
+    """Return the numbers of the versions of a group, also of those whose publish was interrupted after it had tags.
+
+    [] when the newest one with tables was not published by a load.
+    """
+    numbers, begun = group.store.numbers("version"), group.store.numbers("intent")
     try:
-        found = next((one for at in reversed(numbers) if (one := group.store.version(at)).tables), None)
+        newest = next((one for at in reversed(numbers) if (one := group.store.version(at)).tables), None)
+        properties = (
+            newest.properties if newest is not None else group.store.intent(begun[-1]).properties if begun else {}
+        )
     except (InvalidRequest, NotFound):
         return []
-    return numbers if found is not None and LSN in found.properties else []
+    return sorted({*numbers, *begun}) if LSN in properties else []

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from paimon_core.spark.reference import TableReference
 from paimon_lake.declarations.sources.source import PostgresChangesSource
+from paimon_lake.loads.added_columns import check_not_looked_up
 from paimon_lake.loads.database import naming
 from paimon_lake.loads.ledger.load_snapshot import POSITION
 from paimon_lake.loads.postgres.lag import IDLE_BYTES, IDLE_MESSAGES, lag_after
@@ -35,7 +36,7 @@ from paimon_lake.loads.postgres.rules import (
     check_slot,
 )
 from paimon_lake.loads.postgres.source_columns import sentences
-from paimon_lake.loads.postgres.stored_rows import StoredRows
+from paimon_lake.loads.postgres.stored_rows import NewestRows, StoredRows
 from paimon_lake.loads.postgres.table_copy import planned_copy
 from paimon_lake.loads.replacement import Replace
 from paimon_lake.loads.schema_changes import hold
@@ -253,6 +254,7 @@ class PostgresChangesLoads:
         """Return a position with the columns of a later relation, when the table holds them; else alter the table."""
         moved, types = source.columns.moved(server, position, to)
         if self._source.schema_changes == "apply":
+            check_not_looked_up(step, types, source.text)
             hold(step.table, types, source.text)
         return moved
 
@@ -265,13 +267,14 @@ class PostgresChangesLoads:
             return WriteResult(ignored_columns=tuple(ignored))
         latest = step.table.latest_snapshot()
         stored = StoredRows(TableReference.of(step.table.context), None if latest is None else latest.id)
+        waiting = None if step.lookups is None else step.lookups.waiting
         payload = pa.BufferOutputStream()
         with pa.ipc.new_stream(payload, batch.schema) as writer:
             writer.write_batch(batch)
         written = write_parts(
             step.spark(),
             [payload.getvalue().to_pybytes()] if len(batch) else [],
-            _Reader(ChangeRows(rows, step.spec.primary_key), stored, name),
+            _Reader(ChangeRows(rows, step.spec.primary_key), NewestRows.of(stored, waiting), name),
             step.table,
             step.rejects,
             step.stamp,
@@ -297,7 +300,7 @@ class _Reader:
     """Converts a batch of changes in a task."""
 
     rows: ChangeRows
-    stored: StoredRows
+    stored: StoredRows | NewestRows
     name: str
     """The name of the source in rejects."""
 

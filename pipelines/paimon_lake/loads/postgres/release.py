@@ -16,7 +16,7 @@ from paimon_lake.loads.postgres.names import PUBLICATION, SLOT, names_of
 from paimon_lake.loads.postgres.slot_keys import naming_keys
 from paimon_lake.protocol import PipelineError, some
 from paimon_lake.sources.database import open_database
-from paimon_lake.sources.postgres.found_tables import found_tables
+from paimon_lake.sources.postgres.found_tables import meant_tables
 from paimon_lake.sources.postgres.server import Server, connected
 from paimon_lake.tables import open_lake
 
@@ -59,7 +59,7 @@ def release(settings: Settings, table: str) -> list[str]:
 def _followed(server: Server, source: PostgresChangesSource, entry: object = None) -> set[str]:
     """Return the source tables of a table: those of its position ``entry``, and those that it means now."""
     recorded = entry.get("tables", ()) if isinstance(entry, dict) else ()
-    named = found_tables(server, source.table) if "*" in source.name else source.table
+    named = meant_tables(server, source.table) if "*" in source.name else source.table
     return {*recorded, *named}
 
 

@@ -173,7 +173,8 @@ class SeveralTablesLoads(PostgresChangesLoads):
         is_same = all(now[name].columns == position.columns for name, position in at.tables.items())
         is_moved = not batch.is_last if self._shared is None else self._shared.moves_all
         is_short = end - at.lsn < IDLE_BYTES and batch.transactions.read < IDLE_MESSAGES
-        if not changes and is_same and not is_moved and is_short:
+        has_skipped = batch.has_changes and at.reach > at.lsn  # of later tables: the lag would count them for ever
+        if not changes and is_same and not is_moved and is_short and not has_skipped:
             self._seen = at.lsn, end
             if batch.is_last:
                 told |= lag_details(server, at, LogEnd(end - at.lsn, False, 0.0))

@@ -49,7 +49,6 @@ from paimon_lake.sources.postgres.server import Server, connected
 from paimon_lake.sources.postgres.table_positions import TablePositions, position_of
 from paimon_lake.tables import open_lake
 
-_FAILURES = (PaimonError, PipelineError, AuditFailed, PySparkException)
 LSN = "postgres.lsn"
 """The property of a version of the group: all transactions whose commit begins before it are in the tables."""
 
@@ -95,7 +94,7 @@ def load_shared(
     try:
         with naming_keys(database):
             shared.run()
-    except _FAILURES as error:
+    except Exception as error:  # whatever it is, readers see what was committed
         if committed := [run.result() for run in runs.values() if run.loads]:
             raise _failed(name, error, shared.errors, committed) from error
         raise
@@ -127,7 +126,11 @@ def _failed(
 
 
 def _reason(error: Exception) -> str:
-    return spark_reason(error) if isinstance(error, PySparkException) else str(error)
+    """Return an error as one line: its message, and the type of an error that is not for users."""
+    if isinstance(error, PySparkException):
+        return spark_reason(error)
+    is_told = isinstance(error, PaimonError | PipelineError | AuditFailed)
+    return str(error) if is_told else " ".join(f"{type(error).__name__}: {error}".split())
 
 
 @dataclass
@@ -224,7 +227,7 @@ class SharedLoad:
         try:
             with naming_keys(self.database):
                 step()
-        except _FAILURES as error:
+        except Exception as error:  # whatever it is, the other tables are loaded
             self.errors[name] = error
             if name == self.asked or self._options.consistent:
                 raise

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from paimon_core import col
 from paimon_core.predicate import Predicate
 from paimon_core.spark.reference import TableReference
 from paimon_core.table.table import Table
+from paimon_lake.loads.lookup.lookups import WaitingRows
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,31 @@ class StoredRows:
         names = [*keys.column_names, *columns]
         found = table.at(snapshot=self.snapshot).scan(names, where=wanted).to_arrow()
         return _taken(found.select(columns), _places(found.select(keys.column_names), keys))
+
+
+@dataclass(frozen=True)
+class NewestRows:
+    """The rows of a table some of whose rows wait: a row that waits is newer than the row with its key in the table."""
+
+    stored: StoredRows
+    waiting: StoredRows
+
+    @staticmethod
+    def of(stored: StoredRows, waiting: WaitingRows | None) -> StoredRows | NewestRows:
+        """Return the rows of a table, with those that wait when its load begins; None: no row can wait."""
+        if waiting is None or waiting.snapshot is None:
+            return stored
+        return NewestRows(stored, StoredRows(waiting.reference, waiting.snapshot))
+
+    def __call__(self, keys: pa.Table, columns: Sequence[str]) -> tuple[pa.Table, np.ndarray]:
+        """Return some columns of the rows with these keys, as ``StoredRows`` does."""
+        found, exist = self.stored(keys, columns)
+        later, waits = self.waiting(keys, columns)
+        if not waits.any():
+            return found, exist
+        mask = pa.array(waits)
+        newest = [pc.if_else(mask, later[name].cast(found[name].type), found[name]) for name in columns]
+        return pa.table(newest, list(columns)), exist | waits
 
 
 def _taken(found: pa.Table, places: np.ndarray) -> tuple[pa.Table, np.ndarray]:

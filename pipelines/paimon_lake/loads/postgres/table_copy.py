@@ -10,6 +10,7 @@ import json
 from dataclasses import replace
 
 from paimon_lake.declarations.sources.source import PostgresChangesSource
+from paimon_lake.loads.added_columns import check_not_looked_up
 from paimon_lake.loads.database import naming, parts_of, write_read
 from paimon_lake.loads.ledger.load_snapshot import POSITION
 from paimon_lake.loads.postgres.names import PUBLICATION, SLOT
@@ -49,7 +50,9 @@ def hold_since(
 ) -> None:
     """Add the columns to the table that the source has got since a position, where changes are applied."""
     if position is not None and options.schema_changes == "apply":
-        hold(step.table, source.columns.types_since(server, position), source.text)
+        types = source.columns.types_since(server, position)
+        check_not_looked_up(step, types, source.text)
+        hold(step.table, types, source.text)
 
 
 def _recorded(step: LoadStep) -> Position | None:

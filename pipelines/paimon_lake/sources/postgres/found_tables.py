@@ -35,9 +35,8 @@ def found_tables(server: Server, wanted: Sequence[str]) -> list[str]:
     Raises PipelineError for a name without a table, for patterns that no table has, for more than ``MOST_TABLES``, and
     for a partitioned table without some of its parts.
     """
-    schemas, names = zip(*(map(_expression, one.split(".")) for one in wanted), strict=True)
     kinds, oids = {}, {}
-    for schema, name, kind, oid in server.rows(_TABLES, [list(schemas), list(names)]):
+    for schema, name, kind, oid in _matching(server, wanted):
         if "." in schema or "." in name:
             raise PipelineError(
                 f"{server.database.name}: the table {name!r:.80} in the schema {schema!r:.80} has a dot in its name: "
@@ -60,9 +59,20 @@ def found_tables(server: Server, wanted: Sequence[str]) -> list[str]:
     return sorted(kinds)
 
 
+def meant_tables(server: Server, wanted: Sequence[str]) -> set[str]:
+    """Return the names of the tables that ``wanted`` means, also where ``found_tables`` refuses them or finds none."""
+    return {f"{schema}.{name}" for schema, name, *_ in _matching(server, wanted) if "." not in schema + name}
+
+
 def table_sizes(server: Server, oids: Sequence[int]) -> Mapping[int, int]:
     """Return about how many bytes of disk each table has, by its object identifier."""
     return dict(server.rows(_SIZES, [list(oids)]))
+
+
+def _matching(server: Server, wanted: Sequence[str]) -> list[tuple[str, str, str, int]]:
+    """Return schema, name, kind and object identifier of each table whose name matches."""
+    schemas, names = zip(*(map(_expression, one.split(".")) for one in wanted), strict=True)
+    return server.rows(_TABLES, [list(schemas), list(names)])
 
 
 def _expression(pattern: str) -> str:

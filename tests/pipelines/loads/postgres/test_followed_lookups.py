@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from paimon_lake.protocol import PipelineError
 from paimon_lake.steps.audit import audit_loads
 
 
@@ -61,3 +62,45 @@ def test_a_rejected_change_removes_the_older_row(followed, rule):
     assert followed.lake.rows("shop.o") == [(2, "a", "Anna")]
     assert followed.lake.rows("shop.o__rejects")[0][3].startswith("dim.names has no row with id = 'x'")
     assert not audit_loads(followed.lake.settings, "shop.o").wrong
+
+
+def test_an_unchanged_large_value_is_the_one_of_the_row_that_waits(followed):
+    declare(followed, "missing: wait, max_wait: 2 d")
+    path = followed.lake.folder / "tables" / "shop.o.yaml"
+    path.write_text(path.read_text().replace("name: STRING}\n", "name: STRING, large: STRING}\n", 1))
+    names(followed, 1, "a,Anna")
+    followed.run("ALTER TABLE s.o ADD large text", "ALTER TABLE s.o ALTER large SET STORAGE EXTERNAL")
+    followed.run("INSERT INTO s.o SELECT id, 'a', repeat('1', 9000) FROM generate_series(1, 3) id")
+    followed.load()
+    followed.run("UPDATE s.o SET t = 'x', large = repeat('2', 9000) WHERE id < 3")
+    followed.run("INSERT INTO s.o VALUES (4, 'x', repeat('3', 9000))")
+    assert followed.load().details["rows_waiting"] == 3
+    followed.run("UPDATE s.o SET t = 'a' WHERE id IN (1, 3)", "UPDATE s.o SET t = 'y' WHERE id = 2")
+    followed.run("UPDATE s.o SET id = 5, t = 'a' WHERE id = 4")
+    assert followed.load().details["rows_waiting"] == 1
+    names(followed, 2, "y,Yann")
+    followed.load()
+    assert [(row[0], row[3]) for row in followed.lake.rows("shop.o")] == followed.rows(
+        "SELECT id, large FROM s.o ORDER BY 1"
+    )
+    assert not followed.lake.rows("shop.o__rejects")
+    assert not audit_loads(followed.lake.settings, "shop.o").wrong
+
+
+def test_a_new_column_that_a_lookup_fills_is_refused(followed):
+    declare(followed, "missing: reject")
+    path = followed.lake.folder / "tables" / "shop.o.yaml"
+    text = path.read_text().replace("table: s.o", "table: s.o, schema_changes: apply")
+    path.write_text(text)
+    names(followed, 1, "a,Anna")
+    followed.run("INSERT INTO s.o VALUES (1, 'a')")
+    followed.load()
+    followed.run("ALTER TABLE s.o ADD name text", "UPDATE s.o SET name = 'mine'")
+    for reload in (False, True):
+        with pytest.raises(
+            PipelineError, match=r"s\.o has the column 'name', which a lookup fills: give the looked-up"
+        ):
+            followed.load(reload=reload)
+    path.write_text(text.replace("apply", "ignore"))
+    assert followed.load().details["ignored_columns"] == "name"
+    assert followed.lake.rows("shop.o") == [(1, "a", "Anna")]

@@ -306,3 +306,23 @@ def test_rows_that_do_not_fit_are_rejects_with_the_name_of_their_table(shards):
     assert (done.details["rows_read"], done.details["rows_rejected"], done.rows_written) == (3, 1, 2)
     assert sorted(shards.lake.rows("shop.o")) == [("s.o_1", 1, "z"), ("s.o_1", 2, "b")]
     assert shards.lake.table("shop.o__rejects").scan(["file"]).to_arrow()["file"][0].as_py().endswith(" s.o_2")
+
+
+def test_changes_that_the_copy_of_a_later_table_has_are_not_behind_for_ever(shards):
+    shards.run("CREATE PUBLICATION everything FOR ALL TABLES")
+    declare(shards, ", publication: everything")
+    shards.load()
+    shards.run("CREATE TABLE s.o_3 (id int PRIMARY KEY, t text)", "INSERT INTO s.o_3 VALUES (1, 'x')")
+    shards.load()
+    shards.load()
+    assert not lags(shards.lake.settings, ["shop.o"])["shop.o"].is_behind
+    assert shards.load().commits == ()
+    check(shards)
+
+
+def test_release_needs_no_table_that_a_pattern_finds(shared):
+    source = "source: {type: postgres_changes, database: shop, table: s.q_*, source_column: shard}"
+    shared.lake.declare("shop.q", f"columns: {COLUMNS}\n{KEY}\n{source}\n")
+    assert release(shared.lake.settings, "shop.q") == []
+    (done,) = release(shared.lake.settings, "shop.o")
+    assert done.startswith("removed s.o_1, s.o_2 from the publication")

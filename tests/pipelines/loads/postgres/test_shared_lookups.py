@@ -9,6 +9,7 @@ import threading
 import psycopg
 import pytest
 
+from paimon_core.group.store import GroupStore
 from paimon_lake.loads import load as commits
 from paimon_lake.loads.postgres.left_versions import left_versions, release_versions
 from paimon_lake.protocol import PipelineError, TablesFailed
@@ -162,3 +163,54 @@ def test_versions_of_a_database_that_is_not_consistent_any_more_are_told_and_del
     assert [one.name for one in shared.lake.table("shop.c").tags.list()] == ["mine"]
     shared.settings("consistent: true")
     assert shared.load("shop.o").details["group_version"] == 1
+
+
+@pytest.mark.parametrize("options", ["", "consistent: true"])
+def test_an_error_of_any_kind_hides_neither_what_was_committed_nor_another_table(shared, monkeypatch, options):
+    shared.settings(options)
+    shared.load("shop.o")
+    shared.run("INSERT INTO s.c VALUES (1, 'a')", "INSERT INTO s.o VALUES (10, 1)", "INSERT INTO s.i VALUES (10, 1, 5)")
+    real = commits.commit_load
+
+    def failing(table, *given):
+        if table.name == "shop.c":
+            raise OSError(28, "No space left on device")
+        return real(table, *given)
+
+    told = "OSError: [Errno 28] No space left on device"
+    with monkeypatch.context() as patched:
+        patched.setattr(commits, "commit_load", failing)
+        if options:
+            with pytest.raises(TablesFailed, match=r"^OSError: .*; committed before, and kept: shop\.o") as failed:
+                shared.load("shop.o")
+            assert ([one.table for one in failed.value.results], list(failed.value.errors)) == (["shop.o"], ["shop.c"])
+        else:
+            done = shared.load("shop.o")
+            assert [one.table for one in done.others] == ["shop.i"]
+            assert f"{told} (the other tables of shop do not wait for it)" in done.skipped
+            shared.check("shop.o", "shop.i")
+    shared.load("shop.o")
+    shared.check()
+
+
+@pytest.mark.parametrize("versions", [0, 1])
+def test_tags_of_a_version_whose_publish_was_interrupted_are_told_and_deleted(shared, monkeypatch, versions):
+    shared.settings("consistent: true")
+    for number in range(versions):
+        shared.load("shop.o")
+        shared.run(f"INSERT INTO s.c VALUES ({number}, 'a')")
+
+    def dying(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(GroupStore, "create_version", dying)
+        with contextlib.suppress(KeyboardInterrupt):
+            shared.load("shop.o")
+    shared.settings()
+    shared.load("shop.o")
+    assert len(list(left_versions(shared.lake.settings))) == 1
+    (done,) = release_versions(shared.lake.settings, "shop")
+    assert f"{3 * versions + 3} tags of its tables" in done
+    assert not [one for name in shared.names for one in shared.lake.table(name).tags.list()]
+    assert not list(left_versions(shared.lake.settings))
