@@ -22,13 +22,22 @@ def packed(sizes: Sequence[int], cores: int) -> list[list[int]]:
     The positions of a group are ascending. There are at least ``cores`` groups, unless there are fewer positions.
     """
     weights = [size + OPEN_BYTES for size in sizes]
-    count = min(len(sizes), max(cores, -(-sum(weights) // MOST_BYTES)))
+    return balanced(weights, max(cores, -(-sum(weights) // MOST_BYTES)))
+
+
+def balanced(weights: Sequence[int], most: int) -> list[list[int]]:
+    """Return the positions of ``weights`` in at most ``most`` groups of about equal weight, the heaviest group first.
+
+    The heaviest position is given first, each to the lightest group. The positions of a group are ascending, and no
+    group is empty, also when positions have no weight.
+    """
+    count = min(len(weights), most)
     groups: list[list[int]] = [[] for _ in range(count)]
-    lightest = [(0, group) for group in range(count)]
+    lightest = [(0, 0, group) for group in range(count)]  # weight, positions
     heapify(lightest)
-    for position in sorted(range(len(sizes)), key=lambda at: -weights[at]):
-        weight, group = lightest[0]
+    for position in sorted(range(len(weights)), key=lambda at: -weights[at]):
+        weight, held, group = lightest[0]
         groups[group].append(position)
-        heapreplace(lightest, (weight + weights[position], group))
+        heapreplace(lightest, (weight + weights[position], held + 1, group))
     order = sorted(lightest, reverse=True)
-    return [sorted(groups[group]) for _, group in order]
+    return [sorted(groups[group]) for _, _, group in order]

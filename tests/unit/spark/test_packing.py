@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paimon_core.spark.packing import MOST_BYTES, OPEN_BYTES, packed
+from paimon_core.spark.packing import MOST_BYTES, OPEN_BYTES, balanced, packed
 
 
 @given(st.lists(st.integers(0, 3 * MOST_BYTES), max_size=60), st.integers(1, 12))
@@ -31,3 +31,7 @@ def test_each_payload_is_in_one_task_and_tasks_are_about_equal(sizes, cores):
 )
 def test_the_number_of_tasks_follows_from_bytes_and_cores(sizes, cores, tasks):
     assert len(packed(sizes, cores)) == tasks
+
+
+def test_no_group_is_empty_when_nothing_has_a_weight():
+    assert sorted(map(len, balanced([0] * 5, 3))) == [1, 2, 2]

@@ -14,9 +14,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-import pyarrow.compute as pc
-
-from paimon_core import col
 from paimon_core.metadata.commit_message import position_of
 from paimon_core.schema import DataField
 from paimon_core.spark.reference import TableReference
@@ -115,8 +112,8 @@ def _order(step: LoadStep, spec: PartSpec, *, begins: bool) -> int:
         return 1
     numbers = [latest.id]
     if begins:  # another source, another part or another program may have filled the column
-        for batch in step.table.scan([column], col(column).is_not_null()).to_batches():
-            numbers += [] if (found := pc.max(batch[column]).as_py()) is None else [found]
+        greatest = step.table.scan().max(column)
+        numbers += [] if greatest is None else [greatest]
     elif isinstance(step.ledger.watermark, int):  # else by a load that did not record it
         numbers.append(step.ledger.watermark)
     if max(numbers) >= _GREATEST:

@@ -58,8 +58,6 @@ from paimon_lake.sources.postgres.table_positions import TablePositions
 
 RESERVE_SECONDS = 60
 """How long a load waits for another reading of its slot; a question for the lag reads it for at most 10 s."""
-_SLICE_ROWS = 16_384
-"""How many changes a task converts at once."""
 
 
 class PostgresChangesLoads:
@@ -306,8 +304,8 @@ class _Reader:
 
     def __call__(self, payload: bytes) -> Iterator[Parsed]:
         for batch in pa.ipc.open_stream(payload):
-            for start in range(0, len(batch), _SLICE_ROWS):
-                yield replace(self.rows.parsed(batch.slice(start, _SLICE_ROWS), self.stored), file=self.name)
+            for parsed in self.rows.in_slices(batch, self.stored):
+                yield replace(parsed, file=self.name)
 
 
 def lag_details(

@@ -23,8 +23,6 @@ from paimon_lake.sources.files.rejects import Parsed, no_rejects
 from paimon_lake.sources.postgres.change_rows import ChangeRows, absent
 from paimon_lake.sources.postgres.net_changes import NetBatch
 
-_SLICE_ROWS = 16_384
-"""How many changes a task converts at once."""
 _PART = pa.schema([("table", pa.string()), ("is_truncated", pa.bool_()), ("changes", pa.large_binary())])
 
 
@@ -84,8 +82,7 @@ class ChangedRows:
                 yield from self._removed(name, text)
             changes = pa.ipc.open_stream(part["changes"][0].as_buffer()).read_all().combine_chunks().to_batches()
             for batch in changes:
-                for start in range(0, len(batch), _SLICE_ROWS):
-                    parsed = rows.parsed(batch.slice(start, _SLICE_ROWS), stored)
+                for parsed in rows.in_slices(batch, stored):
                     yield replace(parsed, rows=self.named(parsed.rows, name), file=text)
 
     def _removed(self, name: str, text: str) -> Iterator[Parsed]:

@@ -10,8 +10,8 @@ import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from operator import itemgetter
 
+from paimon_core.spark.packing import balanced
 from paimon_lake.declarations.sources.source import PostgresChangesSource
 from paimon_lake.loads.database import DatabaseRead, naming, parts_of
 from paimon_lake.loads.ledger.load_snapshot import POSITION
@@ -99,7 +99,7 @@ def _write(
 def _parts(
     reads: Mapping[str, DatabaseRead], sizes: Mapping[str, int], options: PostgresChangesSource, snapshot: str
 ) -> list[bytes]:
-    """Return the queries of each task; the largest ones are given first, each to the task with the least bytes.
+    """Return the queries of each task, of about as many bytes in all tasks.
 
     ``sizes``: about how many bytes each table has.
     """
@@ -111,8 +111,5 @@ def _parts(
                 conditions = parts_of(connection, read, options.parts)
         found = [select(read.rows.selected, read.database.relation, [one]) for one in conditions]
         queries += [(sizes[name] // len(found), name, query) for query in found]
-    tasks: list[tuple[int, list[tuple[str, str]]]] = [(0, []) for _ in range(min(options.parts, len(queries)))]
-    for size, name, query in sorted(queries, reverse=True):
-        given, of_task = tasks.pop(tasks.index(min(tasks, key=itemgetter(0))))
-        tasks.append((given + size, [*of_task, (name, query)]))
-    return [json.dumps(of_task).encode() for _, of_task in tasks]
+    tasks = balanced([size for size, *_ in queries], options.parts)
+    return [json.dumps([queries[at][1:] for at in task]).encode() for task in tasks]

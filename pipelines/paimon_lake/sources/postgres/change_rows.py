@@ -9,7 +9,7 @@ row has in the table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,8 @@ from paimon_lake.sources.files.row_builder import RowBuilder, batch_of
 from paimon_lake.sources.files.typed_values import convert_typed
 from paimon_lake.sources.postgres.pgoutput import UNCHANGED, Key, LastChange
 
+_SLICE_ROWS = 16_384
+"""How many changes are converted at once."""
 CurrentRows = Callable[[pa.Table, Sequence[str]], tuple[pa.Table, np.ndarray]]
 """Returns some columns of the rows of the table with these keys, one row for each key, and which of them exist."""
 _LOST = "the log does not repeat this large value, and the row is not in the table: load the table with reload"
@@ -61,6 +63,11 @@ class ChangeRows:
     rows: DatabaseRows
     key: tuple[str, ...]
     """The columns of the primary key."""
+
+    def in_slices(self, batch: pa.RecordBatch, current: CurrentRows) -> Iterator[Parsed]:
+        """Yield what ``parsed`` returns, for slices of a batch."""
+        for start in range(0, len(batch), _SLICE_ROWS):
+            yield self.parsed(batch.slice(start, _SLICE_ROWS), current)
 
     def parsed(self, batch: pa.RecordBatch, current: CurrentRows) -> Parsed:
         """Return a batch of ``batch_of_changes`` as rows with the column ``KIND``, and rejects."""
