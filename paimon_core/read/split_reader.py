@@ -13,8 +13,9 @@ from functools import partial
 
 import pyarrow as pa
 
+from paimon_core.advice import with_advice
 from paimon_core.datafile.reading.file_request import FileRequest
-from paimon_core.errors import CorruptTable, SnapshotNotFound, with_advice
+from paimon_core.errors import CorruptTable, SnapshotNotFound
 from paimon_core.lsm.merge import RowFilter
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
