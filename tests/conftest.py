@@ -58,6 +58,7 @@ LONG = (
     "tests/pipelines/loads/postgres/test_several_",
     "tests/pipelines/loads/postgres/test_shared_",
     "tests/pipelines/loads/test_part_histories.py",
+    "tests/pipelines/test_extras.py",
     "tests/pipelines/test_s3.py",
     "tests/regressions/test_limits.py",
     "tests/object_stores/test_conformance.py",

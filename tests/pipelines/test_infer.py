@@ -163,6 +163,7 @@ def test_a_type_that_loses_values_is_applied_only_by_name(folder, capsys):
     assert open_lake(settings).table("shop.orders").scan(["amount"]).to_arrow()["amount"].to_pylist() == [1]
 
 
+@pytest.mark.long
 def test_apply_drops_columns_when_it_is_told_to(folder):
     apply(load_settings("local", configs=folder))
     change(folder, "  customer: STRING\n", "")
@@ -189,6 +190,7 @@ def test_a_path_that_does_not_fit_the_partitions_is_told(folder, capsys, old, ne
     assert f"shop.orders: {told}\n" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_a_table_whose_rows_depend_on_the_order_of_loads_is_told(folder, capsys):
     apply(load_settings("local", configs=folder))
     assert main(["check", "--configs", str(folder)]) == 0
