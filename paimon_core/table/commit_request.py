@@ -53,7 +53,8 @@ class CommitRequest:
     named: bool = True
     """Whether the caller chose the user; otherwise it is a random one, created for this commit."""
     own: OwnSnapshots = field(default=NOTHING_SEARCHED, compare=False)
-    """What ``committed_snapshot`` has found of this (user, identifier); the commit searches newer snapshots only."""
+    """The snapshots of this (user, identifier) that ``committed_snapshot`` found; the commit searches newer snapshots
+    only."""
 
     @staticmethod
     def of(

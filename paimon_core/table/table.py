@@ -1,7 +1,7 @@
 """Table: the user's handle on one table, to read, write and maintain it.
 
-Every method checks its request and calls the room that does the work. The methods that write rows are in ``writable``,
-the methods that read in ``view`` (decision 0051).
+Every method checks its request and calls the sub-package that does the work. The methods that write rows are in
+``writable``, the methods that read in ``view`` (decision 0051).
 """
 
 from __future__ import annotations
@@ -140,16 +140,16 @@ class Table(WritableTable):
         properties: Mapping[str, str] | None = None,
         work: compaction.Work = run_tasks,
     ) -> CompactReport:
-        """Merge sorted runs (or pack small files) where the options require it; ``full``: every bucket into one run.
+        """Merge sorted runs (or pack small files) as the options require; ``full`` merges each bucket into one run.
 
         The content of the table does not change, with one exception: a separate commit first moves the rows of the
         postpone bucket (``bucket = -2``) to their buckets. These rows count as later than all rows committed before;
         their commit raises CommitConflict when a concurrent commit removed them. The report states what was picked,
         rewritten and committed; ``bool(report)`` is False when nothing was committed, ``report.snapshot`` is the last
-        snapshot. One commit has all buckets; after a conflict, each bucket is committed separately. Buckets that still
-        have ``num-sorted-run.stop-trigger`` runs or more are compacted again. Raises CommitConflict when concurrent
-        commits conflicted in every bucket; the files of this compaction are then deleted. ``work`` runs the tasks; the
-        default runs them in this process, as many at once as there are processors.
+        snapshot. All buckets are committed together; after a conflict, each bucket is committed separately. Buckets
+        that still have ``num-sorted-run.stop-trigger`` runs or more are compacted again. Raises CommitConflict when
+        concurrent commits conflicted in every bucket; the files of this compaction are then deleted. ``work`` runs the
+        tasks; the default runs them in this process, as many at once as there are processors.
 
         With ``clustering.incremental``, the rows of the runs that are merged are sorted by ``clustering.columns``. With
         ``where``, partitions that do not match it are sorted too if they had no new files for
@@ -175,8 +175,8 @@ class Table(WritableTable):
 
         ``strategy``: "order" compares the columns one after the other, "zorder" and "hilbert" (two columns or more)
         keep rows together that are near in all columns. ``where`` is on partition columns. No row changes: it is a
-        compaction, and files that concurrent commits add stay as they are. One commit has all partitions. After a
-        conflict, each partition is committed separately; a partition in which a concurrent commit removed a file, or
+        compaction, and files that concurrent commits add stay as they are. All partitions are committed together. After
+        a conflict, each partition is committed separately; a partition in which a concurrent commit removed a file, or
         deleted rows of a file, is left as it is. ``bool(report)`` is False when there was nothing to sort.
 
         Memory for each partition that is sorted at the same time: about twice ``write-buffer-size``; more rows go to
@@ -229,9 +229,9 @@ class Table(WritableTable):
 
         ``where`` is on partition columns. Files that have an index for all columns that the options name are skipped,
         unless ``every``. Indexes that the options do not name are removed. No row changes, and files that concurrent
-        commits add keep the indexes that they have. One commit has all buckets. After a conflict, each bucket is
-        committed separately; a bucket in which a concurrent commit removed or re-indexed one of the files is left as it
-        is. Returns None when there was nothing to do. Raises CommitConflict when every bucket had such a conflict,
+        commits add keep the indexes that they have. All buckets are committed together. After a conflict, each bucket
+        is committed separately; a bucket in which a concurrent commit removed or re-indexed one of the files is left as
+        it is. Returns None when there was nothing to do. Raises CommitConflict when every bucket had such a conflict,
         CorruptTable for a data file that cannot be read.
         """
         author = CommitRequest.of(self.context, user, None, properties).author()
@@ -281,10 +281,10 @@ class Table(WritableTable):
     ) -> Snapshot:
         """Roll back: delete snapshots, changelogs and tags newer than the target; return the target (format 15.3).
 
-        Later commits build on the target. It is a snapshot (an expired snapshot is restored from its tag), a tag, or
-        the last snapshot at or before a ``time`` or a ``watermark``. ``maintenance.plan_rollback`` shows what would be
-        deleted. Raises SnapshotNotFound, TagNotFound, and CommitConflict when concurrent commits kept changing the
-        table.
+        Later commits build on the target. The target is a snapshot (an expired snapshot is restored from its tag), a
+        tag, or the last snapshot at or before a ``time`` or a ``watermark``. ``maintenance.plan_rollback`` shows what
+        would be deleted. Raises SnapshotNotFound, TagNotFound, and CommitConflict when concurrent commits kept changing
+        the table.
         """
         target = rollback_target(self.context, snapshot, tag, time, watermark)
         return rollback(table_to_change(self.context), target)

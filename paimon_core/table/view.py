@@ -1,7 +1,7 @@
 """TableView: a table to read, at the latest snapshot or pinned to one; ``Table`` adds the methods that write.
 
-A view never becomes a ``Table``: ``at``, ``lease`` and the draft of ``Table.prepare`` are views, and the methods
-``with_options``, ``branch`` and ``refresh`` of a view return views. So a function that gets a view cannot write
+A view never becomes a ``Table``: ``at`` and ``lease`` return views, the draft of ``Table.prepare`` is a view, and the
+methods ``with_options``, ``branch`` and ``refresh`` of a view return views. So a function that gets a view cannot write
 (decision 0051).
 """
 
@@ -52,7 +52,7 @@ _NAMES = (
     "rewrite_file_index rollback run_compaction settle sort_compact stream update with_callbacks write writer"
 )
 METHODS_OF_TABLES = frozenset(_NAMES.split())
-"""The methods that only ``Table`` has: for one of them, the AttributeError of a view says how to get the table."""
+"""The methods that only ``Table`` has. A view raises AttributeError for them, which says how to get the table."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class TableView:
                 raise AttributeError(
                     f"table {self._place} is read-only: call {name} on catalog.table({self.name!r})", name=name
                 )
-            return object.__getattribute__(self, name)  # the error of Python, or of a property that failed
+            return object.__getattribute__(self, name)  # raises Python's own error, or that a property raised
 
     def latest_snapshot(self) -> Snapshot | None:
         """Return the pinned snapshot, or the latest; None for a table without snapshots. Ignores options ``scan.*``.
@@ -166,8 +166,8 @@ class TableView:
     ) -> pa.RecordBatchReader:
         """Return the rows of a split that another process has planned: ``scan(columns, where).read(split)``.
 
-        ``columns`` and ``where`` must be the same as in the scan that planned the split: its splits lack the files that
-        its ``where`` excludes.
+        ``columns`` and ``where`` must be the same as in the scan that planned the split, because the split lacks the
+        files that ``where`` excluded.
         """
         return self.scan(columns, where).read(split)
 
@@ -194,7 +194,7 @@ class TableView:
             return self
         if selects_changes(*position) or self._created_from(position) is not None:
             raise UnsupportedFeature(
-                f"table {self.name} has option {position[0]} = {position[1]}: only a scan reads some of the files",
+                f"table {self.name} has option {position[0]} = {position[1]}: only a scan supports it",
                 option=position[0],
             )
         with within_same_table(self.context):
@@ -202,7 +202,7 @@ class TableView:
         return self._at(found)
 
     def statistics(self) -> Statistics | None:
-        """Return the statistics of the last ``analyze`` in the pinned or latest snapshot; None when it has none."""
+        """Return the statistics of the last ``analyze`` in the pinned or latest snapshot; None without one."""
         if self.pinned is not None:
             return self._statistics(self.pinned)
         return read_latest(self.context.snapshots, self._statistics)

@@ -1,6 +1,6 @@
 """WritableTable: the methods of ``Table`` that write rows and commit; ``Table`` adds the other methods.
 
-Every method checks its request and calls a function of the rooms ``writes`` and ``rows``.
+Every method checks its request and calls a function of the sub-packages ``writes`` and ``rows``.
 """
 
 from __future__ import annotations
@@ -137,8 +137,8 @@ class WritableTable(TableView):
     def filter_committed(self, user: str, identifiers: Collection[int]) -> list[int]:
         """Return the ``identifiers`` that ``user`` has not committed: all above the user's highest one (format 14.5).
 
-        For a job that restarts and does not know which commits succeeded. When all snapshots of the user have expired,
-        all ``identifiers`` are returned.
+        It is for a job that restarts and does not know which commits succeeded. When all snapshots of the user have
+        expired, all ``identifiers`` are returned.
         """
         return write.not_committed(self.context, user, identifiers)
 
@@ -157,7 +157,7 @@ class WritableTable(TableView):
         watermark: int | None = None,
         merge_schema: MergeSchema = None,
     ) -> Prepared | None:
-        """Do ``write`` (or ``overwrite``, with its ``where``) but do not publish the snapshot; None without rows.
+        """Do ``write``, or ``overwrite`` with ``where``, without publishing the snapshot; return None without rows.
 
         The result shows the table as it would be after the publish, and has methods to publish and to discard it; see
         ``Prepared``. ``merge_schema`` as in ``write``: the table is altered at once, and remains altered when the
@@ -185,7 +185,7 @@ class WritableTable(TableView):
         return write.prepare_messages(request, self._settle_on, messages, overwrites=overwrite, where=where)
 
     def prepared(self, data: bytes) -> Prepared:
-        """Return the prepared commit from ``Prepared.to_bytes``; raises InvalidRequest if it is of another table."""
+        """Return the prepared commit that ``Prepared.to_bytes`` encoded; raises InvalidRequest for another table."""
         return Prepared.from_bytes(data, self.context, self._settle_on)
 
     # -- changes of rows
@@ -286,8 +286,9 @@ class WritableTable(TableView):
     ) -> Snapshot | None:
         """Commit files that the caller has just written; then, unless write-only, compact their buckets and expire.
 
-        For writers outside of this class, such as Spark's; messages of other processes belong to ``commit``. An error
-        of the maintenance after the commit is logged and not raised, because the rows are committed.
+        It is for writers outside of this class, such as Spark's. Messages of other processes are committed by
+        ``commit``. An error of the maintenance after the commit is logged and not raised, because the rows are
+        committed.
         """
         return self._completed(request.complete(messages, overwrite, operation, reads=reads))
 
@@ -299,8 +300,8 @@ class WritableTable(TableView):
         Each call of the handle that commits calls every function once, with the last snapshot of the call: writes,
         changes of rows, compactions, rewrites of indexes and manifests, statistics, repairs, alterations that add a
         snapshot. An automatic compaction and an automatic expiry of partitions after a write call the functions again.
-        They are also called when a repeated commit finds that it succeeded before. So when a failed call is repeated
-        until it succeeds, each callback runs at least once. All callbacks run even when one fails; then
+        The functions are also called when a repeated commit finds that it succeeded before. So when a failed call is
+        repeated until it succeeds, each callback runs at least once. All callbacks run even when one fails; then
         AfterCommitFailed is raised, and the commit is kept. A call that fails after it has committed a part
         (``facts["committed"]``) does not call the functions.
         """

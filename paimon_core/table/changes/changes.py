@@ -54,14 +54,17 @@ class Changes:
 
     @property
     def ways(self) -> tuple[tuple[str, int, int], ...]:
-        """For each part of the range: "changelog", "delta" or "diff"; first snapshot id (exclusive); last id."""
+        """Return (way, start, end) for each part of the range: the changes after snapshot ``start`` up to ``end``.
+
+        The way is "changelog", "delta" or "diff".
+        """
         return tuple((segment.way.value, segment.start, segment.end) for segment in self.segments)
 
     @property
     def is_typed(self) -> bool:
         """Whether each row of kind -U or -D is a row that existed, and each +I is a row with a new key.
 
-        If False, some rows have the row kinds that their writer gave them; the last row of each key is then the result.
+        If False, some rows have the row kinds that the writer gave them; then only the last row of each key counts.
         """
         raw = self.context.is_keyed and self.context.options["changelog-producer"] in ("none", "input")
         return not any(
@@ -103,9 +106,9 @@ class Changes:
     def prove(self) -> Proof:
         """Compare the rows of the start version plus the changes with the rows of the end version, by bucket.
 
-        The comparison uses the number and the hashes of the rows, with all columns and without ``where``. It reads both
-        versions and all changes. When they differ, the proof states it; no error is raised (``Proof.check`` raises
-        one). Raises SnapshotNotFound when a version expired.
+        The comparison uses the number and the hashes of the rows, with all columns and without ``where``. The call
+        reads both versions and all changes. When the rows differ, the proof states it and no error is raised;
+        ``Proof.check`` raises an error. Raises SnapshotNotFound when a version expired.
         """
         start, end = known(self.context, self.start), known(self.context, self.end)
         whole = replace(self, columns=tuple(self.context.schema.names), where=None, with_commit=False)
@@ -181,7 +184,7 @@ def check_columns(context: TableContext, columns: Sequence[str] | None) -> None:
 def _checked(changes: Changes) -> Changes:
     for field in (SNAPSHOT_ID, COMMIT_TIME):
         if changes.with_commit and field.name in changes.columns:
-            raise InvalidRequest(f"the table has a column {field.name}: with_commit cannot add it", column=field.name)
+            raise InvalidRequest(f"the table has a column {field.name}: with_commit cannot add one", column=field.name)
     return changes
 
 
@@ -211,13 +214,14 @@ def _range(context: TableContext, pinned: Snapshot | None, start: Bound, end: Bo
         last = find_version(context, end, "end")
         if pinned is not None and last.id > pinned.id:
             raise InvalidRequest(
-                f"table {context.name} is pinned to snapshot {pinned.id}: end must not exceed it, not {last.id}"
+                f"table {context.name} is pinned to snapshot {pinned.id}: "
+                f"end must be at most {pinned.id}, not {last.id}"
             )
     newest = pinned.id if pinned is not None else (context.snapshots.latest_id() or 0)
     for version in (first, last):
         if version.snapshot is None and version.id > newest:
             raise SnapshotNotFound(
-                f"table {context.name} has no snapshot {version.id}: it ends with {newest or 'none'}",
+                f"table {context.name} has no snapshot {version.id}: its latest snapshot is {newest or 'none'}",
                 table=context.name,
                 snapshot=version.id,
             )

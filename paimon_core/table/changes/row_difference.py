@@ -1,4 +1,4 @@
-"""Row difference: the rows that one version of an append table has more often than the other, in whichever files.
+"""Row difference: finds the rows that one version of an append table has more often than the other, in any file.
 
 Only files that one version has and the other lacks are read. Their rows are read once to compute hashes; files with
 rows that differ are read again, unless their rows are among the first ``_HELD_BYTES``, which are held in memory. Rows
@@ -55,7 +55,7 @@ def row_difference(context: TableContext, group: ChangedPlace) -> Iterator[pa.Ta
 
 @dataclass
 class _Held:
-    """The rows of the first units, up to ``_HELD_BYTES``; after the first unit that does not fit, none is held."""
+    """The rows of the first units (files or row id ranges) of a place, as long as they fit in ``_HELD_BYTES``."""
 
     rows: dict[_Unit, list[pa.Table]] = field(default_factory=dict)
     left_bytes: int = _HELD_BYTES
@@ -89,7 +89,7 @@ def _chosen(batches: Iterable[pa.Table], flags: Flags) -> Iterator[pa.Table]:
 
 
 def _alone(context: TableContext, group: ChangedPlace) -> tuple[Sequence[Part], Sequence[Part]]:
-    """Return the files to compare of both sides; with data evolution, all files of the row id ranges that differ."""
+    """Return the files to compare of each side; with data evolution, all files of the row id ranges that differ."""
     if not context.evolves:
         return group.before, group.after
     sides = [_ranges((*group.common, *own)) for own in (group.before, group.after)]

@@ -21,7 +21,7 @@ _MOST_BYTES = 1 << 30
 def conform_encoded(
     rows: pa.Table, fields: Sequence[DataField], plain: Collection[str], *, first_row: int = 0
 ) -> pa.Table:
-    """Do ``conform``, with the same errors; columns of repeated texts become, or stay, dictionary arrays.
+    """Return the result of ``conform``, and raise its errors; columns of repeated texts are dictionary arrays.
 
     The columns ``plain`` are decoded.
     """

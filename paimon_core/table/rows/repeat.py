@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Found(Generic[T]):
-    """The result of the read of one attempt."""
+    """What one attempt has read."""
 
     reads: Reads
     files: Iterable[DataFile]

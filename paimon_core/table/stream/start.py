@@ -1,4 +1,4 @@
-"""open_stream: the starting position of a streaming read, from arguments, options ``scan.*`` or a consumer."""
+"""open_stream: starts a streaming read at the position that arguments, options ``scan.*`` or a consumer select."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _from_time(context: TableContext, millis: int) -> Position:
     at = bisect.bisect_left(ids, millis, key=lambda i: changed_snapshot(context, i).time_millis)
     if at == 0 and ids[0] > 1:
         raise SnapshotNotFound(
-            f"table {context.name}: snapshots before {ids[0]} have expired, also those that were committed at or after "
+            f"table {context.name}: snapshots before {ids[0]} have expired, including those committed at or after "
             f"{millis} ms, if any. Start at snapshot {ids[0]}, or from the full content",
             table=context.name,
             snapshot=ids[0] - 1,

@@ -143,7 +143,7 @@ class TableStream:
         consumer: str | None = None,
         known: int | None = None,
     ) -> None:
-        """See ``stream_start.open_stream``; ``known`` is the next snapshot in the file of the consumer."""
+        """See ``stream.start.open_stream``; ``known`` is the next snapshot that the consumer's file states."""
         self._context = context
         self._position = position
         self._columns = columns
@@ -194,10 +194,10 @@ class TableStream:
     ) -> Iterator[Batch]:
         """Yield batches forever, or up to the end ``until``; wait for ``interval`` when there is no new batch.
 
-        ``interval`` is by default option ``continuous.discovery-interval``. ``stop.wait`` waits, and ends the stream
-        when it returns True. With ``consumer.mode = at-least-once``, a batch is committed when the caller requests the
-        next batch; otherwise the caller must call ``commit`` after the rows of a batch are processed. Raises the errors
-        of ``poll``.
+        The default of ``interval`` is option ``continuous.discovery-interval``. The pauses are calls of ``stop.wait``;
+        the stream ends when a call returns True. With ``consumer.mode = at-least-once``, a batch is committed when the
+        caller requests the next batch; otherwise the caller must call ``commit`` after the rows of a batch are
+        processed. Raises the errors of ``poll``.
         """
         seconds = self._interval(interval)
         stop = stop or threading.Event()
@@ -236,7 +236,7 @@ class TableStream:
         """
         position = self._position if position is None else position
         if self._consumer is None:
-            raise InvalidRequest("the stream has no consumer, whose progress it could store", table=self._context.name)
+            raise InvalidRequest("the stream has no consumer to store its progress in", table=self._context.name)
         if position.full:
             return  # a consumer stores only a snapshot id, so the full content must be read to its end before a commit
         store = self._context.consumers
@@ -272,8 +272,8 @@ def next_snapshot(context: TableContext, position: Position) -> Snapshot | None:
     check_history(context, position.next_snapshot, position.previous, position.previous_uuid, found)
     if position.current and found is not None and found.delta_manifest_list != position.current:
         raise ReadOutdated(
-            f"table {context.name} was rolled back: snapshot {found.id}, of which the stream has read a part, is "
-            "another one now. Start again from the full content",
+            f"table {context.name} was rolled back: snapshot {found.id}, of which the stream has read a part, was "
+            "replaced by another one. Start again from the full content",
             table=context.name,
             snapshot=found.id,
         )

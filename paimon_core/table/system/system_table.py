@@ -75,7 +75,7 @@ class SystemScan:
         return pa.schema([f.arrow for f in self.fields])
 
     def parts(self) -> list[bytes]:
-        """Return parts of the rows, for ``read`` of an equal scan in another process; without the ``limit``."""
+        """Return the rows in parts, which ``read`` takes, also in another process; ``limit`` is not applied."""
         return list(self.rows.parts())
 
     def read(self, part: bytes) -> Iterator[pa.Table]:

@@ -77,7 +77,7 @@ def rescale(request: CommitRequest, buckets: int | None = None, where: Where | N
             return None
         if _awaits_changelog(context, partitions):
             _compact(request, where, partitions)
-            raise ReadOutdated(f"table {context.name}: the rescale has compacted the partitions, which changed them")
+            raise ReadOutdated(f"table {context.name}: the compaction before the rescale has replaced files")
         target = Overwrite(partitions.__contains__, waiting=False)
         return request.complete(_rewritten(context, count, partitions), target, reads=found.reads)
 
@@ -107,7 +107,7 @@ def _count(context: TableContext, buckets: int | None) -> int:
 def _to_rescale(
     context: TableContext, count: int, where: Where | None, latest: Snapshot | None
 ) -> tuple[Snapshot | None, _Partitions]:
-    """Return the live files, by bucket, of the matching partitions whose number of buckets is not ``count``."""
+    """Return the snapshot, and the buckets of the matching partitions whose number of buckets is not ``count``."""
     matches = None if where is None else matching_partitions(context, where)
     if latest is None:
         return None, {}

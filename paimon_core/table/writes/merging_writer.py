@@ -47,7 +47,7 @@ class MergingWriter(TableWriter):
         self._last_data: pa.Schema | None = None
 
     def write(self, data: Any, kinds: Any = None) -> None:
-        """Add rows, as ``TableWriter.write`` does, after the table was altered so that it can take them."""
+        """Add rows, as ``TableWriter.write`` does; first alter the table if it cannot store them."""
         if isinstance(data, pa.Table | pa.RecordBatch | pa.RecordBatchReader):  # the data may have no row
             self._check_usable()
             self._merge(data.schema, {kinds} if isinstance(kinds, str) else set())

@@ -64,12 +64,14 @@ class Prepared:
     draft_names: tuple[str, ...] = ()
     """The names of the draft's manifests and manifest lists."""
     written: tuple[CommitMessage, ...] = ()
-    """Files of the draft that have rows of ``messages`` with higher sequence numbers, see ``commit.numbering``."""
+    """Messages with files that replace files of ``messages``: the same rows with higher sequence numbers
+    (``commit.numbering``)."""
     replaced: tuple[CommitMessage, ...] = ()
     """The files to delete after the publish, see ``Numbering.replaced``. ``to_bytes`` leaves them out; then these files
     become orphans."""
     sent: tuple[int, str] | None = None
-    """The snapshot id and uuid of a publish whose outcome is unknown: its files are kept, as it may still succeed."""
+    """The snapshot id and uuid of a publish whose outcome is unknown: the files are kept, because the publish may still
+    succeed."""
 
     @cached_property
     def table(self) -> TableView:
@@ -153,7 +155,7 @@ class Prepared:
 
     @staticmethod
     def from_bytes(data: bytes, context: TableContext, settle: Settle) -> Prepared:
-        """Return the prepared commit from ``to_bytes``, see ``Table.prepared``.
+        """Return the prepared commit that ``to_bytes`` encoded; see ``Table.prepared``.
 
         Raises InvalidRequest for invalid bytes and for another table, UnsupportedFeature for a newer version.
         """
@@ -181,7 +183,7 @@ class Prepared:
     # -- steps
 
     def _request(self) -> CommitRequest:
-        """Return the request of the draft; it searches for the published snapshot only after the base."""
+        """Return the commit request of the draft; only snapshots after the base are searched for a published one."""
         draft, own = self.snapshot, OwnSnapshots(self.base)
         return CommitRequest(
             self._context, draft.commit_user, draft.commit_identifier, draft.properties, draft.watermark, own=own
@@ -226,7 +228,7 @@ class Prepared:
                 )
 
     def _may_have_expired(self) -> bool:
-        """Whether the snapshot may have been published and is not found any more.
+        """Whether the snapshot may have been published although it is not found now.
 
         That is possible when snapshots after the base are missing, or when the table has branches.
         """
@@ -391,7 +393,10 @@ def _prepare(
 
 
 def _with_identifier(request: CommitRequest) -> CommitRequest:
-    """Return the request, with identifier 0 for a random user, so that its snapshot can be found by both."""
+    """Return the request. If its user is random and it has no identifier, it gets identifier 0.
+
+    The snapshot can then be found by user and identifier.
+    """
     return request if request.counts or request.named else replace(request, identifier=0)
 
 

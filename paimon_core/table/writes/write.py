@@ -54,7 +54,7 @@ def commit_messages(
 
 
 def _has_compaction(messages: Sequence[CommitMessage]) -> bool:
-    """Whether the messages contain a compaction: it is a second snapshot, which may still be missing."""
+    """Whether the messages contain a compaction, which is committed as a second snapshot that may still be missing."""
     return any(m.compact_before or m.compact_after or m.compact_changelog for m in messages)
 
 
