@@ -72,7 +72,7 @@ class Filter:
 def _without_dynamic(tree: Any) -> Any:
     """Return the tree without the parts that polars adds as hints for a limit; None when nothing is left.
 
-    Polars cannot evaluate such a hint on a DataFrame; it applies the limit itself.
+    Polars cannot evaluate such a hint on a DataFrame; polars applies the limit itself.
     """
     match tree:
         case {"Display": {"fmt_str": str(text)}} if text.startswith(_DYNAMIC):
@@ -158,7 +158,7 @@ def _scalar(scalar: Mapping[str, Any]) -> Any:
 
 
 def _values(tree: Any) -> list[Any]:
-    """Return the values of a list, which polars serializes as an Arrow stream of one column; a null matches nothing."""
+    """Return the values of a list, which polars serializes as an Arrow stream, without nulls: they match no row."""
     match tree:
         case {"Literal": {"Scalar": {"List": list(data)}}}:
             try:

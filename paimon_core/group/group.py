@@ -164,7 +164,7 @@ class Group:
         properties: Mapping[str, str] | None = None,
         token: str | None = None,
     ) -> GroupVersion:
-        """Publish snapshots that the tables (by ``database.table``) have already as the next version, of these tables.
+        """Publish existing snapshots of tables (by ``database.table``) as the next version, with these tables only.
 
         With a ``token`` the publish happens exactly once, even when the call is repeated. Raises SnapshotNotFound; when
         a snapshot is removed after the publish was decided, call ``abandon``.
@@ -281,7 +281,7 @@ class Group:
             intent = Intent(number, request.token, request.parts, request.properties, request.restores)
             if self.store.create_intent(intent):
                 return self._finish(intent)
-        raise CommitConflict(f"group {self.name}: lost {_TRIES} races for the next version: retry", group=self.name)
+        raise CommitConflict(f"group {self.name}: other publishes were first {_TRIES} times: retry", group=self.name)
 
     def _check_distinct(self, parts: Mapping[str, Part]) -> None:
         """Check that no table is named twice, for example with its branch main and without a branch."""

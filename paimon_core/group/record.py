@@ -29,7 +29,7 @@ class Mode(StrEnum):
     ROLLBACK = "rollback"
     """The table is rolled back to the snapshot that an earlier version names."""
     SNAPSHOT = "snapshot"
-    """The table does not change: the version shows a snapshot that it has already."""
+    """The table does not change: the version shows a snapshot that the table already has."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,8 @@ class Part:
     tag: str | None = None
     """For a rollback: the tag to roll back to."""
     undone: tuple[int, str] | None = None
-    """For a rollback: id and uuid of the latest snapshot before it; when this snapshot is deleted, it is done."""
+    """For a rollback: id and uuid of the last snapshot before it. The rollback is done when this snapshot is
+    deleted."""
     schema: tuple[int, int] | None = None
     """Id and time of the table's schema; a re-created table differs in both. None in records of the older format."""
     shown: tuple[int, str] | None = None
@@ -115,11 +116,11 @@ class GroupVersion:
 
     number: int
     tables: Mapping[str, Member]
-    """The snapshot and tag of each table, by ``database.table``; unchanged tables have those of the version before."""
+    """The snapshot and tag of each table, by ``database.table``; for unchanged tables as in the version before."""
     time_millis: int
     properties: Mapping[str, str] = field(default_factory=dict)
     restores: int | None = None
-    """The version that this one rolled back to; the versions in between are withdrawn."""
+    """For a rollback: the version that was rolled back to; the versions in between are withdrawn."""
 
     def to_bytes(self) -> bytes:
         """Return versioned JSON."""

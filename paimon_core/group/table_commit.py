@@ -99,7 +99,7 @@ def check_buckets(table: Table, messages: Sequence[CommitMessage], mode: Mode, g
     if table.context.is_cross_partition:
         raise UnsupportedFeature(
             f"group {group}: table {table.name} has bucket = -1 and a primary key without the partition keys "
-            "(cross-partition upsert), which a group cannot publish: another commit may move its keys before",
+            "(cross-partition upsert), which a group cannot publish: its keys may move before the publish",
             group=group,
             table=table.name,
         )
@@ -115,8 +115,8 @@ def check_buckets(table: Table, messages: Sequence[CommitMessage], mode: Mode, g
             message.assignment is None or (mode is not Mode.APPEND and message.assignment.base)
         ):
             raise InvalidRequest(
-                f"group {group}: table {table.name} has dynamic buckets: write with a writer of this table, and "
-                "rows of an overwrite with one that has ignore_existing=True, in one flush",
+                f"group {group}: table {table.name} has dynamic buckets: write with one flush of a "
+                "writer of this table (for an overwrite, with ignore_existing=True)",
                 group=group,
                 table=table.name,
             )

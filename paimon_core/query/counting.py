@@ -1,4 +1,4 @@
-"""Counts of rows: from metadata where it is exact, otherwise by reading a column.
+"""Counts of rows: from metadata where metadata is exact, otherwise by reading a column.
 
 The number of rows of a file is exact in metadata if the file is not merged with other files, and if its deletion
 vector, when it has one, states how many rows it marks. For a scan with a filter, the number is exact only if the file

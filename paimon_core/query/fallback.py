@@ -64,7 +64,7 @@ class PlanWithout:
 
 @dataclass(frozen=True)
 class FallbackRows:
-    """A source of the rows of two branches, without splits. Both scans have the columns and filter, but no limit."""
+    """A source of the rows of two branches, without splits. The scans of both branches have no limit."""
 
     first: Scan
     second: Scan
@@ -124,7 +124,7 @@ class FallbackRows:
 
 
 def _partitions(scan: Scan) -> frozenset[bytes]:
-    """Return the partitions in which the snapshot of a scan has files, also files that reads still ignore."""
+    """Return the partitions in which the snapshot of a scan has files, also in level 0 when reads ignore level 0."""
     snapshot, context = scan.plan.snapshot, scan.context
     if snapshot is None:
         return frozenset()

@@ -88,7 +88,7 @@ class PlannedRows:
 
 
 def snapshot_plan(scan: ScanDescription) -> ScanPlan:
-    """Return the plan of the scan's snapshot; if it has expired and the scan is not pinned, of a newer snapshot."""
+    """Return the plan of the scan's snapshot, or of a newer one if it has expired and the scan is not pinned."""
     try:
         return _plan(scan, scan.snapshot)
     except (SnapshotNotFound, CorruptTable) as error:
@@ -121,13 +121,13 @@ def _plan(scan: ScanDescription, snapshot: Snapshot | None) -> ScanPlan:
 
 
 def as_batches(tables: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of tables as batches of ``schema``, which has the same columns, under the names of the result."""
+    """Yield the rows of tables as batches of ``schema``: the same columns with the names of the result."""
     for table in tables:
         yield from pa.Table.from_arrays(table.columns, schema=schema).to_batches()
 
 
 def first_rows(batches: Iterator[pa.RecordBatch], count: int) -> Iterator[pa.RecordBatch]:
-    """Yield the first ``count`` rows; read no further batch when these are complete."""
+    """Yield the first ``count`` rows; no batch after them is read."""
     with contextlib.closing(batches):  # type: ignore[type-var]
         for batch in batches:
             yield batch.slice(0, count)

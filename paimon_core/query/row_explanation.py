@@ -47,7 +47,7 @@ class RowVersion:
     """"+I", "-U", "+U" or "-D"."""
     sequence_number: int
     snapshot_id: int | None
-    """The snapshot that added the file; None: it has expired, or it is not among the MOST_SNAPSHOTS newest ones."""
+    """The snapshot that added the file; None when it has expired or is not among the MOST_SNAPSHOTS newest ones."""
     commit_user: str | None
     """The commit user of that snapshot; for a compacted file, the user of the compaction."""
     removed: bool
@@ -125,7 +125,7 @@ def key_filter(context: TableContext, key: Any) -> tuple[dict[str, Any], Predica
     """
     names = context.schema.primary_keys
     if not names:
-        raise InvalidRequest(f"explain_row needs a primary key, which table {context.name} has not")
+        raise InvalidRequest(f"explain_row needs a primary key, and table {context.name} has none")
     given = dict(key) if isinstance(key, Mapping) else {names[0]: key} if len(names) == 1 else None
     if given is None or given.keys() != set(names):
         raise InvalidRequest(

@@ -79,7 +79,9 @@ class Scan(ScanDescription):
         return pa.RecordBatchReader.from_batches(schema, batches)
 
     def explain(self, *, analyze: bool = False) -> ScanExplanation:
-        """Return which files the scan leaves out by which rule, and the files and bytes that it reads; ``str`` is text.
+        """Return an explanation: the files that each rule leaves out, and the files and bytes that the scan reads.
+
+        ``str`` of the result is a readable text.
 
         ``analyze``: also read all rows, without the ``limit`` and in one thread, and return the numbers of files, row
         groups, rows and bytes that were decoded.
@@ -121,7 +123,7 @@ class Scan(ScanDescription):
         return self.source.count_by_partition(self)
 
     def min(self, column: str) -> Any:
-        """Return the least value of a column that is not null; None without such a value. NaN is the greatest number.
+        """Return the least non-null value of a column; None when there is no such value. NaN is the greatest number.
 
         Metadata gives the least value of a file if it states this value exactly; other files are read only if they may
         contain a smaller value than the files before. Raises InvalidRequest for a column without an order and for a
@@ -130,7 +132,7 @@ class Scan(ScanDescription):
         return extreme(self, column, greatest=False)
 
     def max(self, column: str) -> Any:
-        """Return the greatest value of a column that is not null; see ``min``."""
+        """Return the greatest non-null value of a column; see ``min``."""
         return extreme(self, column, greatest=True)
 
     def top(self, n: int, *, by: str, descending: bool = False, nulls: str = "last") -> pa.Table:
@@ -192,7 +194,7 @@ class Scan(ScanDescription):
         return PaimonDataset(self)
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None, *, name: str) -> duckdb.DuckDBPyRelation:
-        """Register the rows as view ``name`` of a DuckDB connection (None: the one of ``duckdb.sql``); return the view.
+        """Register the rows as view ``name`` of a DuckDB connection (None: that of ``duckdb.sql``); return the view.
 
         A query reads only the columns that it needs. Raises InvalidRequest when DuckDB is not installed.
         """

@@ -44,9 +44,9 @@ class FastForward:
 def fast_forward(context: TableContext, name: str) -> Snapshot:
     """Copy the newer schemas, snapshots and tags of branch ``name`` and return the latest snapshot afterwards.
 
-    Raises BranchNotFound; InvalidRequest when the branch has no snapshots or is the current branch; CommitConflict
-    that names what would be lost when the current branch has changed since the branch was created, or changes during
-    the call; CommitStateUnknown when it is not known whether a snapshot was added, then repeat the call.
+    Raises BranchNotFound; InvalidRequest when the branch has no snapshots or is the current branch; CommitConflict that
+    names what would be lost when the current branch has changed since the branch was created, or changes during the
+    call; CommitStateUnknown when it is not known whether a snapshot was added: the call must be repeated.
     """
     context.snapshots.refuse_if_catalog_owns_history(f"take over branch {name!r}")
     branch = _source_branch(context, name)
@@ -126,7 +126,7 @@ def _missing_on_target(context: TableContext, branch: TableContext) -> FastForwa
 def _check_in_history(context: TableContext, branch: TableContext, last: Snapshot, ids: list[int]) -> None:
     """Raise CommitConflict unless ``last``, the latest snapshot of the target, is in the source's history.
 
-    If it is not, a fast-forward would lose commits of the target.
+    If ``last`` is not in that history, a fast-forward would lose commits of the target.
     """
     if last.id in ids and branch.snapshots.is_live(last):
         return

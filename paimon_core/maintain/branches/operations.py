@@ -89,8 +89,8 @@ def apply_branch_deletion(context: TableContext, plan: Plan) -> str:
 def delete_branch(context: TableContext, name: str) -> None:
     """Delete a branch; raises BranchNotFound, InvalidRequest for main.
 
-    After an interrupted creation or deletion, deletes the files that are left. Of a symbolic link only the link is
-    deleted.
+    After an interrupted creation or deletion, deletes the files that are left. If the branch is a symbolic link, only
+    the link is deleted.
     """
     _check_deletable(context, name)
     if name in context.branches.links():

@@ -53,8 +53,10 @@ def rename_branch(context: TableContext, name: str, new_name: str) -> TableConte
 
 
 def _copy(context: TableContext, name: str, new_name: str) -> None:
-    """Copy in rounds until a round finds no changes; raises CommitConflict when another process completes the rename,
-    or when the branch still changes after the last round.
+    """Copy the files of the branch in rounds until a round finds no changes.
+
+    Raises CommitConflict when another process completes the rename, or when the branch still changes after the last
+    round.
     """
     storage, branches = context.storage, context.branches
     source, target = context.paths.branch_home(name), context.paths.branch_home(new_name)

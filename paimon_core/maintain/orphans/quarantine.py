@@ -191,7 +191,7 @@ def _size(context: TableContext, path: str) -> int:
 
 
 def _close(context: TableContext, plan_id: str) -> None:
-    """Delete the record of a quarantine, after all of its files, and then the empty directories."""
+    """Delete the record of a quarantine without files, then the empty directories."""
     context.storage.delete([context.paths.quarantine_record(plan_id)])
     context.storage.delete_directory(context.paths.quarantine(plan_id))
 

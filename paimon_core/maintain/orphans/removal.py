@@ -1,4 +1,4 @@
-"""Orphan removal: moves files that no snapshot, tag or changelog of any branch references to quarantine.
+"""Orphan removal: moves to quarantine the files that no snapshot, tag or changelog of any branch references.
 
 Three situations could make a live file look like an orphan:
 
@@ -9,9 +9,10 @@ Three situations could make a live file look like an orphan:
   writes newer files. Applying a plan lists the directories and reads all references again, moves the files, then reads
   the references that were added since, and restores files that are now used. A commit after that finds that its files
   are missing, and fails (format 14.5): do not commit messages that are older than ``older_than``.
-- *Incomplete references*, when a file cannot be read or is deleted while it is read. Then ``maintain.references`` and
-  ``maintain.roots`` raise an error. In a table without any snapshot nothing is referenced: its files are protected
-  unless the caller passes ``without_snapshots``, and always when a hint file states that a branch had snapshots.
+- *Incomplete references*: a metadata file cannot be read, or is deleted while it is read. Then ``maintain.references``
+  and ``maintain.roots`` raise an error. In a table without any snapshot nothing is referenced. The files of such a
+  table are protected unless the caller passes ``without_snapshots``, and always when a hint file states that a branch
+  had snapshots.
 
 ``undo`` restores files from quarantine unchanged; ``mode="delete"`` deletes the files for good. A removal needs about
 450 bytes of memory for each old file of the table; manifests are read one at a time.

@@ -40,7 +40,7 @@ class Damage:
     They start at the newest snapshot that is unreadable or whose next id is missing, and include all older snapshots.
     """
     others: list[Broken] = field(default_factory=list)
-    """Tags, changelogs, consumers and schemas."""
+    """Unreadable tags, changelogs, consumers and schemas."""
     target: Snapshot | None = None
     """The newest snapshot that can be read."""
     entries: Sequence[ManifestEntry] = ()
@@ -105,7 +105,7 @@ def _snapshots(context: TableContext, damage: Damage) -> None:
     listed = _numbered(context, context.paths.snapshot_directory, "snapshot-")
     for number in [i for i, file in listed.items() if file.is_directory]:
         path = listed.pop(number).path
-        damage.advice.append(f"{path} is a directory, not a snapshot: move it away, which no repair does")
+        damage.advice.append(f"{path} is a directory, not a snapshot: move it away by hand")
     ids = sorted(listed, reverse=True)
     named = context.snapshots.latest_hint()
     if named is not None and named > max(ids, default=0):
@@ -274,7 +274,7 @@ def _broken(file: FileInfo, what: str) -> Broken:
 
 
 def _numbered(context: TableContext, directory: str, prefix: str) -> dict[int, FileInfo]:
-    """Return the entries of a directory with the prefix and a number, also directories, by number."""
+    """Return by number the files and directories whose name is the prefix and a number."""
     out = {}
     for file in context.storage.list(directory):
         number = file.name.removeprefix(prefix)

@@ -20,7 +20,7 @@ from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind
 
 LOSS = "paimon-core.lost"
-"""The name of the property of a snapshot."""
+"""The name of the snapshot property that records the loss."""
 MOST = 1000
 
 
@@ -38,7 +38,7 @@ class Loss:
     """The files that a snapshot removed because they were missing."""
 
     rows: int
-    """Rows in the files, before rows with the same key are merged."""
+    """The number of rows in the files, before rows with the same key are merged."""
     files: int
     names: Sequence[str] = ()
     """Paths relative to the table; at most ``MOST``."""
@@ -53,7 +53,7 @@ class Loss:
     """
 
     def to_text(self) -> str:
-        """Return the value of the property."""
+        """Return the loss as JSON, the value of the property."""
         return json.dumps(
             {
                 "rows": self.rows,

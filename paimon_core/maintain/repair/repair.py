@@ -224,7 +224,7 @@ def _then(damage: Damage, rows: int) -> list[str]:
         out.append(f"write again what was committed after {base}, which is the latest version that can be read")
     if rows:
         out.append("write again the rows of the missing files, or put the files back in place before the repair")
-        out.append("older snapshots need the missing files until they expire (expire snapshots), and fsck says so")
+        out.append("older snapshots still need the missing files: fsck reports them until the snapshots expire")
     if damage.broken:
         out.append("to bring the moved files back: orphans undo, with the id of the quarantine")
     return out

@@ -179,7 +179,7 @@ def _recreate(context: TableContext, to: Snapshot) -> None:
 def _drop_changelogs(context: TableContext, to: Snapshot) -> None:
     """Delete the changelogs (format 16.2) newer than ``to``, newest first.
 
-    Before, the hint LATEST of the changelogs is set to the newest changelog that is kept.
+    Before the deletion, the hint LATEST of the changelogs is set to the newest changelog that is kept.
     """
     ids = context.changelogs.ids()
     newer = [i for i in reversed(ids) if i > to.id]

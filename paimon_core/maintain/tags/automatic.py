@@ -94,7 +94,7 @@ def _drop_surplus(context: TableContext, automatic: list[Tag]) -> None:
 
 
 def _last_automatic(context: TableContext, periods: Periods) -> Tag | None:
-    """Return the automatic tag of the last period, None without any; reads only this tag."""
+    """Return the automatic tag of the last period; None when there is no automatic tag. Other tags are not read."""
     while True:
         names = [(start, name) for name in context.tags.names() if (start := periods.start(name)) is not None]
         if not names:

@@ -162,7 +162,7 @@ def is_unchanged(context: TableContext, tag: Tag) -> bool:
 
 
 def check_live_or_tagged(context: TableContext, snapshot: Snapshot, name: str) -> None:
-    """Raises SnapshotNotFound unless the snapshot is live or referenced by a tag other than ``name``."""
+    """Raise SnapshotNotFound unless the snapshot is live or referenced by a tag other than ``name``."""
     if context.snapshots.is_live(snapshot):
         return
     if not any(t.snapshot == snapshot for t in context.tags.list() if t.name != name):

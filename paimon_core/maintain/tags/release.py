@@ -2,7 +2,7 @@
 
 The snapshots that use a file have consecutive ids. So when a snapshot before or after the tag's snapshot uses a file,
 the nearest live snapshot on that side uses it too. On the table's own branch it is therefore enough to read these two
-snapshots and the latest one. Of other branches, which may start at any snapshot, all roots are read.
+snapshots and the latest one. All roots of other branches are read, because a branch may start at any snapshot.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def release(
     allowed: frozenset[str] | None = None,
     becomes: Tag | None = None,
 ) -> Removal:
-    """Call ``drop`` to delete or replace the tag, then delete the files that only it used; return these files.
+    """Call ``drop`` to delete or replace the tag, then delete the files that only the tag used. Return these files.
 
     ``allowed`` restricts the deletion to these paths; ``becomes`` is the new tag when ``drop`` replaces it. Files that
     are used by a tag or branch created during the call are kept. Raises the errors of ``files_used_only_by``, before
@@ -54,7 +54,7 @@ def release(
     if not data and not metadata:
         return Removal()
     used = used_since(context, seen, (*data, *metadata))
-    if context.snapshots.is_live(tag.snapshot):  # a rollback has restored it
+    if context.snapshots.is_live(tag.snapshot):  # a rollback has restored the snapshot
         return Removal()
 
     def is_removable(file: PlannedFile) -> bool:
