@@ -272,8 +272,8 @@ class _State:
             raise InvalidRequest(f"primary key column {whole!r} cannot become nullable", column=whole)
         if member.type.nullable and not change.nullable and self.allowed[_NULL_TO_NOT_NULL]:
             raise InvalidRequest(
-                f"column {whole!r} cannot become NOT NULL: existing rows may have null in it. Where you know that they "
-                f"do not, set option {_NULL_TO_NOT_NULL} = false first",
+                f"column {whole!r} cannot become NOT NULL: existing rows may have null in it. If you know that no "
+                f"row has, set option {_NULL_TO_NOT_NULL} = false first",
                 column=whole,
             )
         return replace(member, type=member.type.with_nullable(bool(change.nullable)))

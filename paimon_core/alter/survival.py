@@ -60,7 +60,7 @@ class Survival:
         return Survival(context.reopened(latest), changed) if changed else None
 
     def check(self) -> Survival:
-        """Check the latest snapshot and return it as checked.
+        """Check the latest snapshot; return this value with the snapshot that was checked.
 
         Raises InvalidRequest with the column, the file and a lost value.
         """
@@ -118,7 +118,7 @@ class Survival:
         )
         return InvalidRequest(
             f"table {self.context.name}: column {before.name!r} cannot change from {before.type} to {after.type}, "
-            f"which loses values: {why}. Change the rows{hint}, or ask for the loss by name: "
+            f"which loses values: {why}. Change the rows{hint}, or allow the loss: "
             "ALTER COLUMN ... TYPE ... LOSSY, UpdateType(..., lossy=True)",
             table=self.context.name,
             column=before.name,

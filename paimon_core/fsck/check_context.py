@@ -54,7 +54,7 @@ class CheckRun:
         return True
 
     def has_file(self, path: str, location: Location, size: int | None = None) -> bool:
-        """Check that a file exists and has the recorded ``size``, if given (I6); return whether this is so."""
+        """Check that a file exists and has the recorded ``size``, if given (I6); return True if it does."""
         self.collector.check("I6")
         found = self._size(path)
         if found is None and location.path is not None and not self.context.storage.exists(location.path):

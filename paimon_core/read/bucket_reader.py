@@ -198,7 +198,7 @@ class BucketReader:
 
 
 def _rows_of_run(fields: Sequence[DataField], most: int | None = None) -> int:
-    """Return the number of rows of a run to have in memory, or of a file to decode, at once; at most ``most``.
+    """Return how many rows of a run to hold in memory, or of a file to decode, at once; at most ``most``.
 
     The number is smaller for columns such as texts: they may be dictionary-encoded, so the bytes of their values are
     known only after decoding.

@@ -24,7 +24,7 @@ class DamagedFiles:
     lost: bool
     corrupt: bool
     found: dict[str, str] = field(default_factory=dict)
-    """The error by the path of the file."""
+    """By path of the file, the error for which it was left out."""
 
     @staticmethod
     def of(options: TableOptions) -> DamagedFiles | None:

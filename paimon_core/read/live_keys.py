@@ -20,7 +20,7 @@ def live_keys(context: TableContext, snapshot: Snapshot) -> Iterator[tuple[bytes
     reads do.
     """
     context = context.merging_level_0()
-    if context.options["merge-engine"] == "first-row":  # its reads leave out level 0
+    if context.options["merge-engine"] == "first-row":  # reads with first-row leave out level 0
         context = context.with_values({"merge-engine": "deduplicate"})
     plan = plan_scan(
         snapshot=snapshot,

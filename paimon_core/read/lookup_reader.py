@@ -28,7 +28,7 @@ from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.schema import DataField
 
 Marks = dict[str, list[Positions]]
-"""The positions of rows in files that deletion vectors will delete, by file name."""
+"""By file name, the positions of the rows that deletion vectors will delete."""
 _POSITION = "\x00position"
 
 

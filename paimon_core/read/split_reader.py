@@ -61,7 +61,9 @@ def _reader(context: TableContext, split: Split, request: ReadRequest) -> Bucket
     """Return the reader of the files of a split."""
     least = 1 if split.raw and not split.vectors else _LEAST_ROWS
     leaves_out = None
-    if request.damaged is not None and not context.evolves:  # with data evolution, the files of a row need each other
+    if (
+        request.damaged is not None and not context.evolves
+    ):  # with data evolution, the columns of a row are in several files
         leaves_out = partial(request.damaged.leaves_out, is_current=lambda: _is_referenced(context, split))
     return BucketReader(
         context,
@@ -97,7 +99,7 @@ def naming_expired_snapshot(context: TableContext, split: Split) -> Iterator[Non
 
 
 def _meaning(context: TableContext, split: Split, error: CorruptTable) -> str:
-    """Return a sentence about the loss: the rows of a damaged data file, or the snapshot with any other file."""
+    """Return a sentence about what is lost: the rows of a damaged data file, or with another file the snapshot."""
     paths = {context.file_path(split.partition, split.bucket, file) for file in split.files}
     if error.facts.get("path") not in paths:
         return f"Snapshot {split.snapshot_id} cannot be read without it"

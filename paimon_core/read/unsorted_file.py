@@ -24,9 +24,9 @@ def naming_unsorted_file(
     read_keys: Callable[[DataFile], Iterator[pa.RecordBatch]],
     path: Callable[[DataFile], str],
 ) -> Iterator[None]:
-    """Return a context that adds the path of the file and the row to an error about the order of a run in its body.
+    """Return a context that adds the path of the file and the row to an error of its body about the order of a run.
 
-    ``read_keys`` yields the key columns of a file, and ``path`` returns its path.
+    ``read_keys`` yields the key columns of a file, and ``path`` returns the path of a file.
     """
     try:
         yield

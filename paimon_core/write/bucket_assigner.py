@@ -64,9 +64,9 @@ class BucketAssigner:
     ) -> None:
         """Create an assigner; with ``ignore_existing``, for an overwrite, all keys are new.
 
-        ``known``: the hash indexes of each partition, in which another assigner has already assigned all keys of the
-        data; a key that is not in them is an error. ``assignments`` are then the assignments, by partition, for the
-        messages.
+        ``known``: the hash indexes of each partition, if another assigner has already assigned all keys of the data; a
+        key that is not in these indexes is an error. In this case, ``assignments`` has the assignment of each partition
+        for the messages.
         """
         self._context = context
         self._limits = BucketLimits.of(context.options)
@@ -119,7 +119,8 @@ class BucketAssigner:
     def write_indexes(self) -> dict[tuple[bytes, int], IndexUpdate]:
         """Write the complete hash index of each bucket that gained keys since the last call; return the new files.
 
-        Later assignments build on these files. When it fails, for example with StorageError, the new files are deleted.
+        Later assignments build on these files. When the call fails, for example with StorageError, the new files are
+        deleted.
         """
         updates: dict[tuple[bytes, int], IndexUpdate] = {}
         try:

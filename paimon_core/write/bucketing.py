@@ -70,7 +70,7 @@ def assigned_buckets(keys: pa.Table, context: TableContext, assigner: BucketAssi
 
 
 def valid_keys(rows: pa.Table | pa.RecordBatch, context: TableContext) -> tuple[pa.Table, np.ndarray]:
-    """Return the converted key columns of the rows whose primary key has no null, and a mask of the rows."""
+    """Return the converted key columns of the rows whose primary key has no null, and the mask of these rows."""
     fields = context.schema.select(context.schema.primary_keys)
     valid = np.ones(len(rows), bool)
     for field in fields:

@@ -39,7 +39,7 @@ LiveKeys = Callable[[TableContext, Snapshot], Iterator[tuple[bytes, int, pa.Tabl
 
 @dataclass(frozen=True, slots=True)
 class PlacedRows:
-    """Rows of which row i belongs to the partition ``partitions[codes[i]]`` and the bucket ``buckets[i]``."""
+    """Rows to write: row i belongs to the partition ``partitions[codes[i]]`` and the bucket ``buckets[i]``."""
 
     rows: pa.Table
     codes: _Ints
@@ -120,13 +120,13 @@ class PartitionAssigner:
     def _moved(
         self, index: KeyIndex, rows: pa.Table, wanted: _Ints, keys: pa.Array, key: _Ints, known: _Ints
     ) -> PlacedRows:
-        """Place rows for deduplicate: a key moves to the partition of its last row, with -D where it leaves."""
+        """Place rows for deduplicate: a key moves to the partition of its last row, with a row -D in the former one."""
         order = np.argsort(key, kind="stable")  # brings the rows of each key together, in order of arrival
         of_key, part = key[order], wanted[order]
         starts = np.concatenate(([True], of_key[1:] != of_key[:-1]))
         before = np.where(known >= 0, known >> _SHIFT, -1)[of_key]
         before[~starts] = part[:-1][~starts[1:]]
-        moves = before != part  # also of new keys
+        moves = before != part  # a new key also counts as moved
         run = np.cumsum(starts | moves) - 1
         runs = np.flatnonzero(starts | moves)
         places = known[of_key[runs]]

@@ -85,9 +85,9 @@ def bucket_counts(
 ) -> dict[bytes, int]:
     """Return the number of buckets of each partition of ``files``, as Java decides it (format 11.3).
 
-    It is the number in the live ``entries`` (None: the entries of the latest snapshot). For a partition without
-    entries, it is ``postpone.default-bucket-num``, or enough buckets for the rows or bytes of the files. ``limited``: a
-    write decides, so the number for the rows or bytes is a power of two of at most
+    The number is taken from the live ``entries`` (None: the entries of the latest snapshot). For a partition without
+    entries, the number is ``postpone.default-bucket-num``, or enough buckets for the rows or bytes of the files.
+    ``limited``: the call is for a write; then the number for the rows or bytes is a power of two of at most
     ``postpone.batch-write-fixed-bucket.max-parallelism``. Raises CorruptTable for a partition with two numbers.
     """
     options, known = context.options, dict[bytes, int]()

@@ -72,7 +72,7 @@ class Staged:
 
 
 class StagingWriter(TableWriter):
-    """Writes the rows of one task to files of the postpone bucket; ``finish`` returns them as a ``Staged``."""
+    """Writes the rows of one task to files of the postpone bucket; ``finish`` returns the result as a ``Staged``."""
 
     def __init__(self, context: TableContext, *, name: str | None = None) -> None:
         """``name``: the name of the writer in file names; tasks whose rows have an order must use the same name."""
@@ -123,9 +123,9 @@ def waiting_in_order(messages: Sequence[CommitMessage]) -> list[CommitMessage]:
 def written_again(context: TableContext, messages: Sequence[CommitMessage], *, overwrites: bool) -> list[CommitMessage]:
     """Write the rows of the messages to new files, in buckets that fit the latest snapshot; return the new messages.
 
-    It is used when the keys or numbers of buckets of level-0 files conflict with a concurrent commit. The old files of
-    the messages are kept. The new messages may conflict with a further commit. Raises CorruptTable for a file that is
-    missing.
+    This is needed when the keys or numbers of buckets of level-0 files conflict with a concurrent commit. The old files
+    of the messages are kept. The new messages may conflict with a further commit. Raises CorruptTable for a file that
+    is missing.
     """
     with TableWriter(context, ignore_existing=overwrites) as writer:
         for message in messages:

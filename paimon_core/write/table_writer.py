@@ -38,13 +38,13 @@ from paimon_core.write.spill import SpillSpace
 
 _Item = TypeVar("_Item")
 _LEAST_BYTES = 1 << 20
-"""The least bytes of batches to combine into one, however small the buffer is."""
+"""The least number of bytes of batches to combine into one batch, also when the buffer is small."""
 _LEAST_PIECE = 1 << 14
-"""The least bytes of rows to buffer at once, however small the buffer is."""
+"""The least number of bytes of rows to buffer at once, also when the buffer is small."""
 _MOST_BYTES = 32 << 20
-"""The most bytes of batches to combine into one, however large the buffer is."""
+"""The greatest number of bytes of batches to combine into one batch, also when the buffer is large."""
 _SHARED_PART = 8
-"""Buckets may hold slices of shared tables of up to 1/_SHARED_PART of the memory; more rows are copied."""
+"""Buckets may hold slices of shared tables of up to 1/_SHARED_PART of the memory; rows of larger tables are copied."""
 _TOGETHER = 64
 """The largest number of small buckets that one merge combines."""
 
@@ -64,7 +64,7 @@ class TableWriter:
         """Create a writer.
 
         ``ignore_existing`` is for an overwrite: sequence numbers need not exceed the numbers of the replaced rows, and
-        no changelog is written (format 10.2). ``lane``: the number of this writer among several writers whose messages
+        no changelog is written (format 10.2). ``lane``: the number of this writer, if the messages of several writers
         become one commit. Where two writers write to the same bucket, the rows of the higher lane count as later.
         ``assigner`` assigns the keys of a table with dynamic buckets, and the caller then writes the hash indexes;
         None: this writer does both. ``live_keys`` reads the keys of a table with cross-partition upsert, which cannot

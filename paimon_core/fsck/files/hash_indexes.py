@@ -76,7 +76,7 @@ def _check_all_keys(run: CheckRun, snapshot: Snapshot, location: Location) -> No
             numbers.append(np.full(len(keys), len(places), np.int64))
             places.append((partition, bucket))
     except PaimonError:
-        return  # I6 or I10 reports it
+        return  # the check of I6 or I10 reports the error
     run.collector.check("I15")
     if images:
         index.put(pa.concat_arrays(images), np.concatenate(numbers))
@@ -98,7 +98,7 @@ def _check_partition(
         file = entry.file
         elsewhere = file.external_path is not None and context.paths.external.find(file.external_path) is None
         if file.file_name in run.broken or elsewhere:
-            continue  # I6 reports it
+            continue  # the check of I6 reports the error
         for keys in read_batches(
             context.storage,
             context.file_path(partition, entry.bucket, file),

@@ -50,7 +50,7 @@ class Fingerprint:
 
 
 def fingerprint(rows: pa.Table | pa.RecordBatch, fields: Sequence[DataField]) -> Fingerprint:
-    """Return the fingerprint of rows, of which only the columns ``fields`` are hashed."""
+    """Return the fingerprint of rows; only the columns ``fields`` are hashed."""
     if not len(rows) or not fields:
         return Fingerprint(len(rows), 0)
     columns, types = [], []
