@@ -61,9 +61,7 @@ def _reader(context: TableContext, split: Split, request: ReadRequest) -> Bucket
     """Return the reader of the files of a split."""
     least = 1 if split.raw and not split.vectors else _LEAST_ROWS
     leaves_out = None
-    if (
-        request.damaged is not None and not context.evolves
-    ):  # with data evolution, the columns of a row are in several files
+    if request.damaged is not None and not context.evolves:  # with data evolution, a file lacks columns of its rows
         leaves_out = partial(request.damaged.leaves_out, is_current=lambda: _is_referenced(context, split))
     return BucketReader(
         context,

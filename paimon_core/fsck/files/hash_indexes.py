@@ -1,5 +1,6 @@
-"""Hash index checks: each key of a table with dynamic buckets is in one bucket, the bucket of its hash (I15, format
-11.1). With cross-partition upsert there are no hash indexes, and each key is in one partition (format 11.2).
+"""Hash index checks: each key of a table with dynamic buckets is in one bucket, the bucket of its hash (I15).
+
+See format 11.1. With cross-partition upsert there are no hash indexes, and each key is in one partition (format 11.2).
 
 An index may have more hashes than its bucket has keys, because the hashes of deleted keys are kept.
 """

@@ -64,14 +64,12 @@ class Prepared:
     draft_names: tuple[str, ...] = ()
     """The names of the draft's manifests and manifest lists."""
     written: tuple[CommitMessage, ...] = ()
-    """Messages with files that replace files of ``messages``: the same rows with higher sequence numbers
-    (``commit.numbering``)."""
+    """Messages whose files replace files of ``messages``: with the same rows and higher sequence numbers."""
     replaced: tuple[CommitMessage, ...] = ()
     """The files to delete after the publish, see ``Numbering.replaced``. ``to_bytes`` leaves them out; then these files
     become orphans."""
     sent: tuple[int, str] | None = None
-    """The snapshot id and uuid of a publish whose outcome is unknown: the files are kept, because the publish may still
-    succeed."""
+    """The snapshot id and uuid of a publish that may still succeed (outcome unknown): the files are kept."""
 
     @cached_property
     def table(self) -> TableView:
@@ -393,10 +391,7 @@ def _prepare(
 
 
 def _with_identifier(request: CommitRequest) -> CommitRequest:
-    """Return the request. If its user is random and it has no identifier, it gets identifier 0.
-
-    The snapshot can then be found by user and identifier.
-    """
+    """Return the request; with a random user and no identifier it gets identifier 0, by which its snapshot is found."""
     return request if request.counts or request.named else replace(request, identifier=0)
 
 
