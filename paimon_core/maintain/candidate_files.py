@@ -33,9 +33,10 @@ class Kind(StrEnum):
     STATISTICS = "statistics"
     DATA = "data"
     PUBLISHED = "published"
-    """Snapshots, schemas, tags and similar files, which are never candidates, and temporary files of their publish."""
+    """Snapshots, schemas, tags and similar files. Only temporary files that a publish of such a file left are
+    candidates."""
     ABOVE = "above"
-    """The root or a partition directory: Paimon stores no files directly in it."""
+    """The root or a partition directory: Paimon stores no files directly in these directories."""
 
 
 @dataclass(frozen=True, slots=True)

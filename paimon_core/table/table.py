@@ -99,7 +99,7 @@ class Table(WritableTable):
         consumer: str | None = None,
         on_overwrite: str | None = None,
     ) -> TableStream:
-        """Return a stream that follows the table; ``poll`` or ``follow`` it (docs/streams.md).
+        """Return a stream that follows the table; read it with ``poll`` or ``follow`` (docs/streams.md).
 
         ``start``: "full" (the content, then all changes), "latest" (only changes from now on), "earliest",
         "compacted-full" (the content at the latest compaction, then all changes), a snapshot id (the changes from that
@@ -143,13 +143,14 @@ class Table(WritableTable):
         """Merge sorted runs (or pack small files) as the options require; ``full`` merges each bucket into one run.
 
         The content of the table does not change, with one exception: a separate commit first moves the rows of the
-        postpone bucket (``bucket = -2``) to their buckets. These rows count as later than all rows committed before;
-        their commit raises CommitConflict when a concurrent commit removed them. The report states what was picked,
-        rewritten and committed; ``bool(report)`` is False when nothing was committed, ``report.snapshot`` is the last
-        snapshot. All buckets are committed together; after a conflict, each bucket is committed separately. Buckets
-        that still have ``num-sorted-run.stop-trigger`` runs or more are compacted again. Raises CommitConflict when
-        concurrent commits conflicted in every bucket; the files of this compaction are then deleted. ``work`` runs the
-        tasks; the default runs them in this process, as many at once as there are processors.
+        postpone bucket (``bucket = -2``) to their buckets. The moved rows count as later than all rows committed
+        before; the separate commit raises CommitConflict when a concurrent commit removed these rows. The report states
+        what was picked, rewritten and committed; ``bool(report)`` is False when nothing was committed,
+        ``report.snapshot`` is the last snapshot. All buckets are committed together; after a conflict, each bucket is
+        committed separately. Buckets that still have ``num-sorted-run.stop-trigger`` runs or more are compacted again.
+        Raises CommitConflict when concurrent commits conflicted in every bucket; the files of this compaction are then
+        deleted. ``work`` runs the tasks; the default runs them in this process, as many at once as there are
+        processors.
 
         With ``clustering.incremental``, the rows of the runs that are merged are sorted by ``clustering.columns``. With
         ``where``, partitions that do not match it are sorted too if they had no new files for
@@ -174,10 +175,10 @@ class Table(WritableTable):
         """Sort all rows of each partition of an append table without buckets, so that filters skip more files.
 
         ``strategy``: "order" compares the columns one after the other, "zorder" and "hilbert" (two columns or more)
-        keep rows together that are near in all columns. ``where`` is on partition columns. No row changes: it is a
-        compaction, and files that concurrent commits add stay as they are. All partitions are committed together. After
-        a conflict, each partition is committed separately; a partition in which a concurrent commit removed a file, or
-        deleted rows of a file, is left as it is. ``bool(report)`` is False when there was nothing to sort.
+        keep rows together that are near in all columns. ``where`` is on partition columns. No row changes, and files
+        that concurrent commits add stay as they are. All partitions are committed together. After a conflict, each
+        partition is committed separately; a partition in which a concurrent commit removed a file, or deleted rows of a
+        file, is left as it is. ``bool(report)`` is False when there was nothing to sort.
 
         Memory for each partition that is sorted at the same time: about twice ``write-buffer-size``; more rows go to
         local disk, and then about 2 MiB for each ``write-buffer-size`` of rows. Raises InvalidRequest and
@@ -204,8 +205,8 @@ class Table(WritableTable):
         As in Java, the option ``bucket`` stays as it is, and a partition whose number of buckets differs from the
         option can be read and compacted but not written: so alter the option to the new number first. Rows in the
         postpone bucket (``bucket = -2``) stay there. With the changelog producers lookup and full-compaction, only a
-        compaction writes changes to the changelog: partitions with changes that are not yet in it are compacted first,
-        in a separate commit. Returns None when there was nothing to do.
+        compaction writes changes to the changelog: partitions with changes that the changelog lacks are compacted
+        first, in a separate commit. Returns None when there was nothing to do.
 
         When another commit changes one of the partitions between the read and the commit, the rescale starts again, up
         to ``commit.max-retries`` times; a compaction that changes no row does not matter. After the rescale, a commit
@@ -231,7 +232,7 @@ class Table(WritableTable):
         unless ``every``. Indexes that the options do not name are removed. No row changes, and files that concurrent
         commits add keep the indexes that they have. All buckets are committed together. After a conflict, each bucket
         is committed separately; a bucket in which a concurrent commit removed or re-indexed one of the files is left as
-        it is. Returns None when there was nothing to do. Raises CommitConflict when every bucket had such a conflict,
+        it is. Returns None when there was nothing to do. Raises CommitConflict when every bucket had a conflict,
         CorruptTable for a data file that cannot be read.
         """
         author = CommitRequest.of(self.context, user, None, properties).author()

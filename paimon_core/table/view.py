@@ -52,7 +52,8 @@ _NAMES = (
     "rewrite_file_index rollback run_compaction settle sort_compact stream update with_callbacks write writer"
 )
 METHODS_OF_TABLES = frozenset(_NAMES.split())
-"""The methods that only ``Table`` has. A view raises AttributeError for them, which says how to get the table."""
+"""The methods that only ``Table`` has. A view raises AttributeError for these methods; the text says how to get the
+table."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +77,8 @@ class TableView:
     def arrow_schema(self) -> pa.Schema:
         """The columns as an Arrow schema.
 
-        Its metadata contain the exact types, field ids, comments and defaults: a table that ``create_table`` makes from
-        it has the same columns.
+        The metadata of the schema contain the exact types, field ids, comments and defaults: ``create_table`` with this
+        schema makes a table with the same columns.
         """
         return pa.schema([f.annotated for f in self.context.schema.fields])
 
@@ -133,10 +134,11 @@ class TableView:
         ``where`` is a predicate such as ``col("x") > 1``, a text such as ``"x > 1"``, or an Arrow expression.
 
         The read uses the pinned snapshot; else the snapshot that options ``scan.*`` select (see ``reading``), with its
-        columns; else the latest snapshot. Under the options ``incremental-*`` it returns the rows that were added or
-        changed in the selected range of snapshots, as in Java; ``changes`` returns all changes. Under
-        ``scan.file-creation-time-millis`` it merges only the files that were created then or later, as in Java: rows of
-        a key in older files are ignored, and rows that a compaction rewrote count as created by it.
+        columns; else the latest snapshot. Under the options ``incremental-*`` the read returns the rows that were added
+        or changed in the selected range of snapshots, as in Java; ``changes`` returns all changes. Under
+        ``scan.file-creation-time-millis`` the read merges only the files that were created at that time or later, as in
+        Java: rows of a key in older files are ignored, and a compaction counts as the creation of the rows that it
+        rewrites.
 
         A TIMESTAMP of 7 to 9 digits is returned in nanoseconds, which cover the years 1677 to 2262; for other years the
         read raises UnsupportedFeature. With ``timestamps_in_micros``, columns of this type, except for keys and
@@ -225,18 +227,18 @@ class TableView:
         """Return all changes from ``start`` (exclusive) to ``end`` (inclusive): rows with their kinds, as Arrow data.
 
         A bound is a snapshot id, a ``Snapshot``, a text (the name of a tag, else a time in ISO format) or a datetime; a
-        time without time zone is local time and selects the snapshot that was the latest then. ``start`` None or 0:
-        from the beginning; ``end`` None: the pinned snapshot, or the latest. Applied in order to the rows of ``start``,
-        the changes give the rows of ``end``: -D and -U remove a row, +I and +U add one; with a primary key they remove
-        and set the row of the key. The first column is ``rowkind``; ``with_commit`` adds ``_SNAPSHOT_ID`` and
-        ``_COMMIT_TIME``. ``where`` tests each row of the changes separately.
+        time without time zone is local time and selects the snapshot that was the latest at that time. ``start`` None
+        or 0: from the beginning; ``end`` None: the pinned snapshot, or the latest. Applied in order to the rows of
+        ``start``, the changes give the rows of ``end``: -D and -U remove a row, +I and +U add a row. With a primary
+        key, -D and -U remove the row of the key, and +I and +U set it. The first column is ``rowkind``; ``with_commit``
+        adds ``_SNAPSHOT_ID`` and ``_COMMIT_TIME``. ``where`` tests each row of the changes separately.
 
-        ``way`` selects how the changes are found. "auto" takes the changelog of snapshots that have a complete one, the
-        new files (the delta) of snapshots that only added rows, and the difference of two versions for other snapshots,
-        such as overwrites. A difference may combine the changes of several snapshots, except under ``with_commit``.
-        "changelog" and "delta" return the rows as they were written, and a difference only for overwrites; "diff"
-        computes one difference of ``start`` and ``end``. ``explain`` of the result says which way was taken, ``prove``
-        checks the result.
+        ``way`` selects how the changes are found. "auto" takes the changelog of snapshots that have a complete
+        changelog, the new files (the delta) of snapshots that only added rows, and the difference of two versions for
+        other snapshots, such as overwrites. A difference may combine the changes of several snapshots, except under
+        ``with_commit``. "changelog" and "delta" return the rows as they were written, and a difference only for
+        overwrites; "diff" computes one difference of ``start`` and ``end``. ``explain`` of the result says which way
+        was taken, ``prove`` checks the result.
 
         Raises SnapshotNotFound naming the snapshot that has expired (also during the read) or never existed,
         InvalidRequest, SchemaMismatch.
@@ -247,12 +249,12 @@ class TableView:
         )
 
     def diff(self, a: Bound, b: Bound, columns: Sequence[str] | None = None, where: Where | None = None) -> Diff:
-        """Return the changes that turn version ``a`` into version ``b``; both are given like a bound of ``changes``.
+        """Return the changes that turn version ``a`` into version ``b``; versions are given as in ``changes``.
 
         With a primary key, a changed row is -U with the row in ``a`` and +U with the row in ``b``. Without a primary
         key, -D is a row that ``a`` has more often than ``b``, and +I a row that ``b`` has more often; the files of the
-        rows do not matter. Reads only the files that one version has and the other lacks, and files whose keys overlap
-        with them. Raises the errors of ``changes``.
+        rows do not matter. Only files that one version has and the other lacks are read, and files whose key ranges
+        overlap with these files. Raises the errors of ``changes``.
         """
         refuse_other_branch(self.context)
         return diff_between(self.context, a, b, columns, where)
@@ -268,11 +270,11 @@ class TableView:
     ) -> TableView:
         """Return a view of this table, pinned to one of its snapshots (format 15.4).
 
-        ``snapshot`` is an id. ``time`` selects the snapshot that was the latest then: a datetime or a text in ISO
-        format (naive: local time), a date (its first moment, local time) or epoch milliseconds. ``watermark``, in epoch
-        milliseconds, selects the first snapshot with a watermark at or after it. ``version`` is a tag's name, else
-        "watermark-<millis>", else an id. Raises SnapshotNotFound, TagNotFound, and InvalidRequest unless exactly one
-        argument is given.
+        ``snapshot`` is an id. ``time`` selects the snapshot that was the latest at that time: a datetime or a text in
+        ISO format (naive: local time), a date (its first moment, local time) or epoch milliseconds. ``watermark``, in
+        epoch milliseconds, selects the first snapshot with a watermark at or after it. ``version`` is a tag's name,
+        else "watermark-<millis>", else an id. Raises SnapshotNotFound, TagNotFound, and InvalidRequest unless exactly
+        one argument is given.
         """
         if sum(v is not None for v in (snapshot, tag, time, watermark, version)) != 1:
             raise InvalidRequest("at() takes exactly one of snapshot, tag, time, watermark and version")

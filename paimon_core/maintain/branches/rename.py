@@ -68,7 +68,7 @@ def _copy(context: TableContext, name: str, new_name: str) -> None:
         if (branches.mark(name) or {}).get(DOING) != RENAME:
             break
         for path in sorted(p for p, stamp in now.items() if seen.get(p) != stamp):
-            with contextlib.suppress(FileNotFoundError):  # deleted meanwhile: the next round no longer lists it
+            with contextlib.suppress(FileNotFoundError):  # deleted meanwhile: the next round no longer lists the file
                 storage.overwrite(f"{target}/{path}", storage.read(f"{source}/{path}"))
         storage.delete([entry.path for path, entry in branches.files(new_name) if path not in now])
         seen = now

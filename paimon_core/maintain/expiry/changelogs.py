@@ -184,7 +184,7 @@ def _removable(context: TableContext, chosen: ExpirySelection, expiring: Collect
 def _states(context: TableContext, expiring: Collection[int]) -> list[Snapshot]:
     """Return the first and the latest snapshot, without the snapshots in ``expiring``.
 
-    An older file that a snapshot between the two uses is also used by one of the two.
+    An older file that any snapshot between the first and the latest uses is also used by the first or the latest.
     """
     ids = [i for i in context.snapshots.ids() if i not in expiring]
     return [context.snapshots.read(i) for i in dict.fromkeys((ids[0], ids[-1]))] if ids else []

@@ -1,4 +1,4 @@
-"""ExpiryRun: what one expiry of snapshots or of lasting changelogs will delete, and the deletion of its files."""
+"""ExpiryRun: what one expiry of snapshots or of lasting changelogs will delete, and the deletion of the files."""
 
 from __future__ import annotations
 

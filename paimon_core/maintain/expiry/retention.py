@@ -92,8 +92,8 @@ def bounds(context: TableContext, retention: Retention, ids: Sequence[int], *, c
 def _needed(context: TableContext, next_snapshot: int) -> int:
     """Return the id of the first snapshot that a consumer needs.
 
-    This is its next snapshot. If the next snapshot is an overwrite, the snapshot before it is needed too, because the
-    changes are computed from both.
+    The consumer needs its next snapshot. If this snapshot is an overwrite, the consumer also needs the snapshot before
+    it, because the changes are computed from both snapshots.
     """
     try:
         is_overwrite = context.snapshots.read(next_snapshot).commit_kind is CommitKind.OVERWRITE
@@ -108,8 +108,8 @@ def choose_snapshots(
     """Choose the snapshots to expire.
 
     A snapshot is old enough when its successor was committed before ``older_than_millis``: the snapshot was no longer
-    the latest at that time. ``ids`` may have gaps, and snapshots that are deleted during the call are skipped. At most
-    two snapshots more than the expired ones are read. ``newest`` is the id from which the newest snapshots are counted.
+    the latest at that time. ``ids`` may have gaps, and snapshots that are deleted during the call are skipped. The
+    expired snapshots and at most two more are read. ``newest`` is the id from which the newest snapshots are counted.
     """
     limits = list(limits)
     ceiling, forced_below = min(b.first for b in limits), newest - retention.retain_max + 1

@@ -1,4 +1,4 @@
-"""Checks of an expiry plan: only what is still removable when the plan is applied is deleted.
+"""Checks of an expiry plan: applying the plan deletes only what is still removable at that time.
 
 Plans are untrusted input. The checks apply to plans for snapshots and for lasting changelogs.
 """

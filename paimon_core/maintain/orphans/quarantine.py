@@ -80,7 +80,7 @@ def isolate(
         return [relative for (relative, _), is_moved in zip(moves, results, strict=True) if is_moved]
     moved = []
     for relative, _ in moves:
-        with contextlib.suppress(FileNotFoundError):  # a concurrent expiry or clean-up deleted it
+        with contextlib.suppress(FileNotFoundError):  # a concurrent expiry or clean-up deleted the file
             context.storage.move(paths.below(relative), paths.quarantined(plan_id, relative))
             moved.append(relative)
     return moved
@@ -205,7 +205,7 @@ def _name(path: str) -> str:
 
 
 def _read(context: TableContext, plan_id: str) -> Quarantine | None:
-    """Return a quarantine, or None when it has no record: it does not exist, or only empty directories are left."""
+    """Return a quarantine; None without a record: the quarantine does not exist, or only empty directories are left."""
     path = context.paths.quarantine_record(plan_id)
     try:
         data = context.storage.read(path)

@@ -57,7 +57,7 @@ class Removal:
 
 @dataclass
 class RemovableFiles:
-    """Candidates for deletion; ``keep``, ``keep_changes`` and ``keep_lists`` remove the used files from them."""
+    """Candidates for deletion; ``keep``, ``keep_changes`` and ``keep_lists`` remove the used files."""
 
     context: TableContext
     data: dict[str, Sizes] = field(default_factory=dict)

@@ -170,8 +170,8 @@ def _all_there(context: TableContext, roots: list[Root]) -> bool:
 def _lists(root: Root) -> Iterator[tuple[str, bool]]:
     """Yield (name, must exist) for each manifest list of a root.
 
-    A tag does not protect the changelog of its snapshot, so a snapshot restored from a tag may have lost it. A lasting
-    changelog may have lost all other files of its snapshot (format 16.2).
+    A tag does not protect the changelog of its snapshot, so a snapshot restored from a tag may have lost its changelog.
+    Of a snapshot with a lasting changelog, all files except the changelog may be deleted (format 16.2).
     """
     snapshot, holder = root.snapshot, root.holder
     yield snapshot.base_manifest_list, holder is not Holder.CHANGELOG

@@ -1,4 +1,4 @@
-"""Damage: the metadata files of one branch that cannot be read, what is lost with them, and what a repair cannot do.
+"""Damage: the metadata files of one branch that cannot be read, what is lost, and what a repair cannot do.
 
 A snapshot can be read when its file, its schema, and all its manifest lists, manifests and index manifests can be read.
 Only ``CorruptTable`` means damage: when the store fails, or a feature is unknown, the search raises that error.
@@ -37,7 +37,8 @@ class Damage:
     older: list[Broken] = field(default_factory=list)
     """Snapshots below ``target`` that a repair must also move, newest first.
 
-    They start at the newest snapshot that is unreadable or whose next id is missing, and include all older snapshots.
+    The first of these snapshots is the newest one that is unreadable or whose next id is missing; all older snapshots
+    follow.
     """
     others: list[Broken] = field(default_factory=list)
     """Unreadable tags, changelogs, consumers and schemas."""
@@ -52,7 +53,7 @@ class Damage:
 
     @property
     def broken(self) -> list[Broken]:
-        """All files to move."""
+        """All files that the repair moves."""
         return [*self.newest, *self.older, *self.others]
 
 

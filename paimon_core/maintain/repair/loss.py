@@ -1,8 +1,8 @@
 """Loss: the files and rows that a removal of missing data files took from a table.
 
 The snapshot of the removal records the loss as JSON in its property ``LOSS``. A loader that records which inputs it has
-written into the table reads the loss to find the rows that it must write again. The text counts all files and rows, and
-names at most ``MOST`` files and ``MOST`` directories.
+written into the table reads the loss to find the rows that must be written again. The text counts all files and rows,
+and names at most ``MOST`` files and ``MOST`` directories.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def loss_of(context: TableContext, missing: Iterable[tuple[str, ManifestEntry]])
 
 
 def _origins(context: TableContext, rows: Mapping[str, int]) -> dict[int, Origin]:
-    """Return the snapshots that added the files: a compaction that moved a file to a higher level did not add it."""
+    """Return the snapshots that added the files: a compaction that only moved a file does not count."""
     remaining, origins = set(rows), dict[int, Origin]()
     for snapshot, entries in recent_changes(Base(context, context.snapshots.latest())):
         if snapshot.commit_kind is not CommitKind.COMPACT:

@@ -1,6 +1,7 @@
 """Repair: makes a damaged branch readable and writable again, as far as its metadata can be read (docs/repair.md).
 
-Files that cannot be read are moved to a quarantine and never deleted: ``orphans undo`` can move them back. The steps:
+Files that cannot be read are moved to a quarantine and never deleted: ``orphans undo`` can move the files back. The
+steps:
 
 1. Move the unreadable snapshots above the newest readable snapshot, newest first, so that the readable snapshot is the
    latest one. When a readable tag is newer, its snapshot becomes the latest.
@@ -13,7 +14,7 @@ A commit needs a readable base, so no writer commits after an unreadable newest 
 in one atomic step, so an unreadable snapshot file is not a commit in progress. Before anything is moved, the damage is
 searched again; when it differs from the planned damage, for example because of a commit or another repair, nothing is
 done. A commit between this search and the moves is kept: a file that was replaced in between is moved back, and a
-writer whose base was moved finds that its base is no longer in the snapshot chain, and retries.
+writer whose base snapshot was moved finds that the base is no longer in the snapshot chain, and retries.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class RepairReport:
 
     table: str
     quarantine: str | None = None
-    """The quarantine of the moved files: ``orphans undo`` moves them back."""
+    """The quarantine of the moved files: ``orphans undo`` moves the files back."""
     moved: tuple[str, ...] = ()
     latest: int | None = None
     """The id of the latest snapshot after the repair."""
@@ -65,9 +66,10 @@ class RepairReport:
 def plan_repair(context: TableContext) -> Plan:
     """Search the branch for damage and plan its repair; changes nothing.
 
-    The subjects of the plan state what is moved and what is lost with it; ``arguments["advice"]`` states what a repair
-    does not correct and what to write again. Raises CorruptTable when no snapshot and no tag can be read, StorageError
-    when the store fails, UnsupportedFeature for a newer format and for a catalog that owns the history.
+    The subjects of the plan state which files are moved and what is lost with these files; ``arguments["advice"]``
+    states what a repair does not correct and what to write again. Raises CorruptTable when no snapshot and no tag can
+    be read, StorageError when the store fails, UnsupportedFeature for a newer format and for a catalog that owns the
+    history.
     """
     context.snapshots.refuse_if_catalog_owns_history("repair it")
     damage = find_damage(context)

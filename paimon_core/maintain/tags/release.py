@@ -22,7 +22,7 @@ from paimon_core.metadata.stores.tag_store import Tag
 
 
 def files_used_only_by(context: TableContext, *tags: Tag) -> RemovableFiles:
-    """Return the files that only these tags use; a tag whose snapshot is live contributes none.
+    """Return the files that only these tags use; the files of a tag whose snapshot is live are not included.
 
     Raises CorruptTable when a snapshot, another tag or a branch cannot be read completely.
     """

@@ -40,8 +40,9 @@ COMMIT_TIME = pa.field("_COMMIT_TIME", pa.timestamp("ms", "UTC"), nullable=False
 class Changes:
     """The changes between two versions, which can be read several times.
 
-    The range of snapshots is fixed when the value is created; later snapshots are not in it. A read returns all changes
-    of these snapshots, or raises SnapshotNotFound when one of them expires or is rolled back before its files are read.
+    The range of snapshots is fixed when the value is created and does not include later snapshots. A read returns all
+    changes of the range, or raises SnapshotNotFound when one of its snapshots expires or is rolled back before the
+    files of the snapshot are read.
     """
 
     context: TableContext
@@ -107,8 +108,8 @@ class Changes:
         """Compare the rows of the start version plus the changes with the rows of the end version, by bucket.
 
         The comparison uses the number and the hashes of the rows, with all columns and without ``where``. The call
-        reads both versions and all changes. When the rows differ, the proof states it and no error is raised;
-        ``Proof.check`` raises an error. Raises SnapshotNotFound when a version expired.
+        reads both versions and all changes. A difference is stated in the proof and raises no error; ``Proof.check``
+        raises an error for it. Raises SnapshotNotFound when a version expired.
         """
         start, end = known(self.context, self.start), known(self.context, self.end)
         whole = replace(self, columns=tuple(self.context.schema.names), where=None, with_commit=False)

@@ -1,10 +1,10 @@
 """Row difference: finds the rows that one version of an append table has more often than the other, in any file.
 
-Only files that one version has and the other lacks are read. Their rows are read once to compute hashes; files with
-rows that differ are read again, unless their rows are among the first ``_HELD_BYTES``, which are held in memory. Rows
-with equal hashes of 128 bits count as equal (decision 0045). Memory: a batch of rows, the rows that are held, 1 byte
-per row, and the hashes of ``BIN_ROWS`` rows; the hashes of more rows are written to files on local disk. With
-``write-buffer-spillable`` = false, all hashes are in memory, 24 bytes per row.
+Only files that one version has and the other lacks are read. Each of these files is read once to compute the hashes of
+its rows. A file with rows that differ is read again, unless its rows are among the first ``_HELD_BYTES``, which are
+held in memory. Rows with equal hashes of 128 bits count as equal (decision 0045). Memory: a batch of rows, the rows
+that are held, 1 byte per row, and the hashes of ``BIN_ROWS`` rows; the hashes of more rows are written to files on
+local disk. With ``write-buffer-spillable`` = false, all hashes are in memory, 24 bytes per row.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _KINDS = (RowKind.DELETE, RowKind.INSERT)
 def row_difference(context: TableContext, group: ChangedPlace) -> Iterator[pa.Table]:
     """Yield the rows of a place that were removed (-D) or added (+I): all columns and ``_VALUE_KIND``.
 
-    Equal rows are counted: if one version has a row n times more often, the row is yielded n times. Raises StorageError
-    when local disk is full.
+    Equal rows are counted: a row that one version has n times more often than the other is yielded n times. Raises
+    StorageError when local disk is full.
     """
     sides = [list(_units(context, group.place[0], parts)) for parts in _alone(context, group)]
     held = _Held()

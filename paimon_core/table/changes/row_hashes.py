@@ -174,7 +174,7 @@ def _mixed(words: Hashes) -> Hashes:
 
 
 def _key(number: int, place: int | _Ints) -> Hashes:
-    """Return the key of a position; positions beyond the table of keys get a key that is computed from it."""
+    """Return the key of a position; positions beyond the table of keys get a computed key."""
     at = np.asarray(place, np.int64)
     keys: Hashes = _KEYS[number][at & ((1 << _KEY_BITS) - 1)]
     far = (at >> _KEY_BITS).view(np.uint64)

@@ -1,10 +1,10 @@
 """Segments: the way in which the changes of each part of a range of snapshots are found (format 10.4, 15.5).
 
 The changes of a snapshot are its changelog, its delta, or the difference between the versions before and after it. Two
-rules choose between them. A version is *settled* when the changelog contains all of its rows. A changelog is used only
-between settled versions: otherwise it would lack rows of level 0 that a read returns. Where snapshots have expired, or
-where a snapshot does not state the rows that it replaced, the changes are the difference of the nearest versions that
-can be read.
+rules choose between these three ways. A version is *settled* when the changelog contains all of its rows. A changelog
+is used only between settled versions: other changelogs may lack rows of level 0 that a read returns. Where snapshots
+have expired, or where a snapshot does not state the rows that it replaced, the changes are the difference of the
+nearest versions that can be read.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Way(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Some snapshots, one after the other, whose changes are found in one way."""
+    """Consecutive snapshots whose changes are found in one way."""
 
     way: Way
     start: int

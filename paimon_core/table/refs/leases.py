@@ -91,7 +91,8 @@ class Lease(Generic[View]):
         """Protect the snapshot for ``keep_for`` from now on, also if its snapshot file has expired; creates a new tag.
 
         The old tag is deleted when the new one exists, so that the snapshot is protected at every moment. Raises
-        InvalidRequest beyond ``LONGEST`` from the start, TagNotFound when the lease has ended and its tag is deleted.
+        InvalidRequest when the lease would last more than ``LONGEST`` in all, TagNotFound when the lease has ended and
+        its tag is deleted.
         """
         self._check(keep_for)
         old = Tags(self._context).read(self.tag.name)

@@ -91,7 +91,7 @@ class Tags:
         return same_table(self.context).tags.read(name)
 
     def delete(self, name: str) -> None:
-        """Delete a tag, and the files that only it used; raises TagNotFound."""
+        """Delete a tag, and the files that only this tag used; raises TagNotFound."""
         delete_tag(table_to_change(self.context), name)
 
     def expire(self, *, older_than: datetime.timedelta | None = None) -> tuple[str, ...]:
@@ -101,10 +101,10 @@ class Tags:
         return tuple(expire_tags(table_to_change(self.context), now, older_than_millis=created_before))
 
     def create_due(self) -> tuple[Tag, ...]:
-        """Create the automatic tags that are due now, and return them.
+        """Create the automatic tags that are due now; return the new tags.
 
-        Every commit does the same unless the table is write-only. Raises InvalidRequest for options that contradict
-        each other.
+        Every commit also creates due tags unless the table is write-only. Raises InvalidRequest for options that
+        contradict each other.
         """
         return tuple(create_due_tags(table_to_change(self.context)))
 

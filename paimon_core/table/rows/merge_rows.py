@@ -217,7 +217,8 @@ class Merge:
 def merged_rows(merge: Merge, plan: ScanPlan, where: Predicate | None) -> list[CommitMessage]:
     """Return the messages of a merge into an append table; ``where`` selects the rows that may match.
 
-    When this fails, the files that it has written are deleted. Raises SnapshotNotFound and CorruptTable as reads do.
+    When the call fails, the files that it has written are deleted. Raises SnapshotNotFound and CorruptTable as reads
+    do.
     """
     if plan.snapshot is None:
         return _merged_rows(merge, [], where)

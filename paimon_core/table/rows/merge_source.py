@@ -38,7 +38,7 @@ _LISTED_KEYS = 10_000
 
 @dataclass(frozen=True)
 class _KeyColumn:
-    """One key column: its distinct values, and the distinct pairs (number of the preceding columns, value number)."""
+    """One key column: its distinct values, and the distinct pairs (number of the preceding key, value number)."""
 
     name: str
     values: pa.Array

@@ -1,9 +1,9 @@
 """Row changes: the commit messages that delete or update the rows that match a predicate.
 
 In an append table with ``deletion-vectors.enabled``, the rows are marked in deletion vectors; otherwise the files that
-contain such rows are rewritten without them. Files without matching rows are kept. With row tracking, rows keep their
-ids, and updated rows get the sequence number of the commit. Memory: one batch of rows per processor, the positions of
-the matching rows of a bucket, and for an update the buffer of the writer.
+contain the rows are rewritten without these rows. Files without matching rows are kept. With row tracking, rows keep
+their ids, and updated rows get the sequence number of the commit. Memory: one batch of rows per processor, the
+positions of the matching rows of a bucket, and for an update the buffer of the writer.
 
 With a primary key, the predicate applies to the merged rows of all levels. Reads of a table with deletion vectors may
 leave level 0 out. Then the change still includes level 0: a matching row in level 0 is deleted although reads do not
@@ -66,7 +66,8 @@ def changed_rows(
 ) -> list[CommitMessage]:
     """Return messages that delete the matching rows of a plan and, with ``assignments``, add new versions of the rows.
 
-    When this fails, the files that it has written are deleted. Raises SnapshotNotFound and CorruptTable as reads do.
+    When the call fails, the files that it has written are deleted. Raises SnapshotNotFound and CorruptTable as reads
+    do.
     """
     if plan.snapshot is None:
         return []

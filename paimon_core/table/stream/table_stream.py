@@ -160,11 +160,11 @@ class TableStream:
     def poll(self, until: Until | None = None) -> Batch | None:
         """Return the next batch; None when there is no newer snapshot, or the next snapshot is after the end ``until``.
 
-        The batch has the changes of one snapshot. Concurrent commits do not affect it; an expiry or a rollback of the
-        snapshot raises SnapshotNotFound or ReadOutdated. After an error, the position is unchanged. Raises
-        TableNotFound when the table was dropped or re-created, InvalidRequest, which names the snapshot, for an
-        overwrite under ``on_overwrite`` = "fail", and SnapshotNotFound for an overwrite whose changes cannot be
-        computed because the snapshot before it has expired.
+        The batch has the changes of one snapshot. Concurrent commits do not affect the batch; an expiry or a rollback
+        of the snapshot raises SnapshotNotFound or ReadOutdated. After an error, the position is unchanged. Raises
+        TableNotFound when the table was dropped or re-created. For an overwrite, it raises InvalidRequest, which names
+        the snapshot, if ``on_overwrite`` is "fail", and SnapshotNotFound if the previous snapshot has expired, so that
+        the changes cannot be computed.
         """
         while (snapshot := self._next()) is not None:
             if until is not None and until.is_beyond(snapshot):
@@ -229,7 +229,7 @@ class TableStream:
     def commit(self, position: Position | None = None) -> None:
         """Store in the consumer that all snapshots before ``position`` (default: the stream's position) are processed.
 
-        The snapshots from ``position`` on do not expire. When several streams use one consumer, each returns all
+        The snapshots from ``position`` on do not expire. When several streams use one consumer, each stream returns all
         batches; a commit raises CommitConflict when another stream or a reset has moved the consumer since this
         stream's last commit. Of two commits at the same moment, the later one is stored. Raises InvalidRequest without
         a consumer.
@@ -258,9 +258,10 @@ class TableStream:
 
 
 def next_snapshot(context: TableContext, position: Position) -> Snapshot | None:
-    """Return the snapshot at the position, the next to read; None when it does not exist yet.
+    """Return the snapshot to read next, at the position; None when this snapshot does not exist yet.
 
-    Raises ReadOutdated after a rollback below the position, SnapshotNotFound when it has expired, TableNotFound.
+    Raises ReadOutdated after a rollback below the position, SnapshotNotFound when the snapshot has expired,
+    TableNotFound.
     """
     found: Snapshot | None
     try:
@@ -305,7 +306,7 @@ class Until:
             epoch_millis(self.time)
 
     def is_beyond(self, snapshot: Snapshot) -> bool:
-        """Whether the snapshot exceeds one of the bounds, so that the stream must stop before it."""
+        """Whether the snapshot exceeds one of the bounds, so that the stream must stop before this snapshot."""
         return (
             (self.snapshot is not None and snapshot.id > self.snapshot)
             or (self.watermark is not None and snapshot.watermark is not None and snapshot.watermark > self.watermark)

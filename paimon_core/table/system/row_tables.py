@@ -1,8 +1,8 @@
 """The system tables of rows: ``audit_log``, ``binlog``, ``ro`` and ``row_tracking``.
 
-They are planned like an ordinary read: the pinned snapshot, the options ``scan.*`` and partition filters apply. Under
-the options ``incremental-*``, ``audit_log`` and ``binlog`` have the changes between two versions: the rows as they were
-written, with their kinds, or in mode "diff" the difference.
+These tables are planned like an ordinary read: the pinned snapshot, the options ``scan.*`` and partition filters apply.
+Under the options ``incremental-*``, ``audit_log`` and ``binlog`` have the changes between two versions: the rows as
+they were written, with their kinds, or in mode "diff" the difference.
 """
 
 from __future__ import annotations

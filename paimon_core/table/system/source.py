@@ -95,8 +95,8 @@ def local_time(epoch_millis: int | None) -> int | None:
 def _may_hold(where: BoundPredicate, manifest: ManifestFile) -> bool:
     """Whether an entry of the manifest may match a filter on bucket and level.
 
-    The ADD and the DELETE entry of a file have the same bucket and level, so both are read if the filter selects the
-    file.
+    The ADD and the DELETE entry of a file have the same bucket and level. So if the filter selects the file, the
+    manifests of both entries are read.
     """
     bounds = {
         "bucket": (manifest.min_bucket, manifest.max_bucket, 0),

@@ -1,6 +1,6 @@
 """Expiry: the part of ``table.maintenance`` that deletes old objects by their age and number (format 16).
 
-It expires snapshots, changelogs, partitions, consumers and tags. Each expiry first makes a plan, which the caller
+The objects are snapshots, changelogs, partitions, consumers and tags. Each expiry first makes a plan, which the caller
 checks and applies.
 """
 

@@ -125,18 +125,18 @@ class Maintenance(expiry.Expiry):
 
         The arguments are the same as in ``Table.rollback``.
 
-        A commit after the plan makes it outdated. Raises SnapshotNotFound, TagNotFound.
+        A later commit makes the plan outdated. Raises SnapshotNotFound, TagNotFound.
         """
         return rollback.plan_rollback(
             self._checked_context(), rollback_target(self.context, snapshot, tag, time, watermark)
         )
 
     def plan_tag_deletion(self, name: str) -> Plan:
-        """Plan to delete a tag and the files that only it uses, on any branch; raises TagNotFound, CorruptTable."""
+        """Plan to delete a tag and the files that nothing else on any branch uses; raises TagNotFound, CorruptTable."""
         return tags.plan_tag_deletion(self._checked_context(), name)
 
     def plan_branch_deletion(self, name: str) -> Plan:
-        """Plan to delete the metadata files of a branch; data files that only it used become orphans.
+        """Plan to delete the metadata files of a branch; data files that only this branch used become orphans.
 
         Raises InvalidRequest for main, and BranchNotFound, also for a branch that is only partly created or deleted:
         delete such a branch with ``Table.branches.delete``.

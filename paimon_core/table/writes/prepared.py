@@ -66,8 +66,7 @@ class Prepared:
     written: tuple[CommitMessage, ...] = ()
     """Messages whose files replace files of ``messages``: with the same rows and higher sequence numbers."""
     replaced: tuple[CommitMessage, ...] = ()
-    """The files to delete after the publish, see ``Numbering.replaced``. ``to_bytes`` leaves them out; then these files
-    become orphans."""
+    """The files to delete after the publish (``Numbering.replaced``). After ``to_bytes`` they become orphans."""
     sent: tuple[int, str] | None = None
     """The snapshot id and uuid of a publish that may still succeed (outcome unknown): the files are kept."""
 
@@ -75,8 +74,8 @@ class Prepared:
     def table(self) -> TableView:
         """The table as it will be after the publish, for reads in this process only.
 
-        It has the schema of the draft, which may be newer than the schema of the handle. Reads raise SnapshotNotFound
-        when an expiry has deleted files that the draft is built on.
+        The view has the schema of the draft, which may be newer than the schema of the handle. Reads raise
+        SnapshotNotFound when an expiry has deleted files that the draft is built on.
         """
         context, schema_id = self._context, self.snapshot.schema_id
         if schema_id != context.schema.id:
@@ -103,7 +102,7 @@ class Prepared:
         return self._after_publish(self._rebase() if rebase else self._refuse_changed_table())
 
     def again(self) -> Prepared:
-        """Prepare the same rows on the latest snapshot and drop this draft; raises CommitConflict if they conflict."""
+        """Prepare the same rows on the latest snapshot and drop this draft; raises CommitConflict."""
         self._refuse_published("prepare it again")
         check_messages(self.messages, self._context)
         request = replace(self._request(), context=refreshed(self._context))
@@ -228,7 +227,7 @@ class Prepared:
     def _may_have_expired(self) -> bool:
         """Whether the snapshot may have been published although it is not found now.
 
-        That is possible when snapshots after the base are missing, or when the table has branches.
+        This is possible when snapshots after the base are missing, or when the table has branches.
         """
         context = self._context
         ids = context.snapshots.ids()
@@ -307,11 +306,11 @@ def prepare(
     where: Predicate | None = None,
     own: bool = False,
 ) -> Prepared | None:
-    """Write the draft that commits the messages on the latest snapshot; None when they change nothing.
+    """Write the draft that commits the messages on the latest snapshot; None when the messages change nothing.
 
-    ``own``: the caller has just written the messages' files; they are deleted when this call fails. Raises
-    InvalidRequest for messages that need two snapshots and for an identifier that is already committed,
-    CommitConflict, TableNotFound.
+    ``own``: the caller has just written the messages' files; these files are deleted when this call fails. Raises
+    InvalidRequest for messages that need two snapshots and for an identifier that is already committed, CommitConflict,
+    TableNotFound.
     """
     overwrite = overwrite_target(request.context, where) if overwrites else None
 

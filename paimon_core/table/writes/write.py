@@ -27,9 +27,10 @@ def write_rows(
     *,
     merge_schema: MergeSchema = None,
 ) -> Committed | None:
-    """Write the rows and commit them; a ``target`` makes it an overwrite. None when there was nothing to commit.
+    """Write the rows and commit them; a ``target`` makes the commit an overwrite. Return None without rows.
 
-    For a (user, identifier) that has already committed, it writes nothing and returns the snapshot of that commit.
+    For a (user, identifier) that has already committed, nothing is written, and the snapshot of that commit is
+    returned.
     """
     if (snapshot := request.committed_snapshot()) is not None:
         return Committed(request.context, snapshot)
