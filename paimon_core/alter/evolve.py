@@ -51,8 +51,8 @@ def evolve(
 
     Returns ``schema`` itself when the changes change nothing. With ``has_snapshots``, options that may only be changed
     before the first commit cannot change. Raises InvalidRequest or InvalidOption, which name the table, the column or
-    option and the rule. The result may still break the rules for the options of a table: ``check_definition`` checks
-    them.
+    option and the rule. The result may still break the rules for the options of a table, which ``check_definition``
+    checks.
     """
     state = _State.of(schema, has_snapshots)
     for change in changes:

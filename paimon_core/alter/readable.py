@@ -12,8 +12,8 @@ from paimon_core.schema import DataField, TableSchema
 def check_readable(context: TableContext, latest: TableSchema, new: TableSchema) -> None:
     """Raise InvalidRequest when live files have a column in an older type that has no cast to its new type.
 
-    Each single change of a type may have a cast while the first type has no cast to the last: from INT to STRING to
-    DATE. Only files of the latest snapshot count. Java does not check this: its later reads fail.
+    After several changes of a type, the first type may have no cast to the last type, although each change had a cast:
+    from INT to STRING to DATE. Only files of the latest snapshot count. Java does not check this: its later reads fail.
     """
     held = {f.id: f.type for f in latest.fields}
     changed = [f for f in new.fields if f.id in held and held[f.id] != f.type]

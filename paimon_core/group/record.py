@@ -1,7 +1,9 @@
 """Records of a table group: the intent of a publish, and the version that it becomes.
 
-Both are JSON files that never change. An intent contains everything that is needed to complete the publish: any process
-that finds an intent without a version can complete it, and may repeat this any number of times.
+Intents and versions are JSON files that never change.
+
+An intent contains everything that is needed to complete the publish: any process that finds an intent without a version
+can complete it, and may repeat this any number of times.
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ class Part:
     """For a rollback: id and uuid of the last snapshot before it. The rollback is done when this snapshot is
     deleted."""
     schema: tuple[int, int] | None = None
-    """Id and time of the table's schema; a re-created table differs in both. None in records of the older format."""
+    """Id and time of the table's schema; a re-created table has another id or time. None in records of the older
+    format."""
     shown: tuple[int, str] | None = None
     """For a part that changes nothing: id and uuid of the snapshot that the version shows."""
 
@@ -75,7 +78,7 @@ class Intent:
 
     number: int
     token: str
-    """Distinguishes the intent from another intent with the same number."""
+    """A unique text that distinguishes the intent from another intent with the same number."""
     parts: Mapping[str, Part]
     """The change of each table, by ``database.table``."""
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -95,7 +98,7 @@ class Intent:
 
     @staticmethod
     def from_bytes(data: bytes) -> Intent:
-        """Parse what ``to_bytes`` returns; raises InvalidRequest for other bytes, UnsupportedFeature for newer ones."""
+        """Parse what ``to_bytes`` returns; raises InvalidRequest for bad bytes, UnsupportedFeature for a newer format."""
         with unpacked(data, "group intent", RECORD_VERSION) as value:
             parts = {_text(name): Part.from_plain(part) for name, part in value["parts"].items()}
             restores = None if value["restores"] is None else _whole(value["restores"])
@@ -128,7 +131,7 @@ class GroupVersion:
 
     @staticmethod
     def from_bytes(data: bytes) -> GroupVersion:
-        """Parse what ``to_bytes`` returns; raises InvalidRequest for other bytes, UnsupportedFeature for newer ones."""
+        """Parse what ``to_bytes`` returns; raises InvalidRequest for bad bytes, UnsupportedFeature for a newer format."""
         with unpacked(data, "group version", RECORD_VERSION) as value:
             tables = {
                 name: Member(_whole(member["snapshot"]), _text(member["tag"]))

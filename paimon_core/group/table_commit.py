@@ -1,4 +1,4 @@
-"""Table commit: commits the part of one table in a publish of a group; steps that are already done are not repeated."""
+"""Table commit: commits the part of one table in a publish of a group; a step that is already done is not repeated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ScanDescription: what a scan reads. RowsSource: where its rows come from.
+"""ScanDescription: what a scan reads. RowsSource: where the rows of a scan come from.
 
 A description may be read several times; each read uses the snapshot of its ``plan``, which is made once.
 """
@@ -88,7 +88,7 @@ class ScanDescription:
         return () if self.damaged is None else tuple(sorted(self.damaged.found))
 
     def with_plan_of(self, other: ScanDescription) -> Self:
-        """Return this description with the plan of ``other``, if it has one already; both must have the same splits."""
+        """Return this description with the plan of ``other``, if that exists; both scans must have the same splits."""
         if "plan" in other.__dict__:
             self.__dict__["plan"] = other.plan
         return self
@@ -121,7 +121,10 @@ class RowsSource(Protocol):
         """Return the number of rows of each partition; see ``Scan.count_by_partition``."""
 
     def explain(self, scan: ScanDescription, *, analyze: bool) -> Any:
-        """Return an explanation of what the scan reads; its ``str`` is a readable text. See ``Scan.explain``."""
+        """Return an explanation of what the scan reads; ``str`` of the result is a readable text.
+
+        See ``Scan.explain``.
+        """
 
     def narrowed(self, scan: ScanDescription) -> RowsSource:
         """Return the source for ``scan``, a copy of this source's scan with other columns or another filter."""

@@ -37,7 +37,7 @@ _NANOSECONDS = 6
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """A file, or a section of files, and what metadata states of the values of the column in it."""
+    """A file or a section of files, with what its metadata states about the values of the column."""
 
     split: Split
     best: Any
@@ -194,7 +194,7 @@ def _is_no_better(unit: _Unit, value: Any, *, descending: bool) -> bool:
 
 
 def _comes_before(value: Any, other: Any, *, descending: bool) -> bool:
-    """Whether a value comes before another one; NaN is greater than all other values."""
+    """Whether ``value`` comes before ``other``; NaN is greater than all other values."""
     if value != value or other != other:
         return bool(value != value and other == other if descending else value == value and other != other)
     return bool(value > other if descending else value < other)

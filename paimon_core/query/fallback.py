@@ -1,7 +1,7 @@
 """FallbackRows: the rows of two branches, under the options scan.fallback-branch and scan.primary-branch.
 
 Each partition is read from one branch alone: the first branch, if its snapshot has files in the partition, else the
-second branch. Java's ``FallbackReadFileStoreTable`` reads in the same way.
+second branch. The rule is the same as in Java (``FallbackReadFileStoreTable``).
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class FallbackRows:
         )
 
     def batches(self, scan: ScanDescription, batching: Batching) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the first branch, then the rows of the second one."""
+        """Yield the rows of the first branch, then the rows of the second branch."""
         if scan.limit == 0:
             return
         self._share_damaged(scan)
@@ -146,7 +146,7 @@ def fallback_scan(scan: Scan, columns: Sequence[str] | None, where: Where | None
         return scan
     option, name = found
     if scan.created_from is not None:
-        raise UnsupportedFeature(f"table {context.name} has option {option}: it cannot read files by creation time")
+        raise UnsupportedFeature(f"table {context.name} has option {option}: files cannot be selected by creation time")
     try:
         branch = context.on_branch(name)
     except BranchNotFound as error:

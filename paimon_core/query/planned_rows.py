@@ -1,7 +1,7 @@
 """PlannedRows: the rows of the splits of a plan, read in a few threads in bounded memory.
 
-A function makes the plan from the scan: ``snapshot_plan`` plans one snapshot, other functions plan, for example,
-changes.
+A function makes the plan from the scan: ``snapshot_plan`` plans one snapshot; another function may plan changes, for
+example.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class PlannedRows:
         found = scan.plan.splits if scan.where is not None else enough_splits(scan.plan.splits, scan.limit)
         splits = evenly(found, threads) if threads > 1 else found
         schema = scan.schema
-        # Several splits at the same time use all processors, so each of them is decoded in one thread.
+        # Several splits at the same time use all processors, so each split is decoded in one thread.
         request = replace(scan.request, limit=scan.limit, threads=min(threads, len(splits)) < processors)
 
         def read(split: Split) -> Iterator[pa.RecordBatch]:
@@ -83,12 +83,12 @@ class PlannedRows:
         return explained(scan, analyze=analyze)
 
     def narrowed(self, scan: ScanDescription) -> PlannedRows:
-        """Return this source, because it makes its plan from the scan that it is given."""
+        """Return this source, because ``plan`` gets the narrowed scan as its argument."""
         return self
 
 
 def snapshot_plan(scan: ScanDescription) -> ScanPlan:
-    """Return the plan of the scan's snapshot, or of a newer one if it has expired and the scan is not pinned."""
+    """Return the plan of the scan's snapshot, or of a newer snapshot if that has expired and the scan is not pinned."""
     try:
         return _plan(scan, scan.snapshot)
     except (SnapshotNotFound, CorruptTable) as error:

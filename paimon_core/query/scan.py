@@ -50,7 +50,7 @@ class Scan(ScanDescription):
     """
 
     def splits(self, target_bytes: int | None = None) -> list[Split]:
-        """Return the splits of the scan; together they contain all its rows, because ``limit`` is not applied.
+        """Return the splits of the scan. All splits together contain all rows, because ``limit`` is not applied.
 
         ``target_bytes``: the largest total size of the files of a split, instead of option source.split.target-size. A
         split may be larger when it has only one file, or only files that must be merged together. To read a split in
@@ -125,9 +125,9 @@ class Scan(ScanDescription):
     def min(self, column: str) -> Any:
         """Return the least non-null value of a column; None when there is no such value. NaN is the greatest number.
 
-        Metadata gives the least value of a file if it states this value exactly; other files are read only if they may
-        contain a smaller value than the files before. Raises InvalidRequest for a column without an order and for a
-        scan with a limit.
+        A file whose metadata states the exact least value is not read. Any other file is read only if it may contain a
+        smaller value than the files before it. Raises InvalidRequest for a column without an order and for a scan with
+        a limit.
         """
         return extreme(self, column, greatest=False)
 
@@ -194,7 +194,7 @@ class Scan(ScanDescription):
         return PaimonDataset(self)
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None, *, name: str) -> duckdb.DuckDBPyRelation:
-        """Register the rows as view ``name`` of a DuckDB connection (None: that of ``duckdb.sql``); return the view.
+        """Register the rows as view ``name`` of a DuckDB connection (default: of ``duckdb.sql``); return the view.
 
         A query reads only the columns that it needs. Raises InvalidRequest when DuckDB is not installed.
         """
@@ -236,5 +236,5 @@ def new_scan(
     if named is not None and not named.columns.isdisjoint(TRACKING_NAMES):
         context = context.tracked()
     predicate = None if named is None else parse_where(where, filter_fields(context.schema, named))
-    check_same_table(context)  # after the read of the snapshot: it then belongs to this table
+    check_same_table(context)  # after the snapshot was read, to prove that it belongs to this table
     return Scan(context, SNAPSHOT_ROWS, snapshot, names, predicate, limit, pinned)

@@ -1,4 +1,4 @@
-"""ReadRequest: the columns and rows to read of a split. A scan passes it down to the reader of each file."""
+"""ReadRequest: the columns and rows to read of a split. A scan passes the request to the reader of each file."""
 
 from __future__ import annotations
 

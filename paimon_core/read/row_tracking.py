@@ -2,7 +2,8 @@
 
 A file whose rows were never rewritten has no columns for the ids and sequence numbers. Then the id of a row is the id
 of the file's first row plus the position of the row, and the sequence number of a row is the largest sequence number of
-the file. A null in a file that has the columns is replaced by the same values.
+the file. In a file that has these columns, nulls are replaced by ids and sequence numbers that are computed in this
+way.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ def _skipped(reader: BucketReader) -> None:
 def _is_referenced(context: TableContext, split: Split) -> bool:
     """Whether the split's snapshot still exists, as a snapshot file or in a tag.
 
-    After a rollback, another snapshot may have the same id; it does not count.
+    After a rollback, another snapshot with the same id does not count.
     """
     found = []
     with contextlib.suppress(SnapshotNotFound):

@@ -1,7 +1,7 @@
-"""Unsorted file: finds the file that breaks the order of a sorted run, so that the error of a merge names it.
+"""Unsorted file: finds the file that breaks the order of a sorted run, so that the error of a merge names the file.
 
-A merge works on rows and does not know their files. Therefore the keys of the runs are read again, but only after an
-error about the order.
+A merge works on rows and does not know the files of the rows. Therefore the keys of the runs are read again, but only
+after an error about the order.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """BucketAssigner: assigns the keys of a writer to dynamic buckets, and writes the hash index files (format 11.1).
 
 The assigner reads the hash indexes of a partition when the first rows of the partition arrive. The commit messages name
-the index files that it read, and the commit conflicts if a concurrent commit has changed the indexes of the partition
-since then: so no key is in two buckets. Messages of a later flush build on the messages of earlier flushes; they must
-be committed in this order, together or one by one.
+the index files that the assigner read. The commit conflicts if a concurrent commit has changed these indexes. So no key
+is in two buckets. Messages of a later flush build on the messages of earlier flushes: all messages must be committed in
+the order of the flushes, together or one by one.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class IndexUpdate:
 class _Partition:
     buckets: PartitionBuckets
     files: dict[int, IndexFile]
-    """The index file of each bucket, also index files that earlier flushes wrote."""
+    """The index file of each bucket, including index files that earlier flushes wrote."""
     changed: set[int] = field(default_factory=set)
     """The buckets that have gained keys since the last flush."""
 
@@ -52,7 +52,7 @@ class _Partition:
 
 
 class BucketAssigner:
-    """Assigns keys of one table to dynamic buckets; uses 8 bytes for each key of the partitions that it has seen."""
+    """Assigns keys of one table to dynamic buckets; uses 8 bytes for each key of the partitions of the rows."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class BucketAssigner:
             buckets = state.buckets.lookup(hashes)
             if (buckets < 0).any():
                 raise InvalidRequest(
-                    f"table {self._context.name}: the data has a key that it did not have when its keys were assigned "
+                    f"table {self._context.name}: the data has a key that was missing when its keys were assigned "
                     "to buckets: the data must be the same each time it is read"
                 )
             return buckets

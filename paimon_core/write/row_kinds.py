@@ -1,4 +1,4 @@
-"""Row kinds: convert the kinds of input rows to their codes on disk (format 7.2, 9.1)."""
+"""Row kinds: convert the kinds of input rows to the codes that files store (format 7.2, 9.1)."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class SequenceNumbers:
         name = context.partition_path(partition)
         if context.schema.options.get("bucket") == str(POSTPONE_BUCKET):  # this write has chosen the number of buckets
             return CommitConflict(
-                f"table {context.name}: partition {name!r} has {count} buckets since a concurrent commit, but the rows "
+                f"table {context.name}: partition {name!r} got {count} buckets by a concurrent commit, but the rows "
                 f"are written for {context.options['bucket']}: write them again",
                 table=context.name,
                 buckets=count,
@@ -75,7 +75,7 @@ class SequenceNumbers:
             self._existing[key] = max(self._existing.get(key, -1), entry.file.max_sequence_number)
 
     def position(self, partition: bytes) -> Position | None:
-        """Return the snapshot from which the numbers of a partition were read; None when they were not read."""
+        """Return the snapshot from which the numbers of a partition were read; None when the numbers were not read."""
         return self._positions.get(partition)
 
     def record(self, partition: bytes, bucket: int, files: Iterable[DataFile]) -> None:
@@ -83,7 +83,7 @@ class SequenceNumbers:
         self._next[partition, bucket] = max([f.max_sequence_number + 1 for f in files], default=0)
 
     def clear(self) -> None:
-        """Forget the numbers that were read; for the next rows, they are read from the latest snapshot again."""
+        """Forget the numbers that were read; for the next rows, the numbers are read again from the latest snapshot."""
         self._existing.clear()
         self._bucket_counts.clear()
         self._positions.clear()

@@ -30,7 +30,7 @@ Places = dict[bytes, dict[int, IndexFile]]
 
 
 def check_hash_indexes(run: CheckRun, files: CheckedFiles, snapshot: Snapshot, location: Location) -> None:
-    """Check that each bucket with files has one hash index; a deep check compares it with the keys of the files.
+    """Check that each bucket with files has one hash index; a deep check compares the index with the keys of the files.
 
     Uses 8 bytes for each key of a partition, and the memory of one batch of keys.
     """

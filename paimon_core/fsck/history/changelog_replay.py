@@ -43,7 +43,7 @@ class Replay:
     """The last settled snapshot, its location, and the value of ``delta`` when this snapshot was added."""
 
     def reason_against(self) -> str | None:
-        """Return why this table's changelog cannot be replayed, None when it can."""
+        """Return why this table's changelog cannot be replayed; None when a replay is possible."""
         context = self.run.context
         producer = context.options["changelog-producer"] if context.is_keyed else "none"
         if producer not in ("lookup", "full-compaction"):

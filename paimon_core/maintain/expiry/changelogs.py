@@ -80,11 +80,10 @@ def expire_changelogs(context: TableContext, retention: Retention) -> ChangelogR
 def preview_changelog_expiry(
     context: TableContext, retention: Retention, expiring: Collection[int], removed: Collection[str]
 ) -> ChangelogReport:
-    """Return what ``expire_changelogs`` would do after the given snapshots have expired and the given files were
-    removed.
+    """Return what ``expire_changelogs`` would do after an expiry of the snapshots ``expiring``.
 
-    The expired snapshots are treated as lasting changelogs. Changes nothing; raises the same errors as
-    ``expire_changelogs``.
+    The expiry has removed the files ``removed``. The expired snapshots are treated as lasting changelogs. Changes
+    nothing; raises the same errors as ``expire_changelogs``.
     """
     lasting = {i: context.snapshots.read(i) for i in expiring}
     chosen, expiry = _compute(context, retention, lasting)
