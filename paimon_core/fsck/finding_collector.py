@@ -84,7 +84,7 @@ class FindingCollector:
             if invariant.when is When.HISTORY:
                 self.skip(number, NEEDS_HISTORY)
             elif invariant.when is When.DEEP and not self.deep:
-                self.skip(number, "it needs the rows: run a deep check")
+                self.skip(number, "this check needs the rows: run a deep check")
         checked = {n: self.checked[n] for n in INVARIANTS if n in self.checked or n not in self.skipped}
         skipped = {n: self.skipped[n] for n in INVARIANTS if n in self.skipped}
         return Report(self.table, tuple(self.findings), checked, skipped, self.left_out)

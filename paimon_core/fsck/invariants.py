@@ -82,4 +82,4 @@ INVARIANTS = {
 }
 """All invariants, by number, in order."""
 
-NEEDS_HISTORY = "the files of a table do not show it: it needs a record of who did what"
+NEEDS_HISTORY = "the files of a table do not show this: the check needs a record of who did what"

@@ -77,7 +77,7 @@ class CommitRequest:
             _check_user(user)
         if identifier is not None:
             if user is None:
-                raise InvalidRequest("an identifier needs the user whose commits it counts", identifier=identifier)
+                raise InvalidRequest("an identifier needs a user: pass user too", identifier=identifier)
             if not _is_whole(identifier) or not 0 <= identifier < BATCH_IDENTIFIER:
                 raise InvalidRequest(
                     f"identifier {identifier!r} is not a whole number from 0 to {BATCH_IDENTIFIER - 1}",

@@ -51,7 +51,7 @@ class Tags:
         """
         self.context.paths.tag(name)  # raises InvalidRequest for an invalid name
         if sum(v is not None for v in (snapshot, time, watermark)) > 1:
-            raise InvalidRequest(f"tag {name!r}: at most one of snapshot, time and watermark")
+            raise InvalidRequest(f"tag {name!r}: give at most one of snapshot, time and watermark")
         retained = self._retained(name, keep_for)
         if time is not None or watermark is not None:
             millis = None if time is None else epoch_millis(time)
