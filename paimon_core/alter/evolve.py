@@ -245,7 +245,7 @@ class _State:
         old, new = member.type, type_of(change.type, whole)
         if old.nullable and not new.nullable:
             raise InvalidRequest(
-                f"column {whole!r}: {new} would change the nullability, which UpdateNullability does", column=whole
+                f"column {whole!r}: {new} would change the nullability: use UpdateNullability for this", column=whole
             )
         new = new.with_nullable(old.nullable)
         if is_same_type(old, new):

@@ -77,7 +77,7 @@ class CheckRun:
             if name in self._listings[directory]:
                 return self._listings[directory][name]
             if not self.context.storage.exists(path):
-                return None  # a file that exists was created after the listing
+                return None  # if the file exists, it was created after the listing
         entries = self.context.storage.list(directory)
         self._listings[directory] = {e.name: e.size for e in entries if not e.is_directory}
         if len(self._listings) > KEPT_LISTINGS:

@@ -1,8 +1,8 @@
-"""Keyed difference: finds how the row of each key differs between two versions of one bucket, by key windows.
+"""Keyed difference: finds how the row of each key differs between two versions of one place, by key windows.
 
-A file that both versions have is read only if its key range overlaps with a file that only one version has. A file of
-both versions is read once: the rows of a window are merged twice, to the earlier and to the later version. The
-comparison needs the memory of a merge (``lsm.key_windows``).
+A place is a bucket, or a whole partition. A file that both versions have is read only if its key range overlaps with a
+file that only one version has. A file of both versions is read once: the rows of a window are merged twice, to the
+earlier and to the later version. The comparison needs the memory of a merge (``lsm.key_windows``).
 """
 
 from __future__ import annotations

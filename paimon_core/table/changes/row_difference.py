@@ -125,7 +125,7 @@ class _File:
             yield pa.Table.from_batches([batch])
 
     def chosen(self, flags: Flags) -> Iterator[pa.Table]:
-        """Yield the chosen ones of ``rows``."""
+        """Yield the rows of ``rows`` whose flag is true."""
         live = np.ones(self.row_count, np.bool_)
         deleted = self._reader.deleted(self.part.file)
         if deleted is not None:
@@ -151,7 +151,7 @@ class _Ranges:
         return read_split(self.context, self.split, ReadRequest(self.context.schema.names))
 
     def chosen(self, flags: Flags) -> Iterator[pa.Table]:
-        """Yield the chosen ones of ``rows``."""
+        """Yield the rows of ``rows`` whose flag is true."""
         return _chosen(self.rows(), flags)
 
 
