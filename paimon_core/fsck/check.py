@@ -29,8 +29,8 @@ TRIES = 3
 def check(context: TableContext, *, deep: bool = False) -> Report:
     """Check the table of ``context`` on all branches; up to ``TRIES`` times when it changes during the check.
 
-    Java's expiry deletes the files of a snapshot before the snapshot file. A check that runs in between may report
-    missing files.
+    Java's expiry deletes the files of a snapshot before the snapshot file. A check that runs between the two deletions
+    may report missing files.
     """
     confirmed: set[Hashable] | None = None
     for _ in range(TRIES):

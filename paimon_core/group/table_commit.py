@@ -76,8 +76,8 @@ def _committed(
     """Commit the messages of a part. The files of the messages are kept, because other processes may commit them too.
 
     When another commit has since added keys to dynamic buckets, or chosen the number of buckets of a new partition, the
-    rows are written again to buckets that fit, so that the publish can continue. Raises CommitConflict when this
-    happened in every attempt.
+    rows are written again to buckets that fit, so that the publish can continue. Raises CommitConflict when the buckets
+    did not fit in any attempt.
     """
     messages: Sequence[CommitMessage] = part.messages
     for left in reversed(range(_TRIES)):

@@ -33,8 +33,7 @@ class Kind(StrEnum):
     STATISTICS = "statistics"
     DATA = "data"
     PUBLISHED = "published"
-    """Snapshots, schemas, tags and similar files. Only temporary files that a publish of such a file left are
-    candidates."""
+    """Snapshots, schemas, tags and similar files. Only temporary files that a publish left are candidates."""
     ABOVE = "above"
     """The root or a partition directory: Paimon stores no files directly in these directories."""
 

@@ -25,7 +25,7 @@ class WorkExecutor(Protocol):
         """
 
     def data_names(self, context: TableContext, manifests: Mapping[str, bool], among: Collection[str]) -> set[str]:
-        """Return the result of ``references.used_files.data_names``; raises CorruptTable with the same facts."""
+        """Return the result of ``references.used_files.data_names``; its CorruptTable keeps its ``facts``."""
 
     def move(self, context: TableContext, moves: Sequence[tuple[str, str]]) -> list[bool]:
         """Move files from source to target, in any order; return for each move, in order, whether the file was moved.

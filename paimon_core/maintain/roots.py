@@ -28,7 +28,7 @@ class Holder(StrEnum):
 class Root:
     """A snapshot that is stored in a snapshot file, in a tag, or in a lasting changelog.
 
-    Of a snapshot in a lasting changelog only the changes are kept.
+    For a snapshot in a lasting changelog, only the files with its changes are kept.
     """
 
     holder: Holder

@@ -50,7 +50,7 @@ class _Unit:
 
 
 def extreme(scan: ScanDescription, column: str, *, greatest: bool) -> Any:
-    """Return the least or greatest value of a column that is not null; None when there is no such value.
+    """Return the least or greatest non-null value of a column; None when all values are null.
 
     Raises InvalidRequest for a column that has no order and for a scan with a limit, SchemaMismatch for an unknown
     column.

@@ -88,7 +88,7 @@ class PlannedRows:
 
 
 def snapshot_plan(scan: ScanDescription) -> ScanPlan:
-    """Return the plan of the scan's snapshot, or of a newer snapshot if that has expired and the scan is not pinned."""
+    """Return the plan of the scan's snapshot, or of a newer one when the snapshot of a scan without pin has expired."""
     try:
         return _plan(scan, scan.snapshot)
     except (SnapshotNotFound, CorruptTable) as error:

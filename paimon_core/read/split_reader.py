@@ -32,7 +32,7 @@ _STEP_ROWS = 1 << 16
 _LEAST_ROWS = 1 << 12
 """The smallest number of rows to decode at once where a merge or a deletion vector leaves out rows.
 
-Many such rows may precede the first row of the result.
+Many rows that are left out may precede the first row of the result.
 """
 _ROW = "\x00row"
 
@@ -77,7 +77,7 @@ def _reader(context: TableContext, split: Split, request: ReadRequest) -> Bucket
 
 @contextlib.contextmanager
 def naming_expired_snapshot(context: TableContext, split: Split) -> Iterator[None]:
-    """Wrap reads of a split: raise SnapshotNotFound when a file is missing because the split's snapshot is gone.
+    """Wrap reads of a split: raise SnapshotNotFound for a missing file when the split's snapshot no longer exists.
 
     The text of other errors gets a sentence that says what is lost with the file, and what can be read without it.
     """

@@ -156,7 +156,7 @@ def to_fixed_buckets(
 
     ``counts``: by partition, the numbers of buckets that earlier calls for the same commit chose; this call adds its
     own numbers. When a concurrent commit gives a partition another number during the call, the rows are distributed
-    again. Raises CommitConflict when this happened in every attempt.
+    again. Raises CommitConflict when the number of buckets was changed during every attempt.
     """
     try:
         files = {m.partition: m.new_files for m in staged}

@@ -13,9 +13,9 @@ The guarantees that follow from this order:
   reader can raise "expired" instead of returning a part of the rows.
 - A crash at any point leaves contiguous snapshots and at worst orphan files, never a snapshot without its files. The
   next run continues from there.
-- Tags and branches are listed again after the snapshot files were deleted. A tag created in between is either found by
-  this second listing, and its files are kept, or the process that creates the tag finds that the snapshot has expired
-  and deletes the tag.
+- Tags and branches are listed again after the snapshot files were deleted. A tag that is created before this second
+  listing is either found by the listing, and its files are kept, or the process that creates the tag finds that the
+  snapshot has expired and deletes the tag.
 
 Files that other branches use are protected like files that tags use. When a rollback runs at the same time, the expiry
 stops and deletes no data files (``rollback_guard``).

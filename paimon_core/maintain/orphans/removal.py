@@ -3,8 +3,8 @@
 Three situations could make a live file look like an orphan:
 
 - *A commit between listing and reading.* The directories are listed before the references are read. So the references
-  include a listed file that is committed in between, and a file created after the listing is not a candidate. If the
-  references were read first, the files of every commit in between would look like orphans.
+  include a listed file that is committed after the listing, and a file created after the listing is not a candidate. If
+  the references were read first, the files of every commit between the two steps would look like orphans.
 - *A later commit of old files.* Only files older than a day (``older_than``) are candidates, because a running writer
   writes newer files. Applying a plan lists the directories and reads all references again, moves the files, then reads
   the references that were added since, and restores files that are now used. A commit after the second reading finds
@@ -109,9 +109,9 @@ def apply_orphan_removal(
 ) -> OrphanReport:
     """Remove the planned files that are still orphans; commits and expiries since the plan was created are allowed.
 
-    Raises PlanOutdated when tags or branches changed, the table was rolled back or the plan was applied before, and
-    the errors of ``plan_orphan_removal``. Nothing is moved when one of these errors is raised. After a StorageError,
-    undo the quarantine with the plan's id or create a new plan.
+    Raises PlanOutdated when tags or branches changed, the table was rolled back or the plan was applied before, and the
+    errors of ``plan_orphan_removal``; before all of these errors, no file is moved. After a StorageError, undo the
+    quarantine with the plan's id or create a new plan.
     """
     plan.check(context, OPERATION, expiry_harms=False)
     now = clock.now_millis(now_millis)

@@ -36,8 +36,8 @@ def seen_now(context: TableContext) -> Seen:
 def keep_tags(removable: RemovableFiles) -> tuple[list[Protected], int]:
     """Take the files that tags of the current branch use out of ``removable``.
 
-    Return, for each tag that uses such a file, what the tag protects, and the number of data files taken out. Raises
-    CorruptTable when a file of a tag's snapshot cannot be read.
+    Return, for each tag that uses removable files, what the tag protects, and the number of data files taken out.
+    Raises CorruptTable when a file of a tag's snapshot cannot be read.
     """
     kept = [(root, removable.keep([root.snapshot])) for root in _tags_of(removable.context)]
     return [_files(count, f"tag {root.name}") for root, count in kept if count], sum(count for _, count in kept)
@@ -46,8 +46,8 @@ def keep_tags(removable: RemovableFiles) -> tuple[list[Protected], int]:
 def keep_branches(removable: RemovableFiles) -> list[Protected]:
     """Take the files that other branches, with their tags and changelogs, use out of ``removable``.
 
-    Return, for each branch that uses such a file, what the branch protects. Raises CorruptTable when a branch cannot be
-    read completely, SnapshotNotFound when a root of a branch is deleted or restored during the call.
+    Return, for each branch that uses removable files, what the branch protects. Raises CorruptTable when a branch
+    cannot be read completely, SnapshotNotFound when a root of a branch is deleted or restored during the call.
     """
     own, protected = removable.context.branch, []
     for context in contexts_of_branches(removable.context) if removable.context.branches.names() else ():

@@ -49,7 +49,7 @@ class Loss:
     unknown: int = 0
     """The number of files whose rows cannot be assigned to a snapshot.
 
-    A compaction wrote such a file, or the snapshot that added it has expired.
+    A compaction wrote these files, or the snapshots that added the files have expired.
     """
 
     def to_text(self) -> str:

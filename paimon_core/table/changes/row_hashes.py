@@ -192,7 +192,7 @@ def _places(lengths: _Ints) -> _Ints:
 
 
 def _words(data: pa.Buffer, at: _Ints, left: _Ints) -> Hashes:
-    """Return the 8-byte words at the positions ``at`` of a buffer; at each, ``left`` bytes of the text remain."""
+    """Return the 8-byte words at the positions ``at`` of a buffer; bytes after the first ``left`` bytes are 0."""
     if data.size < 8:
         data = pa.py_buffer(data.to_pybytes().ljust(8, b"\0"))
     each = np.ndarray((data.size - 7,), "<u8", buffer=data, strides=(1,))
@@ -216,7 +216,7 @@ def _offsets(array: pa.Array) -> _Ints:
 
 
 def _buffer(array: pa.Array, kind: npt.DTypeLike, each: int = 1) -> npt.NDArray[Any]:
-    """Return the values of a fixed-size type; each value has ``each`` numbers, and a null has arbitrary ones."""
+    """Return the values of a fixed-size type; each value has ``each`` numbers; the numbers of a null are arbitrary."""
     data = array.buffers()[1]
     if data is None or not len(array):
         return np.zeros((len(array), each) if each > 1 else len(array), kind)

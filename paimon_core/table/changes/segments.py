@@ -167,7 +167,7 @@ class Planner:
         """Return by version id whether it is settled, and the ids of compactions of new rows that have no changelog.
 
         A version that cannot be read is not settled, except the first and the last version of the range, which count as
-        settled when it cannot be determined.
+        settled when this cannot be determined.
         """
         context, last = self.context, history.end.id
         options = context.options

@@ -19,7 +19,8 @@ from paimon_core.schema import DataField
 from paimon_core.table.rows.row_changes import assigned, check_assignments
 
 Values = Mapping[str, Any]
-"""New values by column: ``col(name)`` is a column of the source, functions return columns, others are literals."""
+"""New values by column: ``col(name)`` is a column of the source, functions return columns, other values are
+literals."""
 
 
 @dataclass(frozen=True)

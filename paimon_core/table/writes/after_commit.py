@@ -62,7 +62,8 @@ def maintain(
 ) -> list[Snapshot]:
     """Run the maintenance that the options request; ``written``: the buckets to compact, None: no compaction or expiry.
 
-    Returns the last snapshot of the compaction and of the expiry of partitions, for each of the two that committed.
+    Returns the last snapshot of the compaction and the last snapshot of the expiry of partitions, if these steps
+    committed.
     """
     committed: list[Snapshot] = []
     if context.options["write-only"]:
