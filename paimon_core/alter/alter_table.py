@@ -170,7 +170,7 @@ def _with_former_switch(before: TableSchema, latest: TableSchema) -> tuple[Table
 
 
 def _with_former_types(survival: Survival, latest: TableSchema) -> tuple[TableSchema, list[SchemaChange]]:
-    """Return ``latest`` with the former types of the changed columns, and the changes, which need not be allowed."""
+    """Return ``latest`` with the former types of the changed columns, and the changes, without a check of the casts."""
     former = {before.id: before.type for before, _ in survival.changed}
     fields = tuple(replace(f, type=former.get(f.id, f.type)) for f in latest.fields)
     undo: list[SchemaChange] = [UpdateType(f.name, former[f.id]) for f in latest.fields if f.id in former]

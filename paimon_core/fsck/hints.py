@@ -16,8 +16,8 @@ _TEMPORARY = re.compile(r"\..*\.tmp|.*\.tmp|\.tmp.*")
 def check_hints(run: CheckRun, location: Location) -> None:
     """Check the hints LATEST and EARLIEST.
 
-    A stale hint only costs readers a listing. But if the snapshot id next to a stale hint is missing, readers take the
-    hint for right and use a wrong snapshot.
+    A stale hint only costs readers a listing. But if the snapshot id next to a stale hint is missing, readers trust the
+    hint and use a wrong snapshot.
     """
     context, collector = run.context, run.collector
     ids = context.snapshots.ids()

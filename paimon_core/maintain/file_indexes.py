@@ -128,7 +128,7 @@ def _held(context: TableContext, reader: BucketReader, file: DataFile) -> bytes 
 
 
 def _places(held: bytes) -> set[tuple[str, str]] | None:
-    """Return the column and the kind of each index; None for bytes that do not decode, so that they are replaced."""
+    """Return the column and the kind of each index; None for bytes that do not decode: the caller replaces them."""
     try:
         index = FileIndex.of_bytes(held, "present index")
     except CorruptTable:

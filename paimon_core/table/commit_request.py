@@ -68,8 +68,8 @@ class CommitRequest:
     ) -> CommitRequest:
         """Check the arguments and return the request.
 
-        ``ends_input``: when ``watermark`` is None, the option ``end-input.watermark`` gives it, as for each batch
-        write. Raises InvalidRequest, and UnsupportedFeature for a table that this library cannot write.
+        ``ends_input``: when ``watermark`` is None, the watermark of option ``end-input.watermark`` is used, as for each
+        batch write. Raises InvalidRequest, and UnsupportedFeature for a table that this library cannot write.
         """
         context.options.check_writable(context.name)
         check_same_table(context)

@@ -65,7 +65,7 @@ def _ids(run: CheckRun, place: Place, file: DataFile, vectors: Mapping[Place, Ve
 
 
 def _problems(ids: np.ndarray, whole: Iterable[tuple[int, int]], following: int) -> list[str]:
-    """Return messages about what is wrong with the sorted ``ids``.
+    """Return a message for each error in the sorted ``ids``.
 
     ``whole`` has, in order, the ranges of ids of the files whose ids were not read.
     """

@@ -51,7 +51,7 @@ class UndoReport:
     lost: tuple[str, ...] = ()
     """Files that are neither in quarantine nor at the old path: purged, or deleted by an expiry."""
     differing: tuple[str, ...] = ()
-    """Files whose old path has another file by now: both files are kept."""
+    """Files whose old path now has another file: both files are kept."""
 
 
 def isolate(

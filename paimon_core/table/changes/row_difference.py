@@ -55,7 +55,7 @@ def row_difference(context: TableContext, group: ChangedPlace) -> Iterator[pa.Ta
 
 @dataclass
 class _Held:
-    """The rows of the first units (files or row id ranges) of a place, as long as they fit in ``_HELD_BYTES``."""
+    """The rows of the first units (files or row id ranges) of a place, which together fit in ``_HELD_BYTES``."""
 
     rows: dict[_Unit, list[pa.Table]] = field(default_factory=dict)
     left_bytes: int = _HELD_BYTES
