@@ -4,8 +4,8 @@
 (``arrow_filter``). The methods of a Dataset that call ``scanner`` also read only these columns: ``to_table``,
 ``to_batches``, ``head``, ``take``, ``count_rows``, ``filter``.
 
-Functions of Arrow that do not call ``scanner``, such as ``join``, ``sort_by`` and ``Scanner.from_dataset``, see a
-dataset of one Arrow file; when it is opened, all rows are read into this file in memory. Such functions return the same
+Functions of Arrow that do not call ``scanner``, such as ``join``, ``sort_by`` and ``Scanner.from_dataset``, use a
+dataset of one Arrow file in memory: all rows are read into this file when it is opened. Such functions return the same
 rows, but read all columns and rows.
 """
 

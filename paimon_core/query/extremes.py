@@ -2,9 +2,9 @@
 
 Files are read in the order of their bounds. A file is left out when its bounds show that it cannot change the answer.
 As soon as a value, or enough rows, are known, an additional filter leaves out rows and row groups that cannot change
-the answer. Bounds need not be exact for this filter: a truncated text still bounds the values. But a least or greatest
-value that is taken from bounds, without a read of the file, needs exact bounds: the bounds of integers, dates, times,
-decimals and booleans are exact.
+the answer. Bounds need not be exact for this filter: a truncated text still bounds the values. Exact bounds are needed
+for a least or greatest value that is taken from bounds without a read of the file. The bounds of integers, dates,
+times, decimals and booleans are exact.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The threads take the items in order. The batches that were read are in queues until the consumer takes them; when the
 queues contain ``held_bytes``, the threads pause. In ordered output, the thread that reads the consumer's next item does
-not pause: it reads one batch at a time, because otherwise full queues of later items would block the read.
+not pause but reads one batch at a time: otherwise full queues of later items would block the read.
 """
 
 from __future__ import annotations

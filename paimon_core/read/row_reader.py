@@ -1,8 +1,8 @@
 """Row reader: reads the rows of a split with columns of the table, members of ROW columns, and metadata columns.
 
-The split reader gets a changed schema: a ROW column has only the requested fields, and the sequence number and the row
-kind, which files contain besides the table's columns, are ordinary columns. Metadata columns that no file contains are
-added to the rows that the split reader returns.
+The split reader gets a changed schema: a ROW column has only the requested fields. The sequence number and the row
+kind, which files contain in addition to the table's columns, are ordinary columns in this schema. Metadata columns that
+no file contains are added to the rows that the split reader returns.
 """
 
 from __future__ import annotations

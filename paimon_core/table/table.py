@@ -180,10 +180,10 @@ class Table(WritableTable):
         partition is committed separately; a partition in which a concurrent commit removed a file, or deleted rows of a
         file, is left as it is. ``bool(report)`` is False when there was nothing to sort.
 
-        Memory for each partition that is sorted at the same time: about twice ``write-buffer-size``; more rows go to
-        local disk, and then about 2 MiB for each ``write-buffer-size`` of rows. Raises InvalidRequest and
-        SchemaMismatch for tables and columns that cannot be sorted, and CommitConflict when concurrent commits
-        conflicted in every partition; the new files are then deleted.
+        Memory for each partition that is sorted at the same time: about twice ``write-buffer-size``. More rows are
+        written to local disk; then about 2 MiB of memory are needed for each ``write-buffer-size`` of rows. Raises
+        InvalidRequest and SchemaMismatch for tables and columns that cannot be sorted, and CommitConflict when
+        concurrent commits conflicted in every partition; the new files are then deleted.
         """
         author = CommitRequest.of(self.context, user, None, properties).author()
         tasks = plan_sorted(self.context, SortOrder.of(self.context, order_by, strategy), where)
@@ -202,18 +202,18 @@ class Table(WritableTable):
         """Rewrite partitions into another number of fixed ``buckets`` (default: option ``bucket``) in one commit.
 
         ``where`` is on partition columns; partitions that already have ``buckets`` buckets are skipped. No row changes.
-        As in Java, the option ``bucket`` stays as it is, and a partition whose number of buckets differs from the
-        option can be read and compacted but not written: so alter the option to the new number first. Rows in the
-        postpone bucket (``bucket = -2``) stay there. With the changelog producers lookup and full-compaction, only a
-        compaction writes changes to the changelog: partitions with changes that the changelog lacks are compacted
-        first, in a separate commit. Returns None when there was nothing to do.
+        As in Java, the option ``bucket`` does not change. A partition whose number of buckets differs from the option
+        can be read and compacted but not written, so alter the option to the new number first. Rows in the postpone
+        bucket (``bucket = -2``) stay there. With the changelog producers lookup and full-compaction, only a compaction
+        writes changes to the changelog: partitions with changes that the changelog lacks are compacted first, in a
+        separate commit. Returns None when there was nothing to do.
 
         When another commit changes one of the partitions between the read and the commit, the rescale starts again, up
-        to ``commit.max-retries`` times; a compaction that changes no row does not matter. After the rescale, a commit
-        of rows that were written for the old number of buckets fails. Raises CommitConflict when each attempt was
-        outdated (nothing is changed then), and InvalidRequest for a table without fixed buckets. Memory: about
-        ``write-buffer-size`` and the memory of a compaction; with a primary key, more rows of a partition are stored on
-        local disk until they are written.
+        to ``commit.max-retries`` times. A compaction that changes no row has no effect on the rescale. After the
+        rescale, a commit of rows that were written for the old number of buckets fails. Raises CommitConflict when each
+        attempt was outdated (nothing is changed then), and InvalidRequest for a table without fixed buckets. Memory:
+        about ``write-buffer-size`` and the memory of a compaction; with a primary key, more rows of a partition are
+        stored on local disk until they are written.
         """
         request = CommitRequest.of(self.context, user, None, properties)
         return self._completed(rescale(request, buckets, where))
@@ -254,9 +254,9 @@ class Table(WritableTable):
         """Delete old snapshots and the files that only they use; tagged snapshots stay readable (format 16.1).
 
         Defaults come from the options ``snapshot.num-retained.min/max``, ``snapshot.time-retained`` and
-        ``snapshot.expire.limit``. Where the options ``changelog.*`` keep changelogs longer than their snapshots, the
+        ``snapshot.expire.limit``. The options ``changelog.*`` may keep changelogs longer than snapshots. Then the
         changelogs of the deleted snapshots are kept, and this call also deletes the changelogs that are too old by
-        those options. Raises InvalidRequest, CorruptTable, and TableNotFound when the table was dropped or re-created.
+        these options. Raises InvalidRequest, CorruptTable, and TableNotFound when the table was dropped or re-created.
         """
         context = table_to_change(self.context)
         snapshots, changelogs = requested_retentions(context, keep_last, keep_max, older_than, limit)

@@ -137,7 +137,7 @@ class TableView:
         columns; else the latest snapshot. Under the options ``incremental-*`` the read returns the rows that were added
         or changed in the selected range of snapshots, as in Java; ``changes`` returns all changes. Under
         ``scan.file-creation-time-millis`` the read merges only the files that were created at that time or later, as in
-        Java: rows of a key in older files are ignored, and a compaction counts as the creation of the rows that it
+        Java. Rows of a key in older files are ignored. A compaction counts as the creation of the rows that it
         rewrites.
 
         A TIMESTAMP of 7 to 9 digits is returned in nanoseconds, which cover the years 1677 to 2262; for other years the

@@ -195,10 +195,10 @@ class WritableTable(TableView):
     ) -> Snapshot | None:
         """Delete the rows that match; None when no row matches.
 
-        In a table with a primary key, the delete writes rows of kind -D. Where the merge engine does not remove a row
-        for -D, only whole partitions can be deleted (an option of the engine may allow -D). In an append table, the
+        In a table with a primary key, the delete writes rows of kind -D. If the merge engine does not remove a row for
+        -D, only whole partitions can be deleted, unless an option of the engine allows -D. In an append table, the
         delete marks the rows in deletion vectors (``deletion-vectors.enabled``), or rewrites the files that contain the
-        rows; with fixed buckets, the remaining rows of rewritten files then count as written last. A ``where`` on
+        rows. With fixed buckets, the remaining rows of rewritten files then count as written last. A ``where`` on
         partition columns alone deletes whole partitions.
 
         Deletes exactly the rows that match in the snapshot before this commit; level 0 is merged even where reads leave
@@ -221,7 +221,7 @@ class WritableTable(TableView):
 
         ``set`` maps columns to values, or to functions that get the matching rows as an Arrow table with all columns
         and return the new column. Columns of a primary key cannot be set, and merge-engine must be deduplicate: the new
-        rows replace the old ones by key; with ``sequence.field`` an old row with a higher value stays, as after
+        rows replace the old rows by key. With ``sequence.field``, an old row with a higher value stays, as after
         ``write``. In an append table, the old rows are deleted as by ``delete`` and the new rows are added. Concurrent
         commits have the same effect as for ``delete``. Raises the errors of ``delete``, and SchemaMismatch for a value
         that does not fit its column and for a column that the latest schema does not have.
@@ -297,12 +297,12 @@ class WritableTable(TableView):
     def with_callbacks(self, *callbacks: Callable[[Self, Snapshot], object]) -> Self:
         """Return this handle with functions that are called after every commit, with the handle and the snapshot.
 
-        Each call of the handle that commits calls every function once, with the last snapshot of the call: writes,
-        changes of rows, compactions, rewrites of indexes and manifests, statistics, repairs, alterations that add a
-        snapshot. An automatic compaction and an automatic expiry of partitions after a write call the functions again.
-        The functions are also called when a repeated commit finds that it succeeded before. So when a failed call is
-        repeated until it succeeds, each callback runs at least once. All callbacks run even when one fails; then
-        AfterCommitFailed is raised, and the commit is kept. A call that fails after it has committed a part
+        A call of the handle that commits calls every function once, with the last snapshot of the call. Such calls are
+        writes, changes of rows, compactions, rewrites of indexes and manifests, statistics, repairs, and alterations
+        that add a snapshot. An automatic compaction and an automatic expiry of partitions after a write call the
+        functions again. The functions are also called when a repeated commit finds that it succeeded before. So when a
+        failed call is repeated until it succeeds, each callback runs at least once. All callbacks run even when one
+        fails; then AfterCommitFailed is raised, and the commit is kept. A call that fails after it has committed a part
         (``facts["committed"]``) does not call the functions.
         """
         if bad := [c for c in callbacks if not callable(c)]:

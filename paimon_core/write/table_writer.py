@@ -65,7 +65,7 @@ class TableWriter:
 
         ``ignore_existing`` is for an overwrite: sequence numbers need not exceed the numbers of the replaced rows, and
         no changelog is written (format 10.2). ``lane``: the number of this writer, if the messages of several writers
-        become one commit. Where two writers write to the same bucket, the rows of the higher lane count as later.
+        become one commit. If two writers write to the same bucket, the rows of the higher lane count as later.
         ``assigner`` assigns the keys of a table with dynamic buckets, and the caller then writes the hash indexes;
         None: this writer does both. ``live_keys`` reads the keys of a table with cross-partition upsert; such a table
         cannot be written without ``live_keys``.

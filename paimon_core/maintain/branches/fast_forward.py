@@ -44,9 +44,10 @@ class FastForward:
 def fast_forward(context: TableContext, name: str) -> Snapshot:
     """Copy the newer schemas, snapshots and tags of branch ``name`` and return the latest snapshot afterwards.
 
-    Raises BranchNotFound; InvalidRequest when the branch has no snapshots or is the current branch; CommitConflict that
-    names what would be lost when the current branch has changed since the branch was created, or changes during the
-    call; CommitStateUnknown when it is not known whether a snapshot was added: the call must be repeated.
+    Raises BranchNotFound; InvalidRequest when the branch has no snapshots or is the current branch; CommitConflict,
+    which names what would be lost, when the current branch has changed since the branch was created, or changes during
+    the call. Raises CommitStateUnknown when it is not known whether a snapshot was added: then the call must be
+    repeated.
     """
     context.snapshots.refuse_if_catalog_owns_history(f"take over branch {name!r}")
     branch = _source_branch(context, name)

@@ -4,8 +4,9 @@ Readers and writers see either a complete branch or none: while a branch is bein
 the branch (``BranchStore``). After a crash, the same call continues. Data files that only a deleted branch used become
 orphans.
 
-A branch created from a tag protects the tag's files from the moment when the branch's copy of the tag exists. Only then
-``create_branch`` checks that the original tag still exists, because a concurrent deletion may have removed its files.
+A branch created from a tag protects the tag's files from the moment when the branch's copy of the tag exists. After
+that moment, ``create_branch`` checks that the original tag still exists: otherwise a concurrent deletion may have
+removed the files.
 """
 
 from __future__ import annotations
@@ -105,8 +106,9 @@ def delete_branch(context: TableContext, name: str) -> None:
 def check_branch_name(context: TableContext, name: str) -> None:
     """Raise InvalidRequest for a name that a new branch must not have.
 
-    Not allowed are main, names of digits only (as in Java), names with a dot (ambiguous in ``db.table$branch_name``)
-    and names that differ from another branch by case only (the same directory on some file systems).
+    These names are not allowed: main, digits only (as in Java), names with a dot (ambiguous in
+    ``db.table$branch_name``), and names that differ from another branch by case only (the same directory on some file
+    systems).
     """
     identifier(name, "branch")
     if name == MAIN or name.isdecimal() or "." in name:

@@ -47,7 +47,7 @@ class ChangelogReport:
 def changelog_retention(context: TableContext, snapshots: Retention, now_millis: int) -> Retention | None:
     """Return the retention of changelogs if an option lets them outlive the snapshots, else None.
 
-    Where no option sets a number or age for changelogs, the value of ``snapshots`` is used.
+    If no option sets a number or age for changelogs, the value of ``snapshots`` is used.
     """
     options = context.options
     age = options["changelog.time-retained"]

@@ -1,8 +1,8 @@
 """Used files: computes the names of all files that a table still uses, or raises (format 16.6).
 
 A clean-up that misses one reference deletes live data, so everything is read: every branch, snapshot, tag and
-changelog, every manifest that they reference with its ADD and DELETE entries, extra files, index files and statistics.
-A file that cannot be read raises an error. Files are identified by name, because file names are unique.
+changelog, all manifests with their ADD and DELETE entries, extra files, index files and statistics. A file that cannot
+be read raises an error. Files are identified by name, because file names are unique.
 
 A snapshot may expire while it is read. Then the scan is retried from a new listing, at most ``SCANS`` times in all. The
 names that an earlier scan found remain in the result: an additional name only prevents the deletion of a file. An
@@ -171,7 +171,7 @@ def _lists(root: Root) -> Iterator[tuple[str, bool]]:
     """Yield (name, must exist) for each manifest list of a root.
 
     A tag does not protect the changelog of its snapshot, so a snapshot restored from a tag may have lost its changelog.
-    Of a snapshot with a lasting changelog, all files except the changelog may be deleted (format 16.2).
+    A snapshot with a lasting changelog may have lost all files except the changelog (format 16.2).
     """
     snapshot, holder = root.snapshot, root.holder
     yield snapshot.base_manifest_list, holder is not Holder.CHANGELOG

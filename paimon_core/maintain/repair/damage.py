@@ -1,7 +1,8 @@
 """Damage: the metadata files of one branch that cannot be read, what is lost, and what a repair cannot do.
 
 A snapshot can be read when its file, its schema, and all its manifest lists, manifests and index manifests can be read.
-Only ``CorruptTable`` means damage: when the store fails, or a feature is unknown, the search raises that error.
+Only ``CorruptTable`` means damage: the search raises other errors, for example when the store fails or a feature is
+unknown.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ steps:
 A commit needs a readable base, so no writer commits after an unreadable newest snapshot. Stores create a snapshot file
 in one atomic step, so an unreadable snapshot file is not a commit in progress. Before anything is moved, the damage is
 searched again; when it differs from the planned damage, for example because of a commit or another repair, nothing is
-done. A commit between this search and the moves is kept: a file that was replaced in between is moved back, and a
+done. A commit between this search and the moves is kept: a file that was replaced after the search is moved back. A
 writer whose base snapshot was moved finds that the base is no longer in the snapshot chain, and retries.
 """
 

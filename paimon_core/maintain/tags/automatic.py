@@ -3,8 +3,8 @@
 With tags by period, the snapshots after the last snapshot with an automatic tag are checked in order. The first
 snapshot whose time is after the end of the next period (plus the delay) gets the tag of the last period that ended
 before the snapshot. With option ``tag.automatic-completion``, this snapshot gets the tag of the next period that has no
-tag. Apart from the tags no state is kept between calls, so any process can continue, also after a crash. The rules are
-the same as in Java, so that Java and this library create the same tags.
+tag. The tags are the only state between calls, so any process can continue, also after a crash. The rules are the same
+as in Java, so that Java and this library create the same tags.
 """
 
 from __future__ import annotations

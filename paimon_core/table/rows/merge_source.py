@@ -1,8 +1,8 @@
 """Merge source: the rows that ``Table.merge`` merges into a table, with a search by key.
 
-The distinct keys of the source are numbered. The keys of table rows are found by one search in a hash table for each
-key column, on whole Arrow columns; the result is the number of each key. A key with a null has no number. NaN equals
-NaN, and -0.0 equals 0.0.
+The distinct keys of the source are numbered. For the rows of a table, one search in a hash table per key column, on
+whole Arrow columns, returns the numbers of their keys. A key with a null has no number. NaN equals NaN, and -0.0 equals
+0.0.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ their ids, and updated rows get the sequence number of the commit. Memory: one b
 positions of the matching rows of a bucket, and for an update the buffer of the writer.
 
 With a primary key, the predicate applies to the merged rows of all levels. Reads of a table with deletion vectors may
-leave level 0 out. Then the change still includes level 0: a matching row in level 0 is deleted although reads do not
-show it yet, and a visible row is kept if level 0 replaces it by a row that does not match. Readers see the change after
+leave level 0 out. The change still includes level 0: a matching row in level 0 is deleted although reads do not show
+this row yet. A visible row is kept if level 0 replaces it by a row that does not match. Readers see the change after
 the next compaction.
 """
 

@@ -230,9 +230,9 @@ class TableStream:
         """Store in the consumer that all snapshots before ``position`` (default: the stream's position) are processed.
 
         The snapshots from ``position`` on do not expire. When several streams use one consumer, each stream returns all
-        batches; a commit raises CommitConflict when another stream or a reset has moved the consumer since this
-        stream's last commit. Of two commits at the same moment, the later one is stored. Raises InvalidRequest without
-        a consumer.
+        batches. A commit raises CommitConflict when another stream or a reset has moved the consumer since this
+        stream's last commit. When two commits run at the same moment, the later commit is stored. Raises InvalidRequest
+        without a consumer.
         """
         position = self._position if position is None else position
         if self._consumer is None:

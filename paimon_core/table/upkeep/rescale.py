@@ -1,9 +1,8 @@
 """Rescale: rewrites the rows of some partitions into another number of buckets (format 11).
 
-Each bucket is read as a full compaction reads it: the rows of a key are merged, deletes and deletion vectors are
-applied, and level 0 is included also where readers do not see it yet. The bucket of each row is then computed again.
-With a primary key, the new files of a bucket are one sorted run at the last level, so that reads show all rows without
-a compaction.
+Each bucket is read as a full compaction reads it: the rows of a key are merged, and deletes and deletion vectors are
+applied. Level 0 is included, even if reads leave it out. The bucket of each row is then computed again. With a primary
+key, the new files of a bucket are one sorted run at the last level, so that reads show all rows without a compaction.
 
 Memory holds one bucket reader and ``write-buffer-size`` bytes; more rows of a partition are stored on local disk until
 they are written.
