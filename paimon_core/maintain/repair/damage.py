@@ -276,7 +276,7 @@ def _broken(file: FileInfo, what: str) -> Broken:
 
 
 def _numbered(context: TableContext, directory: str, prefix: str) -> dict[int, FileInfo]:
-    """Return by number the files and directories whose name is the prefix and a number."""
+    """Return the files and directories with names such as ``<prefix>12``, by number."""
     out = {}
     for file in context.storage.list(directory):
         number = file.name.removeprefix(prefix)

@@ -154,7 +154,8 @@ class TableStream:
 
     @property
     def position(self) -> Position:
-        """The position after the last batch that ``poll`` returned, and after following snapshots without changes."""
+        """The position after the last batch of ``poll`` and after the snapshots without changes that follow the
+        batch."""
         return self._position
 
     def poll(self, until: Until | None = None) -> Batch | None:
