@@ -60,7 +60,7 @@ class Survival:
         return Survival(context.reopened(latest), changed) if changed else None
 
     def check(self) -> Survival:
-        """Check the latest snapshot; return this value with the snapshot that was checked.
+        """Check the latest snapshot; return a copy of this value that records the checked snapshot.
 
         Raises InvalidRequest with the column, the file and a lost value.
         """

@@ -269,7 +269,7 @@ class Table(WritableTable):
 
     @property
     def branches(self) -> Branches:
-        """The branches of the table; ``create`` starts one from this branch."""
+        """The branches of the table; ``create`` starts a new branch from this branch."""
         return Branches(self.context)
 
     def rollback(

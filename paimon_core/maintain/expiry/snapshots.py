@@ -12,7 +12,7 @@ The guarantees that follow from this order:
 - A reader finds a snapshot with all of its files. When a file is missing, the snapshot file is missing too, so the
   reader can raise "expired" instead of returning a part of the rows.
 - A crash at any point leaves contiguous snapshots and at worst orphan files, never a snapshot without its files. The
-  next run continues from there.
+  next run continues the interrupted run.
 - Tags and branches are listed again after the snapshot files were deleted. A tag that is created before this second
   listing is either found by the listing, and its files are kept, or the process that creates the tag finds that the
   snapshot has expired and deletes the tag.

@@ -154,8 +154,7 @@ class TableStream:
 
     @property
     def position(self) -> Position:
-        """The position after the last batch of ``poll`` and after the snapshots without changes that follow the
-        batch."""
+        """The position after the last batch of ``poll``, and after snapshots without changes that follow it."""
         return self._position
 
     def poll(self, until: Until | None = None) -> Batch | None:
