@@ -27,8 +27,9 @@ def write_rows(
     *,
     merge_schema: MergeSchema = None,
 ) -> Committed | None:
-    """Write the rows and commit them; a ``target`` makes the commit an overwrite. Return None when there was nothing to
-    commit.
+    """Write the rows and commit them; a ``target`` makes the commit an overwrite.
+
+    Returns None when there was nothing to commit.
 
     For a (user, identifier) that has already committed, nothing is written, and the snapshot of that commit is
     returned.
