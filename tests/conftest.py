@@ -48,6 +48,7 @@ LONG = (
     "tests/pipelines/loads/postgres/test_followed_lookups.py",
     "tests/pipelines/loads/postgres/test_group_histories.py",
     "tests/pipelines/loads/postgres/test_histories.py",
+    "tests/pipelines/loads/postgres/test_inferred_columns.py",
     "tests/pipelines/loads/postgres/test_interrupted.py",
     "tests/pipelines/loads/postgres/test_killed.py",
     "tests/pipelines/loads/postgres/test_lag.py",

@@ -208,7 +208,7 @@ def test_columns_are_inferred_and_written_down_for_review(folder):
     before = path.read_text()
     columns = before[before.index("columns:") : before.index("primary_key:")]
     change(folder, columns, "columns: infer  # from the files\n")
-    found = infer(load_settings("local", configs=folder), "shop.orders")
+    found = infer(load_settings("local", configs=folder), "shop.orders").columns
     assert list(found) == ["order_id", "order_date", "customer", "amount", "status", "reported_on"]
     assert [found[c] for c in ("order_id", "order_date", "customer", "reported_on")] == [
         "BIGINT",
@@ -235,7 +235,7 @@ def test_a_column_that_is_empty_in_one_file_has_the_type_of_the_others(folder, f
     (folder / "more").mkdir()
     (folder / "more" / "1.csv").write_text(first)
     (folder / "more" / "2.csv").write_text(second)
-    assert infer(load_settings("local", configs=folder), "shop.more") == found
+    assert infer(load_settings("local", configs=folder), "shop.more").columns == found
 
 
 @pytest.mark.parametrize(("text", "shown"), [("id;n\n1;2\n", ";"), ("id\tn\n1\t2\n", r"\\t")])
@@ -284,7 +284,7 @@ def test_every_way_to_leave_columns_open_is_replaced(folder, written, newline):
     before = path.read_text()
     columns = before[before.index("columns:") : before.index("primary_key:")]
     path.write_bytes(before.replace(columns, f"{written}\n").replace("\n", newline).encode())
-    found = infer(load_settings("local", configs=folder), "shop.orders")
+    found = infer(load_settings("local", configs=folder), "shop.orders").columns
     settings = load_settings("local", configs=folder)  # a second key would be refused
     assert dict(settings.table("shop.orders").columns) == found
     assert settings.table("shop.orders").primary_key == ("order_id",)
@@ -339,7 +339,7 @@ def test_a_crash_while_columns_are_written_leaves_the_old_file(tmp_path, monkeyp
 
 def test_columns_that_are_there_are_not_replaced(folder):
     with pytest.raises(PipelineError, match=r"shop\.orders has columns already"):
-        infer(load_settings("local", configs=folder), "shop.orders")
+        infer(load_settings("local", configs=folder), "shop.orders").columns
 
 
 def test_a_table_without_columns_is_not_created(folder):
