@@ -18,7 +18,7 @@ from paimon_lake.declarations.sources.change_events import check_events, has_eve
 from paimon_lake.declarations.sources.followed import check_followed, check_lag
 from paimon_lake.declarations.sources.kafka import KafkaSource, check_kafka
 from paimon_lake.declarations.sources.kinds import Kinds
-from paimon_lake.declarations.sources.lake_table import check_lake_table
+from paimon_lake.declarations.sources.lake_table import LakeTableSource, check_lake_table
 from paimon_lake.declarations.sources.lookup import check_lookups
 from paimon_lake.declarations.sources.parts import Part, part_options
 from paimon_lake.declarations.sources.source import (
@@ -237,6 +237,9 @@ class TableSpec(Model):
         for number, label in enumerate(labels):
             if label in labels[:number]:
                 raise Mistake(f"another check has the name {label} too: give one of them a name", "checks", number)
+        if not self.columns and isinstance(self.source, DatabaseSource | LakeTableSource | PythonSource | SqlSource):
+            kind = self.source.type
+            raise Mistake(f"the columns of a source of type {kind} cannot be inferred: write them down", "columns")
         return self
 
     def _check_keys(self) -> None:
