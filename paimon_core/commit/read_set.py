@@ -1,7 +1,8 @@
 """Reads: the rows from which a commit was computed. The commit fails when a concurrent commit has changed them.
 
 A delete by predicate reads the rows that match and then commits their removal. If another commit changes or adds rows
-after the read, the delete has not read these rows. So its commit raises ReadOutdated, and the caller must read again.
+after the read, the delete has not read these rows. So the commit of the delete raises ReadOutdated, and the caller must
+read again.
 """
 
 from __future__ import annotations

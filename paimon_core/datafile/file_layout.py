@@ -63,7 +63,7 @@ class FileLayout:
 
     @cached_property
     def stored_bounded(self) -> list[bool]:
-        """For each stored column, whether a manifest stores its bounds or the bounds of the key column equal to it."""
+        """For each stored column: whether a manifest stores its bounds, or the bounds of the equal key column."""
         bounded = list(self.bounded)
         for at, place in enumerate(self._key_places):
             bounded[place] = bounded[place] or bounded[at]

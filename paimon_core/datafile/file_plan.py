@@ -91,7 +91,7 @@ def _compression(options: TableOptions, level: int) -> str:
 
 
 def _name_compression(options: TableOptions) -> str:
-    """Return the extension of option file.compression, also for levels and changelogs with another compression.
+    """Return the extension for option file.compression, even for levels and changelogs with another compression.
 
     Java does the same.
     """

@@ -104,7 +104,7 @@ def _values(array: Any) -> int:
 
 
 def _most_members(array: Any) -> int:
-    """Return the largest number of nested values in one row of an array; 0 when no row can exceed ROW_VALUES."""
+    """Return the largest number of nested values in a row of an array; 0 when no row can have more than ROW_VALUES."""
     if _values(array) <= ROW_VALUES:
         return 0
     return max(_values(array.slice(at, 1)) for at in range(len(array)))

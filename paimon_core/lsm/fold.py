@@ -28,7 +28,7 @@ def fold(rows: pa.Table, groups: Groups, rules: Mapping[str, Rule]) -> pa.Table:
 
 
 def _last_rows(rows: pa.Table, groups: Groups) -> pa.Table:
-    """Return the last row of each group with one call for all columns; for few rows, one call per column is slower."""
+    """Return the last row of each group, with one call for all columns: for few rows, one call per column is slower."""
     (batch,) = rows.combine_chunks().to_batches()
     return pa.Table.from_batches([batch.take(pa.array(groups.last))], schema=rows.schema)
 

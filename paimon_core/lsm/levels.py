@@ -22,7 +22,7 @@ class Levels:
 
     @staticmethod
     def of(files: Iterable[DataFile], num_levels: int) -> Levels:
-        """Return the levels of the live files of a bucket; a file at or above level ``num_levels`` adds levels.
+        """Return the levels of a bucket with these live files; a file at or above level ``num_levels`` adds levels.
 
         The files of level 0 are sorted by largest sequence number, descending, then by smallest sequence number,
         creation time and name, ascending. The files of a higher level keep the given order.

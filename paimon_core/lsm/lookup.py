@@ -38,7 +38,7 @@ def with_level(batch: pa.RecordBatch, level: int) -> pa.RecordBatch:
 
 
 def states(rows: pa.Table, groups: Groups) -> Positions:
-    """Return for each group the position of its row in the lowest level above 0; -1 if all its rows are of level 0.
+    """Return for each group the position of its row in the lowest level above 0, or -1 if all its rows are of level 0.
 
     No group may be empty.
     """
@@ -64,7 +64,7 @@ def at_level(rows: pa.Table, groups: Groups, level: int) -> Positions:
 
 
 def without_older_states(rows: pa.Table, groups: Groups, kept: Positions | None = None) -> Groups:
-    """Return the groups without older states: of the rows of levels above 0, only the positions ``kept`` are left.
+    """Return the groups without older states: of the rows from levels above 0, only the rows at ``kept`` remain.
 
     ``kept`` None: the positions that ``states`` returns.
     """

@@ -1,4 +1,4 @@
-"""clock: the current time in the unit of the format, epoch milliseconds."""
+"""Clock: the current time in epoch milliseconds, the unit of the format."""
 
 from __future__ import annotations
 

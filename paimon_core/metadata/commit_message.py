@@ -21,7 +21,7 @@ Position = tuple[int, str]
 
 
 def position_of(snapshot: Snapshot | None) -> Position:
-    """Return the position of a snapshot; None stands for a table without snapshots."""
+    """Return the position of ``snapshot``; None stands for a table without snapshots."""
     return (0, "") if snapshot is None else (snapshot.id, snapshot.delta_manifest_list)
 
 
@@ -34,7 +34,7 @@ class Assignment:
     base: tuple[str, ...] = ()
     """The names of the partition's hash index files that the assigner read, sorted."""
     keys_of: Position | None = None
-    """For cross-partition upsert: the snapshot from which the assigner read all keys; None: it read no keys."""
+    """For cross-partition upsert: the snapshot from which the assigner read all keys; None: no keys were read."""
 
 
 @dataclass(frozen=True, slots=True)

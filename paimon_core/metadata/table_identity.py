@@ -36,7 +36,7 @@ from paimon_core.storage.paths import MAIN
 
 
 def check_same_table(context: TableContext, otherwise: Callable[[], object] | None = None) -> None:
-    """Raise TableNotFound when the table was dropped or re-created; before that, call ``otherwise`` if it is given."""
+    """Raise TableNotFound when the table was dropped or re-created; call ``otherwise``, if given, before raising."""
     forget_directories(context.storage)
     if not context.schemas.holds(context.schema.untracked):
         if otherwise is not None:
@@ -63,7 +63,7 @@ def refreshed(context: TableContext) -> TableContext:
 def within_same_table(context: TableContext) -> Iterator[None]:
     """Return a context for reads of the table; if the table was dropped, the context raises TableNotFound.
 
-    Errors of the block about missing or damaged files are replaced by TableNotFound too.
+    If the table was dropped, errors of the block about missing or damaged files are also replaced by TableNotFound.
     """
     try:
         yield

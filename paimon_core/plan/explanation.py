@@ -1,4 +1,4 @@
-"""ScanExplanation: the files that a scan reads or leaves out, by which rule, and the costs (format 8.7, 8.8)."""
+"""ScanExplanation: the files that a scan reads, the files that each rule excludes, and the costs (format 8.7, 8.8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""plan_scan: snapshot → manifests → pruned files → splits, with counts of what was left out (format 8.7, 8.8).
+"""plan_scan: snapshot → manifests → pruned files → splits, with the numbers of pruned files (format 8.7, 8.8).
 
 Planning reads metadata only. A plan is complete: its splits together contain every row of the snapshot that the filter
 selects, exactly once. The splits may also contain rows that the filter does not select; the reader leaves these rows
@@ -133,7 +133,7 @@ def hides_level_0(schema: TableSchema, options: TableOptions) -> bool:
 
 
 def _pack(table: EntryTable, schema: TableSchema, rule: PackingRule, pruners: Pruners) -> Iterator[_Packed]:
-    """Yield the splits, bucket by bucket; their ``DataFile`` values are created when a split is read."""
+    """Yield the splits, bucket by bucket; the ``DataFile`` values of a split are created when it is read."""
     types = tuple(f.type for f in schema.key_fields)
     if pruners.value is None:
         packed = table.packed.get((rule, types), [])

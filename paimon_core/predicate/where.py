@@ -22,7 +22,7 @@ def parse_where(value: Any, fields: Iterable[DataField] | None = None) -> Predic
 
     With ``fields``, the columns of the table, the predicate is checked against them, and its dotted names are resolved.
     Raises InvalidRequest for any other value and for text that is not a filter, SchemaMismatch for a filter that does
-    not fit ``fields``, UnsupportedFeature for an Arrow expression that a predicate cannot state.
+    not fit ``fields``, UnsupportedFeature for an Arrow expression that a predicate cannot represent.
     """
     known = None if fields is None else {f.name: f for f in fields}
     match value:

@@ -1,4 +1,4 @@
-"""ReadCounts: what a read opened and decoded; filled by the readers of data files while they read."""
+"""ReadCounts: counts what a read opens and decodes; the readers of data files add to the counts."""
 
 from __future__ import annotations
 

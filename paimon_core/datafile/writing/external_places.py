@@ -17,7 +17,7 @@ _HASH_CUTS = (0, 4, 8, 12, _HASH_BITS)
 
 @dataclass
 class ExternalPlaces:
-    """The external paths of one table, taken in turn; one writer of one bucket uses it."""
+    """The external paths of one table, used in turn by one writer of one bucket."""
 
     places: tuple[str, ...]
     weights: tuple[int, ...] = ()

@@ -28,8 +28,8 @@ class Aggregate(Protocol):
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
         """Return one value per group, of the column's type; null for an empty group.
 
-        ``retracts`` None: no row is a retract. It is never called with retracts unless ``can_retract``. Raises
-        InvalidRequest naming the function where Java would fail, such as a sum that overflows.
+        ``retracts`` None: no row is a retract. Callers pass retracts only when ``can_retract`` is true. Raises
+        InvalidRequest, which names the function, where Java would fail, such as for a sum that overflows.
         """
 
 

@@ -19,7 +19,7 @@ from paimon_core.options import TableOptions
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """``file`` gets the unit's output level and is not rewritten."""
+    """A step that gives ``file`` the unit's output level without rewriting the file."""
 
     file: DataFile
 
@@ -46,7 +46,7 @@ class Reread(Upgrade):
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """The sections, in key order, are merged into one sequence of new files."""
+    """A step that merges the sections, in key order, into one sequence of new files."""
 
     sections: tuple[Section, ...]
 
@@ -68,9 +68,10 @@ def plan_rewrite(
     """Return the steps of a unit in key order; files of the unit that are in no step remain unchanged.
 
     Overlapping files are merged, together with adjacent files smaller than ``small_file_bytes``. A file that overlaps
-    no other file is upgraded, with three exceptions, in which it is rewritten: it goes to the last level and is not
-    ``is_clean`` (known to contain no delete); ``expires`` is true, because it contains expired rows (format 16.5); or
-    ``force_rewrite`` is true (option compaction.force-rewrite-all-files).
+    no other file is upgraded, except in three cases, in which the file is rewritten: the output level is the last level
+    and ``is_clean`` is false for the file (``is_clean``: the file is known to contain no delete); ``expires`` is true
+    for the file, because it contains expired rows (format 16.5); or ``force_rewrite`` is true (option
+    compaction.force-rewrite-all-files).
     """
     if unit.each_alone:
         return [Upgrade(file).rewrite for section in intervals(unit.files, key_order) for file in section.files]
@@ -106,7 +107,7 @@ def plan_rewrite(
 
 
 def small_file_bytes(options: TableOptions) -> int:
-    """Return target-file-size * compaction.small-file-ratio in bytes; smaller files are merged instead of upgraded."""
+    """Return target-file-size * compaction.small-file-ratio in bytes; smaller files are merged and not upgraded."""
     return int(options.target_file_bytes(keyed=True) * options["compaction.small-file-ratio"])
 
 

@@ -59,7 +59,7 @@ class EarlyFull:
 
 @dataclass(frozen=True, slots=True)
 class OffPeak:
-    """Hours of the local day in which ``ratio`` percent is added to the size ratio: larger runs are picked too."""
+    """Hours of the local day in which ``ratio`` percent is added to the size ratio. So larger runs are picked too."""
 
     start: int = -1
     end: int = -1

@@ -2,8 +2,8 @@
 
 A column gets the last non-null value of a key's rows. The columns of a sequence group use the order of their group
 instead (``sequence_group``): a newer row sets all of them, even to null, or combines them by their aggregate functions;
-a late row affects only columns with a function (``late_rows``). Options define the effect of retracts: none
-(ignore-delete), they remove the row of the key, or they reset the columns of a sequence group. For a column without
+a late row affects only columns with a function (``late_rows``). Options define the effect of retracts: retracts have no
+effect (ignore-delete), remove the record of the key, or reset the columns of a sequence group. If a column has no
 nulls, the merge only takes the value of the last row.
 """
 
@@ -65,7 +65,7 @@ class PartialUpdate:
         return tuple(wanted)
 
     def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:
-        """Return all groups; with ``drop_deletes``, without groups whose result is -D.
+        """Return all groups. With ``drop_deletes``, leave out groups whose result is of kind -D.
 
         Raises InvalidRequest as ``fold`` does.
         """
@@ -134,7 +134,10 @@ class PartialUpdate:
                     )
 
     def _state(self, rows: pa.Table, groups: Groups) -> KeyState:
-        """Return the state of keys with several rows; its groups are compact with retracts or sequence groups."""
+        """Return the state of the keys with several rows.
+
+        If there are retracts or sequence groups, its groups are compact.
+        """
         if self.groups:
             groups = groups.compact()
         if VALUE_KIND not in rows.column_names:

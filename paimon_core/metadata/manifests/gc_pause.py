@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def gc_paused() -> Iterator[None]:
-    """Disable garbage collection in the block, because repeated scans for cycles would take most of the time."""
+    """Disable garbage collection in the ``with`` block: repeated scans for cycles would take most of the time."""
     with _GcPauses.lock:
         if not _GcPauses.open:
             _GcPauses.was_enabled = gc.isenabled()

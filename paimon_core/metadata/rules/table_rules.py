@@ -169,7 +169,7 @@ def _check_file_names(context: TableContext) -> None:
 
 
 def _check_bounds(context: TableContext) -> None:
-    """Check that option values that are minima do not exceed the option values of their maxima."""
+    """Check that an option that sets a minimum does not exceed the option that sets the maximum."""
     options = context.options
     least, most = options["snapshot.num-retained.min"], options["snapshot.num-retained.max"]
     if least > most and "snapshot.num-retained.min" in options.values:

@@ -41,7 +41,7 @@ class ManifestStore:
 
     ``compression`` and ``form`` are the options ``manifest.compression`` and ``manifest.format``.
 
-    It is pickled without its cache.
+    A pickled store has no cache.
     """
 
     def __init__(
@@ -66,9 +66,9 @@ class ManifestStore:
     def write_manifests(self, entries: Sequence[ManifestEntry], target_bytes: int) -> list[ManifestFile]:
         """Write entries, in order, to manifests of at least ``target_bytes``; return the records of the manifests.
 
-        Only the last manifest may be smaller, because each commit would merge smaller manifests again (format 4.7).
-        Without entries, nothing is written. When a write fails, the manifests written before it are deleted and the
-        error is raised.
+        Only the last manifest may be smaller, because each commit would merge smaller manifests again (format 4.7). If
+        there are no entries, nothing is written. When a write fails, the manifests written before it are deleted and
+        the error is raised.
         """
         names = FileNames()
         files: list[ManifestFile] = []
@@ -117,9 +117,9 @@ class ManifestStore:
     def read_each(self, manifests: Sequence[ManifestFile], texts: Collection[bytes] | None = None) -> list[Entries]:
         """Read the entries of each manifest, as columns when there are many; several files are read at the same time.
 
-        ``texts``: entries whose serialized partition contains none of these byte strings may be left out. Then only
-        those blocks of a large manifest are decoded that contain one of them. A manifest that is cached, or that has
-        been read a few times (``ManifestCache.reads_part``), is read as a whole. Raises the errors of
+        ``texts``: entries whose serialized partition contains none of these byte strings may be left out. Then only the
+        blocks of a large manifest that contain one of these byte strings are decoded. A manifest that is cached, or
+        that has been read a few times (``ManifestCache.reads_part``), is read as a whole. Raises the errors of
         ``read_manifest``.
         """
         partial = [texts is not None and self._reads_part(m, texts) for m in manifests]
@@ -163,7 +163,7 @@ class ManifestStore:
             return decode_manifests(list(zip(data, paths, strict=True)), texts)
 
     def blocks_of(self, manifest: ManifestFile) -> list[bytes]:
-        """Return the decompressed blocks of a manifest: searching a name in them is faster than decoding entries."""
+        """Return the decompressed blocks of a manifest: searching for a name is faster than decoding the entries."""
         path = self.paths.manifest(manifest.file_name)
         with self._decoding([path]):
             return unpacked_blocks(self._read(manifest.file_name, manifest.file_size), path)
@@ -316,7 +316,7 @@ def describe(
 
 
 def partition_stats(entries: Sequence[ManifestEntry], types: Sequence[DataType]) -> ColumnStats:
-    """Return the minimum, the maximum (never shortened) and the null count of each partition column (format 4.2)."""
+    """Return minimum, maximum and null count of each partition column; texts are never shortened (format 4.2)."""
     if not types:
         return EMPTY_STATS
     counts = Counter(entry.partition for entry in entries)

@@ -1,7 +1,7 @@
 """SnapshotStore: reads and creates the snapshots of one table, by id, by time and by writer (format 3).
 
 The hint files LATEST and EARLIEST only save a listing: a missing, damaged or outdated hint changes no result. The only
-exception is an outdated hint with an id next to a gap in the snapshot ids, and no writer leaves such a gap. When a
+exception is an outdated hint with an id next to a gap in the snapshot ids, but no writer leaves such a gap. When a
 snapshot expires during a read, SnapshotNotFound is raised; a snapshot file is never read in part.
 """
 
@@ -29,15 +29,15 @@ _HINT = re.compile(rb"[1-9]\d{0,18}")
 
 
 class Publisher(Protocol):
-    """Creates snapshots for a catalog: of several writers of one snapshot id, exactly one succeeds (format 14.4).
+    """Creates snapshots for a catalog: if several writers use one snapshot id, exactly one succeeds (format 14.4).
 
-    It is used for catalogs that commit on a server, or under a lock. It can be pickled, because contexts are sent to
-    other processes.
+    It is used for catalogs that commit on a server or under a lock. A publisher can be pickled, because contexts are
+    sent to other processes.
     """
 
     @property
     def owns_history(self) -> bool:
-        """Whether the catalog itself stores which snapshots exist: no snapshot file may be changed without it."""
+        """Whether the catalog itself stores which snapshots exist: then only the catalog may change snapshot files."""
         return False
 
     def is_same_table(self) -> bool:
@@ -124,7 +124,7 @@ class SnapshotStore:
     def is_live(self, snapshot: Snapshot) -> bool:
         """Whether the snapshot file of this id still contains exactly this snapshot.
 
-        False when it has expired or was rolled back, also if another snapshot has its id now.
+        False when the snapshot has expired or was rolled back, even if another snapshot has its id now.
         """
         try:
             return self.read(snapshot.id) == snapshot
@@ -181,7 +181,7 @@ class SnapshotStore:
     def _as_of(self, time_millis: int) -> Snapshot | str:
         """Return the snapshot, or a text that says why there is none.
 
-        Raises SnapshotNotFound when a snapshot expires meanwhile.
+        Raises SnapshotNotFound when a snapshot expires during the search.
         """
         ids = self.ids()
         seen: dict[int, Snapshot] = {}

@@ -96,7 +96,7 @@ class TagStore:
     def create(
         self, name: str, snapshot: Snapshot, *, retained_millis: int | None = None, now_millis: int | None = None
     ) -> Tag:
-        """Create a tag that is kept for ``retained_millis``, or (None) until it is deleted.
+        """Create a tag that is kept for ``retained_millis``; None: until the tag is deleted.
 
         ``now_millis`` is the creation time, by default now. Raises AlreadyExists, and InvalidRequest for a name that is
         not a file name.
@@ -108,9 +108,9 @@ class TagStore:
     def add(self, tag: Tag, renamed_from: Mapping[str, Any] | None = None) -> None:
         """Create the file of a new tag; raises as ``create`` does.
 
-        ``renamed_from``: ``source`` of the old tag of a rename. The existence of the file is checked before the write,
-        because two tags of one snapshot without retention have the same content: after the write they could not be
-        distinguished.
+        ``renamed_from``: ``source`` of the old tag of a rename. The existence of the file is checked before the write:
+        two tags of one snapshot without retention have the same content, so they cannot be distinguished after the
+        write.
         """
         path = self.paths.tag(tag.name)
         if self.storage.exists(path) or not create_once(self.storage, path, _json(tag, renamed_from).encode()):

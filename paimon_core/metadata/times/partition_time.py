@@ -21,7 +21,7 @@ BY_VALUE = "values-time"
 
 @dataclass(frozen=True)
 class PartitionTime:
-    """Computes the time of a partition from the text of ``partition.timestamp-pattern``, or else of its first value."""
+    """Computes the time of a partition from ``partition.timestamp-pattern``, or without it from the first value."""
 
     context: TableContext
 

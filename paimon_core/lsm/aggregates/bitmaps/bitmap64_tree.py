@@ -20,10 +20,10 @@ _UNTRIMMED = 0xFE
 
 
 def read_tree(data: bytes) -> list[Container]:
-    """Return the containers of a bitmap, their high bits ascending. Loops over nodes and containers.
+    """Return the containers of a bitmap in ascending order of their high bits. Loops over nodes and containers.
 
-    Raises ValueError or struct.error for bytes that are not such a bitmap; the bodies of the containers are not
-    checked.
+    Raises ValueError or struct.error for bytes that are not a bitmap in this format. The bodies of the containers are
+    not checked.
     """
     if data == b"\0":
         return []

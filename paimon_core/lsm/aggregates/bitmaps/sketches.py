@@ -48,8 +48,8 @@ class Union:
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
         """Return one union per group. Loops over the groups of two or more values.
 
-        Raises InvalidRequest naming the column for bytes that are not such a sketch, UnsupportedFeature when the
-        library is missing.
+        Raises InvalidRequest, which names the column, for bytes that are not a valid sketch or bitmap, and
+        UnsupportedFeature when the library is missing.
         """
         present = groups.where(column.is_valid().to_numpy())
         places = np.full(len(present), len(column))

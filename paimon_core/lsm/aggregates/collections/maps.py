@@ -1,4 +1,4 @@
-"""merge_map and merge_map_with_keytime: merge the entries of all maps into one map (format 9.7).
+"""The functions merge_map and merge_map_with_keytime, which merge the entries of all maps into one map (format 9.7).
 
 Keys are in the order in which they were first added; Java uses the order of a hash table.
 """
@@ -41,7 +41,9 @@ class MergeMap:
 
 @dataclass(frozen=True, slots=True)
 class MergeMapWithKeyTime:
-    """Keeps the value with the greatest time of each key; of two equal times, the earlier value. The values are rows.
+    """Keeps, for each key, the value with the greatest time; if times are equal, the earlier value.
+
+    The values are rows.
 
     ``time``: the field of the row that contains the time as text, compared in UTF-16 order. The first map is used
     unchanged. In later maps, a null value removes its key, and a value without a time is ignored.
@@ -90,8 +92,8 @@ def merge_map(field: DataField, options: FieldOptions) -> Aggregate:
 def merge_map_with_keytime(field: DataField, options: FieldOptions) -> Aggregate:
     """Return merge_map_with_keytime for a map to rows of at least two fields; by default the last field is the time.
 
-    Raises InvalidOption naming the column and what is not allowed. Java reports a time that is not text only in a
-    merge.
+    Raises InvalidOption naming the column and what is not allowed. Java reports a time column that is not text only
+    during a merge.
     """
     name = "merge_map_with_keytime"
     row = field.type.children[1].type if field.type.root is TypeRoot.MAP else field.type
