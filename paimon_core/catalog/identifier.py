@@ -60,9 +60,9 @@ class Identifier:
 
     @staticmethod
     def split_system(text: str) -> tuple[str | None, str]:
-        """Return the table (None for a system table of the catalog, ``sys.*``), and the name of the system table.
+        """Return (table, name of the system table); the table is None for a system table of the catalog (``sys.*``).
 
-        Raises InvalidRequest for another text.
+        Raises InvalidRequest for any other text.
         """
         if not Identifier.is_system(text):
             raise InvalidRequest(f"{text!r:.80} is not a system table, such as 'database.table$files'", name=text)

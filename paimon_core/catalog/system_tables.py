@@ -1,7 +1,7 @@
 """The system tables of a catalog: all tables, all partitions, the options of all tables, the catalog's own options.
 
-They open all tables of the catalog, one after the other. A table that is dropped during the read is left out; a table
-that this library cannot read has a row with its name and nulls.
+A read of a system table opens all tables of the catalog, one after the other. A table that is dropped during the read
+is left out. A table that this library cannot read has a row with its name and nulls.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Record columns: writes the records of manifests as Parquet or ORC, for option ``manifest.format`` (format 4.6).
 
-There is one column for each field of the Avro schema, with the type that Java 1.4 writes and expects.
+Each field of the Avro schema becomes one column, with the type that Java 1.4 writes and expects.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """Paimon tables in Spark: functions that read, write, compact and clean up a Table, and ``format("paimon")``.
 
+The module `daemon` is the process from which Spark forks its Python workers.
+
 Core types and functions:
 
 - ``PaimonDataSource``: the data source ``paimon`` of Spark

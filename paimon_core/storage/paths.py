@@ -1,4 +1,4 @@
-"""TablePaths: the path of every file of a table (format 1). The only module that builds paths.
+"""TablePaths: the path of every file of a table (format 1). No other module builds paths.
 
 File names come from metadata, which is untrusted: a name that is not a single path component is refused, so that no
 read, write or delete can reach a file outside the table's directory.

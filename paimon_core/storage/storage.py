@@ -20,8 +20,8 @@ from paimon_core.errors import UnsupportedFeature
 class FileInfo:
     """One entry of a directory listing: size in bytes, time in epoch milliseconds.
 
-    For a directory the size is 0, and the time is 0 too, except on a local disk: there it is the time at which an entry
-    of the directory was last added or removed.
+    For a directory, the size is 0. The time of a directory is 0 too, except on a local disk: there it is the time at
+    which an entry of the directory was last added or removed.
     """
 
     path: str
@@ -89,9 +89,9 @@ class Storage(Protocol):
     def create_exclusive(self, path: str, data: bytes) -> bool:
         """Create the file with all of its bytes, durably, unless it exists.
 
-        Return True when the file was created, False when it existed already. Snapshots and schemas are published this
-        way: readers see no file or the whole file. Raises CommitStateUnknown when it is not known whether the file
-        was created.
+        Return True when the file was created, False when it already existed. Snapshots and schemas are published this
+        way: readers see no file or the whole file. Raises CommitStateUnknown when it is not known whether the file was
+        created.
         """
 
     def move(self, source: str, target: str) -> None:

@@ -60,10 +60,9 @@ class RestCatalog(Catalog):
     def open(
         warehouse: str, uri: str, options: Mapping[str, str] | None = None, storage: Mapping[str, str] | None = None
     ) -> RestCatalog:
-        """Connect: request the server's configuration, which contains defaults and overrides of the options.
+        """Return the catalog of a server; requests the server's configuration: defaults and overrides of options.
 
-        Raises InvalidOption and UnsupportedFeature, which name an option of the caller or the server that is not
-        supported.
+        Raises InvalidOption and UnsupportedFeature, which name the unsupported option of the caller or of the server.
         """
         address = RestClient.checked_uri(uri)
         given = dict(options or {})
