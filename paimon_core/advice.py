@@ -1,4 +1,4 @@
-"""Advice: the sentence of an error of a damaged table that names the command to repair it."""
+"""Advice: the part of an error about a damaged table that names the repair command."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ def advised(error: PaimonError, table: str) -> str:
 
 
 def with_advice(error: CorruptTable, meaning: str) -> CorruptTable:
-    """Return the error with ``meaning`` and the repair command in its text; ``facts["problem"]`` is the text before."""
+    """Return the error with ``meaning`` and the repair command in its text.
+
+    ``facts["problem"]`` is the original text.
+    """
     if "problem" in error.facts:
         return error
     facts = {**error.facts, "problem": error.message}

@@ -2,7 +2,7 @@
 
 Readers and writers use the same limits, so no writer creates a file that a reader refuses. A reader raises CorruptTable
 for a file beyond a limit. A writer raises InvalidRequest before it writes such a file. Limits of texts, columns and
-prefixes apply to new and altered tables only: tables of other engines that exceed them are read.
+prefixes apply to new and altered tables only: tables of other engines that exceed these limits can be read.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from paimon_core.errors import InvalidRequest
 
 METADATA_BYTES = 16 << 20
-"""Bytes of a JSON metadata file (snapshot, schema, tag, statistics); typical files have a few thousand."""
+"""Bytes of a JSON metadata file (snapshot, schema, tag, statistics); typical files have a few thousand bytes."""
 PROPERTIES_BYTES = METADATA_BYTES // 2
 """Bytes of a snapshot's properties; the rest of METADATA_BYTES is for the other members of a snapshot or tag."""
 NAME_BYTES = 200

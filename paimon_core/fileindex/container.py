@@ -54,7 +54,7 @@ def _modified(text: str) -> bytes:
 
 @contextlib.contextmanager
 def decoding(source: str) -> Iterator[None]:
-    """Turn the errors of decoders into CorruptTable that names ``source``, the file of the index."""
+    """Convert errors of decoders to CorruptTable, which names ``source``, the file of the index."""
     try:
         yield
     except (struct.error, ValueError, IndexError, OverflowError) as error:

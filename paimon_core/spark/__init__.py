@@ -1,7 +1,5 @@
 """Paimon tables in Spark: functions that read, write, compact and clean up a Table, and ``format("paimon")``.
 
-The module `daemon` is the process from which Spark forks its Python workers.
-
 Core types and functions:
 
 - ``PaimonDataSource``: the data source ``paimon`` of Spark
@@ -11,8 +9,8 @@ Core types and functions:
 - ``write_spark``: writes a DataFrame
 - ``read_spark``: reads a table as a DataFrame
 
-Each name is imported when it is first used: a task of Spark imports only its own module. ``daemon`` starts the Python
-workers of a session.
+Each name is imported when it is first used: a task of Spark imports only its own module. The module ``daemon`` is the
+process that starts the Python workers of a session.
 """
 
 from __future__ import annotations

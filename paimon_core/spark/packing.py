@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from heapq import heapify, heapreplace
 
 OPEN_BYTES = 1 << 20
-"""The bytes that are added to the size of a payload: opening a few small files takes as long as reading so many bytes.
-"""
+"""Bytes that are added to the size of a payload: opening a few small files takes as long as reading these bytes."""
 MOST_BYTES = 128 << 20
 """The maximum bytes of a task with several payloads, like ``spark.sql.files.maxPartitionBytes`` of Spark."""
 UNKNOWN_CORES = 32

@@ -30,8 +30,7 @@ from paimon_core.types import TIMESTAMP_ROOTS, DataType, TypeRoot
 
 _GLOB = re.compile(r"[\[\]{}*?\\]")
 _NATIVE_COMPARISONS = 256
-"""A filter with more comparisons than this is too deep for Spark's optimizer: all splits are then read in Python tasks.
-"""
+"""A filter with more comparisons is too deep for Spark's optimizer: all splits are then read in Python tasks."""
 
 
 def read_spark(

@@ -165,8 +165,9 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [as_partition(snapshot, unit) for _, snapshot, unit in walked if unit is not None]
 
     def _walk(self, position: Position, last: Position | None) -> Iterator[tuple[Position, Snapshot, Unit | None]]:
-        """Yield (position after the unit, snapshot, unit) for each unit from ``position`` to ``last`` (None: the
-        target).
+        """Yield (position after the unit, snapshot, unit) for each unit between two positions.
+
+        The units start at ``position`` and end at ``last`` (None: the target).
 
         A snapshot without changes is yielded once, with None as its unit.
         """

@@ -238,7 +238,7 @@ def _routed_by_arrow(df: DataFrame, table: Table, spread: object, tasks: int, ke
             for field in fields:
                 if not field.type.nullable and field.default is None:
                     valid &= np.asarray(batch[field.name].is_valid().to_numpy(zero_copy_only=False))
-            buckets = np.zeros(len(batch), np.int32)  # the writer refuses the others
+            buckets = np.zeros(len(batch), np.int32)  # the writer refuses all other rows
             key_rows = conform_with_defaults(batch.select(keys).filter(pa.array(valid)), fields)
             if is_staged(context):
                 buckets[valid] = key_hashes(key_rows, context)
@@ -253,8 +253,7 @@ def _routed_by_arrow(df: DataFrame, table: Table, spread: object, tasks: int, ke
 
 
 def _routed_by_index(df: DataFrame, table: Table, spread: object, tasks: int, keys: KeyAssignment) -> DataFrame:
-    """Repartition as ``_routed`` does, for buckets that are assigned to keys: Python looks up the bucket of each key.
-    """
+    """Repartition as ``_routed`` does, for buckets assigned to keys: Python looks up the bucket of each key."""
     reference = TableReference.of(table.context)
 
     def bucket(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -262,7 +261,7 @@ def _routed_by_index(df: DataFrame, table: Table, spread: object, tasks: int, ke
         assigner = keys.assigner(context)
         for batch in batches:
             rows, valid = valid_keys(batch, context)
-            buckets = np.zeros(len(batch), np.int32)  # the writer refuses the others
+            buckets = np.zeros(len(batch), np.int32)  # the writer refuses all other rows
             buckets[valid] = assigned_buckets(rows, context, assigner)
             yield batch.append_column(_BUCKET, pa.array(buckets))
 

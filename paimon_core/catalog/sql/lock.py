@@ -61,7 +61,7 @@ class SqlLock:
         try:
             yield
         finally:
-            with contextlib.suppress(PaimonError):  # the block has succeeded, and the lock becomes invalid after some time anyway
+            with contextlib.suppress(PaimonError):  # the lock becomes invalid anyway
                 self._release(lock_id, stamp)
 
     def _acquire(self, lock_id: str) -> str:

@@ -124,7 +124,7 @@ def _of_sequences(valid: Flags, lengths: npt.NDArray[Any], columns: list[Numbers
 
 
 def _distinct(codes: Codes) -> Numbers:
-    """Return one number per distinct code, in any order.
+    """Return one number per code; equal codes have equal numbers, which have no order.
 
     Codes that are not bytes are hashed, which is faster than a sort.
     """
