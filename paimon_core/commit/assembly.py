@@ -44,7 +44,7 @@ class Assembly:
     """Whether new files of an overwrite may be added at the last level: no compaction of the commit names them.
     """
     reads: Reads | VectorSwitch | None = None
-    """The partitions from which the change was computed; a concurrent change of them is a conflict. None: no check."""
+    """The rows from which the change was computed; a concurrent change of these rows is a conflict. None: no check."""
     numbering: Numbering = field(init=False)
     """Assigns the sequence numbers of the new rows; later attempts use the rewritten files again."""
 

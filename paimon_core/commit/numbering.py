@@ -130,7 +130,7 @@ class Numbering:
         self._files, self._written, self._replaced = {}, [], []
 
     def _shift(self, too_low: Sequence[tuple[Flush, list[DataFile], int]]) -> None:
-        """Raise the sequence numbers of the files of each flush by its shift."""
+        """Add the shift of each flush to the sequence numbers of the flush's files."""
         if not too_low:
             return
         self._delete_rewritten([flush for flush, _, _ in too_low])

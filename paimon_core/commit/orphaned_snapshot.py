@@ -76,9 +76,9 @@ def _has_ancestor(context: TableContext, snapshot: Snapshot, ids: Sequence[int])
 def _chain_ends_below(snapshots: SnapshotStore, snapshot: Snapshot, below: Sequence[int]) -> bool:
     """Whether the newest snapshot below this one is the end of the chain, as after a rollback, and is not orphaned.
 
-    This is true when that newest snapshot is built on the snapshot directly below it. It is also true when it has a
-    later time than this snapshot. Because clocks differ, the hint EARLIEST must confirm the result in this case: an
-    expiry of the base would have set the hint to a higher id.
+    The newest snapshot below is the end of the chain when it is built on the snapshot directly below it. It is also the
+    end when it has a later time than ``snapshot``. Because clocks differ, the hint EARLIEST must confirm the result in
+    this case: an expiry of the base would have set the hint to a higher id.
     """
     newest = snapshots.read(below[-1])
     if below[-1] - 1 in below and newest.is_built_on(snapshots.read(below[-1] - 1)):

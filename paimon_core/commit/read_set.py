@@ -1,4 +1,4 @@
-"""Reads: the rows from which a commit was computed. The commit fails when a concurrent commit has changed them.
+"""Reads: the rows from which a commit was computed. The commit fails when a concurrent commit has changed these rows.
 
 A delete by predicate reads the rows that match and then commits their removal. If another commit changes or adds rows
 after the read, the delete has not read these rows. So the commit of the delete raises ReadOutdated, and the caller must

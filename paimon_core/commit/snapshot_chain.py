@@ -17,8 +17,8 @@ from paimon_core.metadata.snapshot import Snapshot
 def in_chain(context: TableContext, snapshot: Snapshot) -> bool:
     """Whether this snapshot is part of the snapshot chain.
 
-    True when a snapshot exists directly below it, or when the next snapshot above descends from it. Also True when this
-    cannot be determined, because manifests were merged: nearly every snapshot is part of the chain.
+    True when a snapshot exists directly below it, or when the next snapshot above descends from it. The result is also
+    True when the manifests were merged, so that it cannot be determined: nearly every snapshot is part of the chain.
     """
     if context.snapshots.exists(snapshot.id - 1):
         return True

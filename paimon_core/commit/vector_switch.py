@@ -41,7 +41,8 @@ class VectorSwitch:
     def problem(self, base: Base, *, later: bool = False) -> str | None:
         """Return why the option cannot be changed in the state ``base``; None when it can.
 
-        ``later``: level 0 may have rows, because these rows may have been written after the new schema.
+        ``later``: the state may be later than the new schema. Level 0 may then have rows, because writers with the new
+        schema may have written these rows.
         """
         if not self.enabled:
             held = [e for e in base.indexes if e.file.vectors]

@@ -1,4 +1,4 @@
-"""Append compaction: packs small files of an append bucket into larger ones (format 18, append-table compaction).
+"""Append compaction: packs small files of an append bucket into larger files (format 18, append-table compaction).
 
 A file with a deletion vector is rewritten without the deleted rows, and the deletion vector is removed.
 """

@@ -23,7 +23,7 @@ from paimon_core.schema import DataField, TableSchema
 
 
 class FileLayout:
-    """The columns of the files of one ``plan`` in a table, and how rows are checked, encoded and summarized."""
+    """The columns of the files of one ``plan`` in a table, and the settings to check, encode and summarize rows."""
 
     def __init__(self, schema: TableSchema, options: TableOptions, plan: FilePlan) -> None:
         self.schema = schema

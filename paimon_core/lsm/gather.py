@@ -27,7 +27,7 @@ Flags = npt.NDArray[np.bool_]
 _LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 _PIECE_BYTES = 1 << 30
 _LONG_BYTES = 1 << 10
-"""If texts have more bytes than this on average, copying them takes longer than taking them from their chunks."""
+"""If texts have more bytes than this on average, copying the texts takes longer than taking them from their chunks."""
 
 
 def scratch(rows: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:

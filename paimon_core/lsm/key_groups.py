@@ -1,8 +1,8 @@
 """Key groups: the rows of a table arranged by key, and in merge order within each key, without copying rows.
 
-``group`` sorts the rows once by key, with a stable sort. This is fast for sorted runs in arrival order, because the
-sort only merges the runs. Only keys whose rows are not in merge order are sorted again. ``last_rows`` returns only the
-last row of each key, and needs no sort when the keys are dense integers.
+``group`` sorts the rows once by key, with a stable sort. The sort is fast for sorted runs in arrival order, because it
+only merges the runs. Only keys whose rows are not in merge order are sorted again. ``last_rows`` returns only the last
+row of each key, and needs no sort when the keys are dense integers.
 """
 
 from __future__ import annotations

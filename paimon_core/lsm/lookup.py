@@ -1,9 +1,9 @@
 """Lookup: finds the state of a key, the row that the key had before the rows of level 0 were written (format 10.6).
 
-In a table whose compactions use lookups, a row of a level above 0 is a *state*: it already includes the rows of its
-key in all higher-numbered levels. So the row of a key is merged from its rows of level 0 and its state in the lowest
-level above 0. The states in other levels are older versions and must not be merged again. The column ``LEVEL``
-contains the level of each row; it is added when several files are read together, and no file contains it.
+In a table whose compactions use lookups, a row of a level above 0 is a *state*: it already includes the rows of its key
+in all higher-numbered levels. So the row of a key is merged from its rows of level 0 and its state in the lowest level
+above 0. The states in other levels are older versions and must not be merged again. The column ``LEVEL`` contains the
+level of each row. A read of several files adds this column; no file contains it.
 """
 
 from __future__ import annotations

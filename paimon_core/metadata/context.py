@@ -219,7 +219,7 @@ class TableContext:
     def derived(self) -> dict[object, Any]:
         """A cache of values that callers compute only from schema and options; callers choose the keys.
 
-        It is not pickled.
+        The cache is not pickled.
         """
         return {}
 
@@ -238,7 +238,7 @@ class TableContext:
 
     @property
     def is_postponed(self) -> bool:
-        """Whether new rows may be in the postpone bucket, until a compaction moves them to fixed buckets."""
+        """Whether new rows may be in the postpone bucket until a compaction moves these rows to fixed buckets."""
         return self.is_keyed and self.options["bucket"] == -2
 
     @property

@@ -9,7 +9,8 @@ A check needs one small read. Data that was read before a successful check belon
 and the write after it are two steps: the table may be dropped and re-created between them (decision 0015). Such a write
 can affect the new table as follows:
 
-- Data files and manifests have unique names: the files that the write leaves are orphans, and are removed as such.
+- Data files and manifests have unique names: the files that the write leaves are orphans, which the removal of orphans
+  deletes.
 - A commit checks after its data files are written, and its snapshot must follow its base. Only a first commit has no
   base: it may become the first snapshot of the new table, although its files may have been deleted with the old table.
 - A new tag is deleted again, because its snapshot is not part of the new table. A branch that is created from a tag is
@@ -19,8 +20,8 @@ can affect the new table as follows:
 - Deleting a tag, branch or consumer deletes the tag, branch or consumer of the same name in the new table. No data file
   is deleted, but files that only this tag or branch referenced become orphans.
 - An expiry or a rollback first checks its first kept snapshot or its target, and then uses only snapshot ids. It may
-  delete snapshot files of the new table that have these ids, or restore a snapshot of the old table, whose files are
-  deleted.
+  then delete snapshot files of the new table that have these ids, or restore a snapshot of the old table whose files
+  are deleted.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def table_to_change(context: TableContext) -> TableContext:
 def check_not_another(context: TableContext) -> None:
     """Raise TableNotFound only when the table was certainly dropped or re-created; for checks of damaged tables.
 
-    This is certain when branch main has neither schemas nor snapshots, or when the schema has another time of creation.
+    It is certain when branch main has neither schemas nor snapshots, or when the schema has another time of creation.
     """
     main = context.beside(MAIN)
     if not main.schemas.ids() and not main.snapshots.ids():

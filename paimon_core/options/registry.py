@@ -71,8 +71,10 @@ PREFIXES: tuple[Option, ...] = (
         for index in ("pk-vector", "pk-btree", "pk-bitmap", "pk-multivalue", "pk-full-text")
     ),
 )
-"""Options whose names may have any ending in place of ``*``. They configure writers of files, or features that another
-option turns on."""
+"""Options whose names may have any ending in place of ``*``.
+
+These options configure writers of files, or features that another option turns on.
+"""
 FIELD_PREFIX = "fields."
 _COLUMN_OPTION = re.compile(r"fields\.(.+)\.([a-z-]+)", re.DOTALL)
 _FIELD_INDEX = re.compile(r"fields\..*\.pk-(?:vector|btree|bitmap|multivalue|full-text)\..*", re.DOTALL)

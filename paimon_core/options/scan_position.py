@@ -25,7 +25,7 @@ _OF_MODE |= {
     "from-creation-timestamp": (CREATION_TIME,),
 }
 POSITIONS = (_MODE, *_TIMES, *_SNAPSHOTS, FILE_TIME, CREATION_TIME, *INCREMENTAL)
-"""The options that select what reads return: a snapshot, some of its files, or the changes between two."""
+"""The options that select the result of reads: a snapshot, some of its files, or changes between two snapshots."""
 
 
 def selects_changes(option: str, value: Any) -> bool:
@@ -34,7 +34,7 @@ def selects_changes(option: str, value: Any) -> bool:
 
 
 def scan_position(options: TableOptions) -> tuple[str, Any] | None:
-    """Return the option that selects what reads return, and its value; None when reads use the latest snapshot.
+    """Return the option that selects the result of reads, and its value; None when reads use the latest snapshot.
 
     As in Java, raises InvalidOption when several options select a position, or when ``scan.mode`` contradicts the other
     options.

@@ -43,7 +43,7 @@ class TableOptions:
     unwritable: tuple[str, ...] = ()
     """Options that a writer must obey and this library does not support; a write is refused with their name."""
     unscannable: tuple[str, ...] = ()
-    """Unsupported options that select what is read; a read is refused, unless the caller names a snapshot."""
+    """Unsupported options that select the result of reads; a read is refused unless the caller names a snapshot."""
     uses: Mapping[str, Use] = field(default_factory=dict)
     """How each option is used, under its name in the schema file."""
 
@@ -73,7 +73,7 @@ class TableOptions:
             )
 
     def check_scannable(self, table: str) -> None:
-        """Raise UnsupportedFeature when an option that is not supported selects what reads return."""
+        """Raise UnsupportedFeature when an option that is not supported selects the result of reads."""
         if self.unscannable:
             raise UnsupportedFeature(
                 f"table {table} cannot be read as its option {self.unscannable[0]!r} requires: that is not supported. "

@@ -17,7 +17,7 @@ _NAMED_COLUMNS = 8
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """The numbers of splits, and of files, rows and bytes in these splits."""
+    """The number of some splits, and the numbers of files, rows and bytes in these splits."""
 
     splits: int = 0
     files: int = 0

@@ -176,7 +176,7 @@ def _packed(found: FileColumns, group: int, files: list[int], layout: Layout) ->
 
 
 class _Sections:
-    """Divides the files of a bucket into sections, as ``lsm.sections.intervals`` does for values."""
+    """Divides the files of a bucket into sections as ``lsm.sections.intervals`` does, but with files as columns."""
 
     def __init__(self, found: FileColumns, files: Numbers) -> None:
         """``files``: the files of all buckets that will be divided."""

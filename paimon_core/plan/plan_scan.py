@@ -51,7 +51,7 @@ class ScanPlan:
 
     @property
     def row_count(self) -> int:
-        """The rows in the files of all splits: the upper limit of what a read returns."""
+        """The number of rows in the files of all splits: a read returns at most this number of rows."""
         return sum(s.row_count for s in self.splits)
 
 

@@ -85,7 +85,7 @@ class StatsRow:
         return StatsRow(len(fields), wanted, row_decoder(tuple(f.type for f in fields)))
 
     def bounds(self, stats: ColumnStats, file_name: str) -> Bounds:
-        """Return a dict from column to minimum, maximum and null count; it is empty if there are no statistics.
+        """Return a dict from column to minimum, maximum and null count; the dict is empty without statistics.
 
         Raises CorruptTable naming the file.
         """
@@ -282,7 +282,7 @@ class ValuePruner:
         return bounds
 
     def keeps_range(self, partition: bytes, files: Sequence[DataFile]) -> bool:
-        """Whether a row whose columns are in these files, the newest first, may match.
+        """Whether a row may match whose columns are in ``files``; the newest file comes first.
 
         For each column, only the statistics of the newest file that contains it are used.
         """

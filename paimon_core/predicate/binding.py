@@ -90,7 +90,10 @@ def _pattern_test(op: Op, field: DataField, pattern: str) -> BoundTest:
 def bind_pair(
     op: Op, left: tuple[str, tuple[Step, ...]], right: tuple[str, tuple[Step, ...]], fields: Mapping[str, DataField]
 ) -> BoundPredicate:
-    """Return the comparison of two columns; raises SchemaMismatch naming them when their types cannot be compared."""
+    """Return the comparison of two columns.
+
+    Raises SchemaMismatch, which names both, if the types cannot be compared.
+    """
     one, other = bound_column(*left, fields), bound_column(*right, fields)
     common = _common_type(one.field.type, other.field.type)
     if common is None:

@@ -1,7 +1,7 @@
 """KeyAssignment: assigns the keys of a Spark job to dynamic buckets, before its rows are sent to their buckets.
 
 Tasks compute the hashes of the keys. The driver assigns buckets to all hashes at once and writes the hash index files.
-The tasks that write rows look up the bucket of each key in these files; so a repeated task finds the same buckets.
+The tasks that write rows look up the bucket of each key in these files, so a repeated task finds the same buckets.
 Spark computes the rows for both steps, so the caller caches the rows. A key that appears only in the second step is an
 error. The driver uses 4 bytes for each key of each task, and 8 bytes for each key of the written partitions.
 """

@@ -2,9 +2,9 @@
 
 Each payload has its own task. If the caller gives the sizes of the payloads, small payloads share a task (``packing``).
 
-``collect_tasks`` returns bytes to the driver. It uses an RDD, because the first query of a DataFrame in a JVM costs
-seconds of planning. ``run_tasks`` returns a DataFrame of Arrow batches, for callers that process the rows further in
-Spark. Both work with Spark Connect.
+``collect_tasks`` returns bytes to the driver. ``collect_tasks`` uses an RDD, because planning the first query of a
+DataFrame in a JVM takes seconds. ``run_tasks`` returns a DataFrame of Arrow batches, for callers that process the rows
+further in Spark. Both work with Spark Connect.
 """
 
 from __future__ import annotations

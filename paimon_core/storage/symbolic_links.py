@@ -21,7 +21,7 @@ class Bounds:
 
     root: str
     others: tuple[str, ...] = ()
-    """Directories of external data files, outside of the root, below which links are not followed either."""
+    """Directories of external data files outside of the root; links below these directories are not followed either."""
     _plain: set[str] = field(default_factory=set, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[type[Bounds], tuple[str, tuple[str, ...]]]:

@@ -22,7 +22,7 @@ from paimon_core.types.time_text import date_and_nanos
 DEPTH: Final = 200
 """The largest number of nested levels of objects and arrays."""
 MOST_BYTES: Final = (1 << 24) - 1
-"""The largest size in bytes of each of the two binaries; Java before 2.0 cannot read larger ones."""
+"""The largest size in bytes of each of the two binaries; Java before 2.0 cannot read larger binaries."""
 SHORT_BYTES: Final = 63
 """The largest size in bytes of a text whose length is stored in its first byte."""
 DAY_MICROS: Final = 86_400_000_000

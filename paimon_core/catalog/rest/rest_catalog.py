@@ -129,7 +129,8 @@ class RestCatalog(Catalog):
     def table(self, name: str) -> Table:
         """Open a table, or a branch of it, at its latest snapshot.
 
-        Also raises UnsupportedFeature for a server that does not store schemas and snapshots as files of the table.
+        Raises UnsupportedFeature, in addition to the errors of ``Catalog.table``, for a server that does not store
+        schemas and snapshots as files of the table.
         """
         found = Identifier.parse(name)
         main = Identifier(found.database, found.table)

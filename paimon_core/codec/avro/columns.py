@@ -216,10 +216,10 @@ class Budget:
 
 
 class Lanes:
-    """Positions in a buffer that move forward together, one for each record that is decoded.
+    """Positions in a buffer, one for each record that is decoded; all positions move forward together.
 
-    A lane is one of these positions. A lane that finds invalid bytes moves to the end of the buffer and stays there.
-    All reads are clipped to the buffer, and only a few numbers per lane and field are stored.
+    A lane is one such position. A lane that finds invalid bytes moves to the end of the buffer and stays there. All
+    reads are clipped to the buffer, and only a few numbers per lane and field are stored.
     """
 
     def __init__(self, buffer: Bytes, at: Numbers, budget: Budget | None = None) -> None:

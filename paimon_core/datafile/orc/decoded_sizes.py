@@ -21,7 +21,7 @@ _VALUE_BYTES = 8
 
 
 def row_bytes(source: pa.NativeFile) -> dict[str, float]:
-    """Return the mean bytes of a value of each column, in the stripe where the mean is largest.
+    """Return the mean bytes of a value of each column, from the stripe with the largest mean.
 
     The dict is empty when the file does not state the bytes of texts. Raises ValueError for metadata that does not
     decode.

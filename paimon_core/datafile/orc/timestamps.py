@@ -37,8 +37,8 @@ def leaves(dtype: DataType) -> Iterator[DataType]:
 def check_columns(fields: Sequence[DataField], *, legacy_ltz: bool) -> None:
     """Raise UnsupportedFeature, which names the column, for columns that ORC files cannot store.
 
-    These are columns of a type that Java does not store in ORC files, and timestamps that cannot be read or written
-    correctly.
+    ORC files cannot store columns of types that Java does not store in ORC files, and timestamps that cannot be read or
+    written correctly.
     """
     for field in fields:
         roots = {leaf.root for leaf in leaves(field.type)}
@@ -79,8 +79,8 @@ def _refuses_far_timestamps() -> bool:
 def check_values(array: pa.Array, column: str) -> None:
     """Raise InvalidRequest, which names the column, for a timestamp that would not be read back unchanged.
 
-    Arrow reads nanoseconds since 1970 as 64 bits. It writes fractions of a millisecond before 1970 in a way that other
-    readers do not understand.
+    Arrow reads nanoseconds since 1970 as 64 bits. For times before 1970, Arrow writes fractions of a millisecond in a
+    form that other readers do not understand.
     """
     dtype = array.type
     inner: list[pa.Array] = []
@@ -116,7 +116,7 @@ def _check_values(numbers: pa.Array, per_second: int, column: str) -> None:
 
 
 def as_java_reads(array: pa.Array, dtype: DataType, offset: Callable[[], int]) -> pa.Array:
-    """Return a decoded column, in which the timestamps without zone that Arrow moves by a second are corrected.
+    """Return a decoded column; timestamps without zone that Arrow has moved by a second are corrected.
 
     A writer stores the seconds of a time before 1970 rounded up, and its fraction. When the fraction is at least a
     millisecond, readers subtract a second: Java for times before 1970 in UTC, Arrow for times before 1970 in the time

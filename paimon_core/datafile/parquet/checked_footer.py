@@ -24,7 +24,7 @@ KEPT_BYTES = 16 << 20
 """Maximum size of all cached footers, as bytes in their files; in memory a footer takes a few times as much."""
 
 Bounds = tuple[Any, Any, int | None]
-"""Minimum, maximum and null count of a column in a row group, as the footer has them; None: unknown."""
+"""Minimum, maximum and null count of a column in a row group, as in the footer; None: unknown."""
 _UNKNOWN: Bounds = (None, None, None)
 
 

@@ -64,7 +64,7 @@ class ParquetInput:
         batch_bytes: int,
         use_threads: bool,
     ) -> Iterator[tuple[int, Arrays]]:
-        """Yield batches, with fewer rows than ``batch_rows`` where the pages can hold very long values.
+        """Yield batches; they have fewer rows than ``batch_rows`` where pages may contain very long values.
 
         Texts may be dictionary arrays. Raises UnsupportedFeature, which names the column, for an INT96 out of range or
         a null map key, and Arrow's errors for bytes that do not decode.

@@ -11,7 +11,7 @@ class ReadCounts:
 
     files_opened: int = 0
     files_skipped: int = 0
-    """Files that were left out after they, or an index beside them, had been opened."""
+    """Files that were left out after the file or its index file had been opened."""
     sections_skipped: int = 0
     """Sections that were not merged, because none of their files contains a row that the filter selects."""
     row_groups: int = 0

@@ -91,7 +91,7 @@ def file_may_match(
 def opened(storage: Storage, path: str) -> Iterator[pa.NativeFile]:
     """Open the file for a ``with`` block; decoding errors become CorruptTable, storage errors StorageError.
 
-    A MemoryError does not show that the file is damaged. It is raised as a MemoryError that names the file.
+    A MemoryError does not show that the file is damaged: a MemoryError is raised that names the file.
     """
     try:
         with storage.open_input(path) as source:

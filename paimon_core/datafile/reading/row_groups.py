@@ -58,7 +58,7 @@ def row_group_keys(storage: Storage, path: str, key_fields: Sequence[DataField])
 def _value(raw: bytes | None, physical: int, dtype: DataType) -> Any:
     """Return a footer's value as a storage value; None when unknown.
 
-    Also None for types that Paimon orders differently from Parquet, and for text cut inside a character.
+    The result is also None for types that Paimon and Parquet order differently, and for text cut inside a character.
     """
     if raw is None:
         return None

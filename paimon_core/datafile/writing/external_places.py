@@ -59,7 +59,7 @@ class ExternalPlaces:
 
 
 def external_places(options: TableOptions) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Return the URLs of the directories for new files, as Java writes them, and their weights; () without any.
+    """Return the URLs of the directories for new files (in Java's form) and their weights; () if there are none.
 
     Raises InvalidRequest for options that do not fit each other.
     """

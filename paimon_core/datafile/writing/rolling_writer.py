@@ -181,8 +181,8 @@ class RollingWriter:
     def _with_indexes(self, file: DataFile, builder: IndexBuilder | None) -> DataFile:
         """Return the file with its indexes.
 
-        Indexes up to the size of option file-index.in-manifest-threshold are stored in the manifest entry, larger ones
-        in an index file.
+        Indexes up to the size of option file-index.in-manifest-threshold are stored in the manifest entry, larger
+        indexes in an index file.
         """
         if builder is None:
             return file

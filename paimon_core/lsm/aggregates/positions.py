@@ -71,7 +71,7 @@ def take_or_null(column: pa.ChunkedArray, positions: Positions) -> pa.ChunkedArr
 
 
 def _rows(places: Positions, found: Flags, groups: Groups) -> Positions:
-    """Return the rows at ``places`` of the groups' order where ``found`` is true, and -1 for the other groups."""
+    """Return one row per group: the row at its place in the groups' order if ``found`` is true, otherwise -1."""
     if found.all():
         return groups.order[places]
     rows = np.full(len(groups), -1, np.int64)

@@ -1,7 +1,7 @@
 """Rewrite plan: which files of a compaction are merged into new files, and which only change their level.
 
-These are steps 2 to 4 of format 8.5. An upgrade changes only the level in the manifest entry of a file, so large files
-move to higher levels at little cost.
+This module implements steps 2 to 4 of format 8.5. An upgrade changes only the level in the manifest entry of a file, so
+large files move to higher levels at little cost.
 """
 
 from __future__ import annotations

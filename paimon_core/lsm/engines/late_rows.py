@@ -6,7 +6,7 @@ function:
 
 * sum, product, max, min, bool_and, bool_or and the sketches: no difference, because agg is symmetric. ``collect`` also
   uses the order of arrival, unless it ignores retracts. All rows are combined in order of arrival.
-* last_value: a late row changes nothing; it is left out.
+* last_value: a late row changes nothing and is left out.
 * last_non_null_value, listagg, merge_map, nested_update and nested_partial_update are associative: late rows are put
   before all other rows, the last late row first, and all rows are combined in one pass. Only keys in which a late row
   follows a retract need several passes: one more for each late row that follows a retract. All keys are handled in

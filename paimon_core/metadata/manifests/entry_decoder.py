@@ -163,7 +163,10 @@ def _decoded(manifest: _Blocks, holding: Collection[bytes] | None) -> EntryColum
 def _decoded_together(
     manifests: Sequence[_Blocks], records: Records, holding: Collection[bytes] | None
 ) -> list[EntryColumns]:
-    """Decode small manifests with the same fields together; decode each alone if one of them has invalid values."""
+    """Decode small manifests with the same fields together.
+
+    If a manifest has invalid values, decode each manifest alone.
+    """
     if len(manifests) == 1:
         return [_decoded(manifests[0], holding)]
     try:

@@ -1,7 +1,7 @@
 """ManifestStore: writes and reads the manifests and manifest lists of one table (format 3.3, 4).
 
-Manifests never change, so recently read manifests are cached (``ManifestCache``). Every file gets a unique name,
-whatever thread or process writes it.
+Manifests never change, so recently read manifests are cached (``ManifestCache``). Every file gets a unique name, even
+if several threads and processes write files.
 """
 
 from __future__ import annotations
@@ -249,7 +249,7 @@ class ManifestStore:
 
     @contextlib.contextmanager
     def _decoding(self, paths: Sequence[str]) -> Iterator[None]:
-        """Return a context for decoding files: if one is damaged, the copies in the local cache are deleted.
+        """Return a context for decoding files: if a file is damaged, the copies in the local cache are deleted.
 
         The next read then reads the files from the warehouse, where they may have been repaired.
         """
@@ -292,7 +292,7 @@ def _between(value: object, low: object, high: object) -> bool:
 def describe(
     file_name: str, file_size: int, entries: Sequence[ManifestEntry], partition_types: Sequence[DataType]
 ) -> ManifestFile:
-    """Return the manifest list record of a manifest that contains these entries, at least one (format 4.2)."""
+    """Return the manifest list record of a manifest that contains ``entries``, at least one entry (format 4.2)."""
     added = sum(entry.kind is FileKind.ADD for entry in entries)
     buckets = [entry.bucket for entry in entries]
     levels = [entry.file.level for entry in entries]

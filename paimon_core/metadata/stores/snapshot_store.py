@@ -153,7 +153,7 @@ class SnapshotStore:
         return snapshot
 
     def _meaning(self, snapshot_id: int) -> str:
-        """Return a sentence for an error: what is lost with an unreadable snapshot, and which snapshots are left."""
+        """Return a sentence for an error: the loss that an unreadable snapshot means, and the remaining snapshots."""
         ids = self.ids()
         if [i for i in ids if i > snapshot_id]:
             return f"Only this version is lost: newer snapshots up to {ids[-1]} have their own files"
@@ -228,7 +228,7 @@ class SnapshotStore:
         return self.publisher is not None and self.publisher.owns_history
 
     def refuse_if_catalog_owns_history(self, what: str) -> None:
-        """Raise UnsupportedFeature when the catalog owns the history: then ``what`` cannot be done with files alone."""
+        """Raise UnsupportedFeature when the catalog owns the history, because ``what`` changes only files."""
         if self.catalog_owns_history:
             raise UnsupportedFeature(
                 f"{self.paths.root}: the catalog owns the history of this table: cannot {what} through its files",

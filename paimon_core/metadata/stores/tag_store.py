@@ -117,7 +117,7 @@ class TagStore:
             raise AlreadyExists(f"tag {tag.name!r} exists in {self.paths.root}", tag=tag.name, path=path)
 
     def source(self, name: str) -> dict[str, Any]:
-        """Return what a rename records about the old tag: its name and the time of its file; raises TagNotFound."""
+        """Return the facts that a rename records about the old tag: name and file time; raises TagNotFound."""
         for entry in self.storage.list(self.paths.tag_directory):
             if entry.path == self.paths.tag(name) and not entry.is_directory:
                 return {"name": name, "modifiedMillis": entry.modified_millis}
@@ -145,7 +145,7 @@ class TagStore:
 
 
 def new_tag(name: str, snapshot: Snapshot, retained_millis: int | None, now_millis: int | None = None) -> Tag:
-    """Return a tag that is created now; it has a creation time only if it has a retention (format 15.1)."""
+    """Return a new tag; the tag has a creation time only if it has a retention (format 15.1)."""
     now = clock.now_millis(now_millis)
     return Tag(name, snapshot, None if retained_millis is None else now, retained_millis)
 

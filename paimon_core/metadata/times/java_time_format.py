@@ -46,7 +46,7 @@ _RANGES = {
 
 
 class _NoMatch(Exception):
-    """The text does not match the pattern."""
+    """Raised when the text does not match the pattern."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from paimon_core.lsm.key_groups import Groups, group
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """The entries of a column. They are ordered by group, by row and by position in the row.
+    """The entries of a column. The entries are ordered by group, by row and by position in the row.
 
     All arrays except ``present`` have one value per entry.
     """

@@ -83,7 +83,7 @@ def _time_codes(times: pa.Array) -> Numbers:
 
 
 def merge_map(field: DataField, options: FieldOptions) -> Aggregate:
-    """Return merge_map for a column of type MAP; raises InvalidOption naming the column and what is not allowed."""
+    """Return merge_map for a column of type MAP; raises InvalidOption naming the column and the rule."""
     check_type("merge_map", field, field.type.root is TypeRoot.MAP, "MAP")
     check_options("merge_map", field, options)
     return MergeMap()
@@ -92,7 +92,7 @@ def merge_map(field: DataField, options: FieldOptions) -> Aggregate:
 def merge_map_with_keytime(field: DataField, options: FieldOptions) -> Aggregate:
     """Return merge_map_with_keytime for a map to rows of at least two fields; by default the last field is the time.
 
-    Raises InvalidOption naming the column and what is not allowed. Java reports a time column that is not text only
+    Raises InvalidOption naming the column and the rule. Java reports a time column that is not text only
     during a merge.
     """
     name = "merge_map_with_keytime"

@@ -152,7 +152,7 @@ def _entries_of(found: Entries, number: int) -> range:
 def nested_update(field: DataField, options: FieldOptions) -> Aggregate:
     """Return nested_update for a column of type ARRAY of ROW.
 
-    Raises InvalidOption naming the column and what is not allowed: nested-sequence-field and nested-key-null-strategy
+    Raises InvalidOption naming the column and the rule: nested-sequence-field and nested-key-null-strategy
     require a nested-key.
     """
     row = row_of_table("nested_update", field)
