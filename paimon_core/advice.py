@@ -18,7 +18,7 @@ def for_table(text: str, table: str) -> str:
 
 
 def advised(error: PaimonError, table: str) -> str:
-    """Return the text of an error of a table; for damage it includes the command that repairs the table."""
+    """Return the text of an error of a table; if the table is damaged, the text includes the repair command."""
     text = str(error)
     if isinstance(error, CorruptTable) and "problem" not in error.facts:
         text = f"{text}; {REPAIR}"

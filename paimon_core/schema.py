@@ -32,7 +32,10 @@ from paimon_core.types import (
 KEY_PREFIX = "_KEY_"
 KEY_FIELD_ID_START = 1073741823
 _ID_END = 1 << 19
-"""A new table keeps given field ids below this: 1024 times such an id is below the ids of elements, keys and values."""
+"""Field ids that are given for a new table are used if all are below this number.
+
+1024 times such an id is below the ids of elements, keys and values.
+"""
 SEQUENCE_NUMBER = "_SEQUENCE_NUMBER"
 VALUE_KIND = "_VALUE_KIND"
 ROW_ID = "_ROW_ID"

@@ -182,9 +182,10 @@ def _inner_columns(column: pa.ChunkedArray, kind: DataType) -> list[pa.ChunkedAr
 
 
 def _check_cast(source: pa.DataType, field: DataField) -> None:
-    """Raise SchemaMismatch for a cast between families of types, such as text to number or adding a time zone.
+    """Raise SchemaMismatch for a cast between families of types, such as from text to number.
 
-    Casts within one family, such as between integers, are allowed; casts between families are usually mistakes.
+    Casts within one family, such as between integers, are allowed; casts between families, or a cast that adds a time
+    zone, are usually mistakes.
     """
     inner = _inner_types(source, field.type) if field.type.root in NESTED_ROOTS else None
     for held, child in zip(inner or (), field.type.children, strict=False):

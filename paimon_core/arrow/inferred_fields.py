@@ -34,7 +34,7 @@ def merged_table(
 ) -> pa.Table:
     """Return the rows as a table with the types of ``fields``, or of ``inferred_fields`` if a value does not fit.
 
-    With ``widen``, the Arrow fields of columns whose values fit have the exact types as metadata, see ``arrow_types``.
+    With ``widen``, the Arrow fields of columns whose values fit have the exact types as metadata (``arrow_types``).
     """
     wanted: Sequence[DataField] = fields
     try:

@@ -48,7 +48,7 @@ class Catalog(Protocol):
         """Whether the table exists; for the name of a branch, whether the branch exists."""
 
     def table(self, name: str) -> Table:
-        """Open a table, or a branch of it, at its latest snapshot.
+        """Open a table, or a branch of the table, at its latest snapshot.
 
         Raises DatabaseNotFound, TableNotFound, BranchNotFound, and UnsupportedFeature naming the option, type or
         feature that this library cannot read correctly.
@@ -107,7 +107,7 @@ class Catalog(Protocol):
         """Delete a table with all of its files; raises TableNotFound."""
 
     def rename_table(self, name: str, to: str) -> None:
-        """Rename a table, within its database or to another one; raises TableNotFound, AlreadyExists."""
+        """Rename a table, within its database or into another database; raises TableNotFound, AlreadyExists."""
 
     def group(self, name: str) -> Group:
         """Return a group of tables that are published together; the first publish creates it.

@@ -137,7 +137,7 @@ class FilesystemCatalog(Catalog):
         return self._places.has_files(Identifier.parse(name))
 
     def table(self, name: str) -> Table:
-        """Open a table, or a branch of it, at its latest snapshot."""
+        """Open a table, or a branch of the table, at its latest snapshot."""
         identifier = Identifier.parse(name)
         main = Identifier(identifier.database, identifier.table)
         schema = self._places.schemas(main).latest()

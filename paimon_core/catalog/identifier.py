@@ -1,4 +1,4 @@
-"""Identifier: ``database.table``, and ``database.table$branch_x`` for a branch of it (format 1.1)."""
+"""Identifier: ``database.table``, or ``database.table$branch_x`` for a branch of the table (format 1.1)."""
 
 from __future__ import annotations
 

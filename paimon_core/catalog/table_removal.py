@@ -43,7 +43,7 @@ def dropped(storage: Storage, root: str) -> bool:
     """
     schemas = TablePaths(root).schema_directory
     has_link = is_link(storage, root) or is_link(storage, schemas)
-    mark_dropped(storage, root)  # deletes a link in place of the schemas
+    mark_dropped(storage, root)  # deletes the link if the schema directory is one
     if not has_link and not _has_schema_file(storage, schemas):
         storage.delete([f"{schemas}/{DROPPED}"])
         for directory in (schemas, root):

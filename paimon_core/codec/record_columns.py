@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from paimon_core.limits import MANIFEST_BYTES, check_limit
 
 _BYTES = frozenset({"_KIND", "_FILE_SOURCE"})
-"""Fields that are a TINYINT in Java, which Avro does not have."""
+"""Fields that are a TINYINT in Java, a type that Avro does not have."""
 _PLAIN = {"int": pa.int32(), "long": pa.int64(), "bytes": pa.binary(), "string": pa.string()}
 _CODECS = {
     "parquet": {"deflate": "gzip", "none": "none"},

@@ -1,7 +1,7 @@
 """Record files: reads and writes manifests in any format of option ``manifest.format``.
 
-Values have the same Python types as from ``read_avro``. Avro is the default. The first bytes of a file determine its
-format; the option is not used for reading.
+Values have the same Python types as values from ``read_avro``. Avro is the default. The first bytes of a file determine
+its format; the option is not used for reading.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ def _extent(data: memoryview, at: int) -> tuple[int, int]:
         start = at + int(before[number])
         (runs,) = struct.unpack_from("<H", data, start)
         values = runs + int(np.frombuffer(_slice(data, start + 2, 4 * runs), "<u2")[1::2].sum())
-        if values != cards[number]:  # pyroaring ignores the stated number and counts the runs
+        if values != cards[number]:  # pyroaring ignores the stated number and counts the values in the runs
             raise ValueError(f"the runs of a container have {values} values, not {cards[number]}")
         at += 2 + 4 * runs
     end = at + int(sizes.sum())

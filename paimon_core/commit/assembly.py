@@ -41,7 +41,9 @@ class Assembly:
     fresh: bool = False
     """Whether the call that commits the files also wrote them, so that no earlier commit can have added them."""
     upgrades: bool = False
-    """Whether new files of an overwrite may be added at the last level: no compaction of the commit names them.
+    """Whether new files of an overwrite may be added at the last level.
+
+    False if a compaction of the commit names them.
     """
     reads: Reads | VectorSwitch | None = None
     """The rows from which the change was computed; a concurrent change of these rows is a conflict. None: no check."""

@@ -10,7 +10,7 @@ is lost or applied twice:
   latest snapshot.
 - When the response to a publish is lost, the snapshot is read back, see ``publish``. If the outcome cannot be
   determined, CommitStateUnknown is raised and nothing is deleted.
-- With an identifier, each (user, identifier) is committed exactly once, also by different processes: a commit checks
+- With an identifier, each (user, identifier) is committed exactly once, even by different processes: a commit checks
   all snapshots below the id that it publishes, and a successful publish proves that no other snapshot was added since.
 """
 

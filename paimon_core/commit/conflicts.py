@@ -2,7 +2,7 @@
 
 A commit is not retried after a conflict, because its changes were planned for a state that no longer exists: a
 concurrent commit has deleted or added the same file, or has added files with the same keys to the level. The error
-names the concurrent commit and what to do. An append conflicts only if the number of buckets differs or one of its
+names the concurrent commit and says what to do. An append conflicts only if the number of buckets differs or one of its
 files was added before, so the check of an append reads few manifests.
 """
 

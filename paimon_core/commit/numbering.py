@@ -65,7 +65,7 @@ class Numbering:
 
     context: TableContext
     _files: dict[str, tuple[DataFile, ...]] = field(default_factory=dict)
-    """The files that replace an original file, by the name of the original."""
+    """The files that replace an original file, by the name of the original file."""
     _written: list[CommitMessage] = field(default_factory=list)
     _replaced: list[CommitMessage] = field(default_factory=list)
 

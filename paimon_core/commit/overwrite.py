@@ -19,7 +19,7 @@ Matches = Callable[[bytes], bool]
 
 @dataclass(frozen=True, slots=True)
 class Overwrite:
-    """The partitions that a commit replaces; all files that they contain at the time of the commit are deleted.
+    """The partitions that a commit replaces; all their files at the time of the commit are deleted.
 
     A static overwrite has ``matches`` and replaces every partition for which ``matches`` is true. A dynamic overwrite
     has no ``matches`` and replaces the partitions of its new files; without new files, it replaces nothing. Raises

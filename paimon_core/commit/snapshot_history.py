@@ -1,4 +1,4 @@
-"""Snapshot history: the recently committed snapshots, and how errors describe them.
+"""Snapshot history: the recently committed snapshots, and their descriptions in errors.
 
 The commit that caused a conflict is searched only among the newest snapshots, which limits the time to create an error.
 If the commit is not found, the error still says what to do.

@@ -1,4 +1,4 @@
-"""Vector switch: when ``deletion-vectors.enabled`` may change in a table with snapshots (format 12.2).
+"""Vector switch: checks that ``deletion-vectors.enabled`` may change in a table with snapshots (format 12.2).
 
 With deletion vectors, readers of a table with a primary key do not merge the files above level 0. So no key may be
 visible in two of these files. A compaction of a handle that was opened without vectors, or a compaction that was
@@ -85,7 +85,7 @@ def check_mode(context: TableContext, latest: TableSchema, kind: CommitKind, ind
 
 
 def check_rollback(context: TableContext, to: Snapshot) -> None:
-    """Raise InvalidRequest when the option has changed after snapshot ``to``, but cannot change in that state."""
+    """Raise InvalidRequest when the option has changed after snapshot ``to``, but cannot be changed in its state."""
     latest = context.schemas.latest()
     if latest is None or has_vectors(latest) == has_vectors(context.schemas.read(to.schema_id)):
         return

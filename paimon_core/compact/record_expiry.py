@@ -97,7 +97,7 @@ def _fresh(column: pa.Array, dtype: DataType, oldest: int) -> pa.BooleanArray:
 def _threshold(value: int, dtype: DataType, oldest: int) -> int:
     """Return the smallest storage value that has not expired, in the unit of ``value``.
 
-    Java rounds times to seconds towards zero. For times up to 1970-01-01, a second therefore includes values before its
+    Java rounds times to seconds towards zero. So for times up to 1970-01-01, a second also includes values before its
     start.
     """
     per_second = 1

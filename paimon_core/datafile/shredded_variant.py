@@ -266,7 +266,7 @@ def _headers(first: int, counts: Numbers, width: int) -> pa.Array:
 
 
 def _little(numbers: Numbers, width: int) -> Numbers:
-    """Return the numbers as rows of ``width`` bytes, the lowest first."""
+    """Return the numbers as rows of ``width`` bytes, the lowest byte first."""
     return np.ascontiguousarray(numbers, "<u8").view(np.uint8).reshape(-1, 8)[:, :width]
 
 

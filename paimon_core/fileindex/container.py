@@ -72,7 +72,7 @@ class FileIndex:
     read_at: Callable[[int, int], bytes]
     """``read_at(position, size)`` returns ``size`` bytes of the container."""
     source: str
-    """The text that names the index in errors: its path, or for an index in a manifest the data file it belongs to."""
+    """The text that names the index in errors: the path of its file, or the data file of an index in a manifest."""
 
     @staticmethod
     def parse(read_at: Callable[[int, int], bytes], size: int, source: str) -> FileIndex:

@@ -14,7 +14,7 @@ from paimon_core.options import TableOptions
 class Levels:
     """The sorted runs of a bucket, the newest first.
 
-    Each file of level 0 is a run of its own, and each higher level that has files is one run.
+    Each file of level 0 is a separate run, and each higher level that has files is one run.
     """
 
     runs: tuple[SortedRun, ...]

@@ -55,7 +55,7 @@ def states(rows: pa.Table, groups: Groups) -> Positions:
 
 
 def at_level(rows: pa.Table, groups: Groups, level: int) -> Positions:
-    """Return for each group the position of its row in this level; -1 if there is none."""
+    """Return for each group the position of its row in this level; -1 if it has no such row."""
     groups = groups.compact()
     found = np.full(len(groups), -1, np.int64)
     chosen = _levels(rows)[groups.order] == level

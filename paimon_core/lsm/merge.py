@@ -62,11 +62,11 @@ def merge_runs(
 
     All batches have the same schema: the ``key`` columns, ``_SEQUENCE_NUMBER``, ``_VALUE_KIND``, the sequence fields
     and the engine's inputs. ``columns`` are the columns of the result (all by default). ``engine`` merges the rows of a
-    key in ``order``; of equal rows, the row of the later run comes last. Then ``drop_deletes`` removes results of kind
-    -U and -D, and the filter ``late`` removes the rows that it does not select. ``late`` may use only columns of the
-    result. A single run is not merged.
+    key in ``order``; among equal rows, the row of the later run comes last. Then ``drop_deletes`` removes results of
+    kind -U and -D, and the filter ``late`` removes the rows that it does not select. ``late`` may use only columns of
+    the result. A single run is not merged.
 
-    ``order`` None: the runs are ``in_sequence``, so the row of the later run is the newest one. Batches then need no
+    ``order`` None: the runs are ``in_sequence``, so the row of the later run is the newer row. Batches then need no
     sequence numbers, and need kinds only if there are rows of kind -U or -D. When batches have ``LEVEL`` as their last
     column, only the newest state of a key is merged (``lsm.lookup``); ``columns`` must then be given.
 

@@ -17,7 +17,7 @@ from paimon_core.metadata.versioned_json import pack, unpacked
 MESSAGE_VERSION = 5
 
 Position = tuple[int, str]
-"""A snapshot, identified by its id and the unique name of its delta manifest list; (0, "") before the first one."""
+"""A snapshot, identified by its id and the unique name of its delta manifest list; (0, "") without snapshots."""
 
 
 def position_of(snapshot: Snapshot | None) -> Position:
@@ -62,9 +62,9 @@ class CommitMessage:
     compact_deleted_indexes: tuple[IndexFile, ...] = ()
     """The index files that ``compact_new_indexes`` replace."""
     numbered_after: Position | None = None
-    """The snapshot above whose sequence numbers ``new_files`` are numbered; None: unknown.
+    """The sequence numbers of ``new_files`` are above all sequence numbers of this snapshot; None: unknown.
 
-    With it, the commit needs fewer reads.
+    If the snapshot is known, the commit needs fewer reads.
     """
 
     assignment: Assignment | None = None

@@ -68,9 +68,9 @@ class TableContext:
         """Return the context of the table ``name`` at ``root`` with its current schema.
 
         ``cache`` may be shared between tables. ``branch`` is the branch to read and write. ``publisher`` creates the
-        snapshots, see ``SnapshotStore``, and ``schema_publisher`` creates schemas after the first one. ``roots`` are
-        the directories outside of the table that may contain its files. Raises UnsupportedFeature for an unsupported
-        option that could change what a read returns.
+        snapshots (``SnapshotStore``), and ``schema_publisher`` creates all schemas after the first schema. ``roots``
+        are the directories outside of the table that may contain its files. Raises UnsupportedFeature for an
+        unsupported option that could change what a read returns.
         """
         options = opened_options(schema, dynamic or {}, table=name)
         roots = roots or NO_ROOTS
@@ -144,7 +144,7 @@ class TableContext:
         return replace(self, name=name, paths=replace(self.paths, branch=branch)).reopened(schema)
 
     def beside(self, branch: str) -> TableContext:
-        """Return the context of a branch with the schema of this context, to inspect its files, not to read rows.
+        """Return the context of a branch with the schema of this context, to inspect files and not to read rows.
 
         The branch may be incomplete.
         """

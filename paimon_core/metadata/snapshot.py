@@ -60,7 +60,7 @@ class Snapshot:
     """
 
     def link(self) -> str | None:
-        """Return the value of ``base`` for a snapshot that is built on this one: id and uuid; None without a uuid."""
+        """Return the value of ``base`` for a snapshot built on this snapshot: id and uuid; None without a uuid."""
         return None if self.uuid is None else f"{self.id} {self.uuid}"
 
     def is_built_on(self, below: Snapshot) -> bool | None:

@@ -1,9 +1,9 @@
 """Table identity: checks whether the table of a handle is still the table at its path.
 
-A table is identified by the whole content of the schema file that its handle was opened with, which includes the time
-of creation. If the catalog gives tables an id, this id is compared too. A schema that is added later changes neither
-the file nor the id. A table that was dropped and re-created under the same name therefore has another identity, even if
-it has the same columns.
+A table is identified by the whole content of the schema file with which its handle was opened; the content includes the
+time of creation. If the catalog gives tables an id, this id is compared too. A schema that is added later changes
+neither the file nor the id. A table that was dropped and re-created under the same name therefore has another identity,
+even if it has the same columns.
 
 A check needs one small read. Data that was read before a successful check belongs to the table of the handle. The check
 and the write after it are two steps: the table may be dropped and re-created between them (decision 0015). Such a write
@@ -11,8 +11,9 @@ can affect the new table as follows:
 
 - Data files and manifests have unique names: the files that the write leaves are orphans, which the removal of orphans
   deletes.
-- A commit checks after its data files are written, and its snapshot must follow its base. Only a first commit has no
-  base: it may become the first snapshot of the new table, although its files may have been deleted with the old table.
+- A commit checks the identity after its data files are written, and its snapshot must follow its base. Only a first
+  commit has no base: it may become the first snapshot of the new table, although its files may have been deleted with
+  the old table.
 - A new tag is deleted again, because its snapshot is not part of the new table. A branch that is created from a tag is
   deleted again too. A branch that is created without a tag remains, without rows.
 - A consumer's position remains, or replaces the position of the new table's consumer of the same name: the snapshots of

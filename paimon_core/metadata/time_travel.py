@@ -1,8 +1,8 @@
 """Time travel: finds the snapshot for a time, a watermark, an id or a version text (format 15.4).
 
 Commit times and watermarks never decrease along the snapshot chain, so a binary search finds the snapshot. A snapshot
-without a watermark is ordered as if it had the watermark of the nearest earlier snapshot with one. When a snapshot
-expires during a search, the search is retried on the remaining snapshots.
+without a watermark is ordered like the nearest earlier snapshot with a watermark. When a snapshot expires during a
+search, the search is retried on the remaining snapshots.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Registry: every option of Paimon by its name, and which option a key stands for (format 18)."""
+"""Registry: every option of Paimon by its name, and the option that a key stands for (format 18)."""
 
 from __future__ import annotations
 
@@ -88,7 +88,10 @@ def current_name(key: str) -> str:
 
 
 def column_option(key: str) -> tuple[str, str] | None:
-    """Return (column, what) for a key ``fields.<column>.<what>``, else None; a sequence group has a list of columns."""
+    """Return (column, what) for a key ``fields.<column>.<what>``, else None.
+
+    In the key of a sequence group, ``<column>`` is a list of columns.
+    """
     found = _COLUMN_OPTION.fullmatch(key)
     return None if found is None else (found.group(1), found.group(2))
 

@@ -126,7 +126,7 @@ def _check_type(text: str, table: str, *, creating: bool) -> list[str]:
     """Return [``type=...``] when tables of this ``type`` can be read but not written; [] when they can be written.
 
     Raises UnsupportedFeature for unsupported types. A materialized table is an ordinary table for readers, in Java too.
-    Only the engine that refreshes it may write it (options ``materialized-table.*``).
+    Only the engine that refreshes a materialized table may write to it (options ``materialized-table.*``).
     """
     kind = text.lower()
     if kind == _MATERIALIZED and not creating:

@@ -50,7 +50,7 @@ class Part:
 
     @property
     def vectors(self) -> Vectors:
-        """The deletion vector of the file by its name; empty when the file has none."""
+        """The deletion vector of the file, by file name; empty when the file has no vector."""
         return {} if self.vector is None else {self.file.file_name: self.vector}
 
 

@@ -92,7 +92,7 @@ class EntryTable:
     created: Callable[[Numbers], Numbers]
     """Returns the creation times of the files at the given positions, in milliseconds of local time.
 
-    For an unknown time it returns the smallest 64-bit integer.
+    An unknown time is returned as the smallest 64-bit integer.
     """
     key_stats: Callable[[Numbers], StatsBytes]
     value_stats: Callable[[Numbers], StatsBytes]

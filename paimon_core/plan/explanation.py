@@ -26,7 +26,7 @@ class Amount:
 
     @staticmethod
     def of(splits: Collection[Split]) -> Amount:
-        """Return the amount of some splits; rows known to be deleted are not counted."""
+        """Return the numbers for some splits; rows known to be deleted are not counted."""
         return Amount(
             len(splits),
             sum(len(s.files) for s in splits),
@@ -45,7 +45,7 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """The measurements of a read of the whole scan: what it opened, left out and decoded."""
+    """The measurements of a read of the whole scan: files opened, files left out, and data decoded."""
 
     seconds: float
     """Processor seconds."""

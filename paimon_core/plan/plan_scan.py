@@ -139,7 +139,7 @@ def _pack(table: EntryTable, schema: TableSchema, rule: PackingRule, pruners: Pr
         packed = table.packed.get((rule, types), [])
         if not packed:
             packed = list(_packed(table, types, rule, None))
-            table.packed.clear()  # one rule at a time, because each may take as much memory as the entries
+            table.packed.clear()  # one rule at a time: a cached packing may take as much memory as the entries
             table.packed[rule, types] = packed
     else:
         packed = list(_packed(table, types, rule, value_matches(pruners.value, table)))
@@ -184,7 +184,7 @@ def _pack_ranges(table: EntryTable, packing: Packing, value: ValuePruner | None)
 
 
 def _read_vectors(manifests: ManifestStore, snapshot: Snapshot) -> dict[tuple[bytes, int], Vectors]:
-    """Return the deletion vectors of each (partition, bucket); other table indexes serve writers only (format 4.4)."""
+    """Return the deletion vectors of each (partition, bucket); only writers use other table indexes (format 4.4)."""
     name = snapshot.index_manifest
     if name is None:
         return {}

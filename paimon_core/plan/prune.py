@@ -256,7 +256,7 @@ class ValuePruner:
     key: StatsRow
     index: IndexFilter | None = None
     covers: dict[tuple[int, tuple[str, ...] | None], Cover] = field(default_factory=dict)
-    """A cache; the key is a schema id and the columns that have statistics (None: all columns)."""
+    """A cache; the key is (schema id, columns that have statistics; None: all columns)."""
 
     @staticmethod
     def of(

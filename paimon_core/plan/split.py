@@ -110,7 +110,7 @@ class Split:
 
 
 def layout_of(sections: Iterable[Iterable[int]]) -> Layout:
-    """Return the layout of files that are in order of sections and runs, given the number of files of each run."""
+    """Return the layout of a split from the number of files of each run; files are in order of sections and runs."""
     positions = count()
     return tuple(tuple(tuple(islice(positions, files)) for files in runs) for runs in sections)
 
@@ -137,7 +137,7 @@ class Packing:
 
 
 Packed = tuple[tuple[DataFile, ...], Layout]
-"""The files of one split, and its layout: () when it is raw."""
+"""The files of one split, and its layout: () for a raw split."""
 
 
 def pack_append(files: Sequence[DataFile], packing: Packing) -> list[Packed]:

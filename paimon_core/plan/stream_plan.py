@@ -1,4 +1,4 @@
-"""Stream plan: what a streaming read returns for one snapshot, without opening files (format 10, 15.4).
+"""Stream plan: the units that a streaming read returns for one snapshot; no file is opened (format 10, 15.4).
 
 The *full* phase reads the whole content of a snapshot. This phase leaves out the levels whose rows will be in a later
 changelog: level 0 with changelog producer lookup, all levels except the last level with full-compaction. Afterwards the

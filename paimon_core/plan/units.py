@@ -19,7 +19,7 @@ def units_of(split: Split) -> list[Split]:
 
 
 def with_files(split: Split, positions: Sequence[int]) -> Split:
-    """Return the split with only the files at these positions; the layout is not adapted."""
+    """Return the split with only the files at these positions; the layout is not changed."""
     files = tuple(split.files[at] for at in positions)
     vectors = {f.file_name: split.vectors[f.file_name] for f in files if f.file_name in split.vectors}
     return replace(split, files=files, vectors=vectors)

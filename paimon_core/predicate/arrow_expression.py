@@ -83,7 +83,7 @@ _STARTING = threading.Lock()
 
 
 def _serialized(expression: pc.Expression) -> pa.Buffer:
-    """Return the form in which the expression is pickled.
+    """Return the pickled form of the expression.
 
     Arrow serializes the expression recursively: 100,000 nested calls would overflow the stack of an ordinary thread and
     end the process. So a thread with a large stack does this.

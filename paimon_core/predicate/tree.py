@@ -375,7 +375,7 @@ def join(kind: type[And] | type[Or], parts: Sequence[Predicate]) -> Predicate:
 
 
 def _gathered(parts: Sequence[Predicate], one: Op, many: Op) -> list[Predicate]:
-    """Return the parts, with all tests by ``one`` and ``many`` of one column joined to a single test by ``many``."""
+    """Return the parts; all tests of one column by ``one`` and ``many`` become a single test by ``many``."""
     values: dict[tuple[str, tuple[Step, ...]], list[Literal]] = {}
     for part in parts:
         if isinstance(part, Comparison) and part.op in (one, many):

@@ -1,4 +1,4 @@
-"""Packing: puts the splits and compactions of small buckets together, into about as many tasks as the cores can use.
+"""Packing: combines the splits and compactions of small buckets into about as many tasks as the cores can use.
 
 A Spark task costs 20 to 70 ms in addition to its work: separate tasks for thousands of small buckets would take
 minutes.

@@ -1,6 +1,6 @@
-"""Read: reads raw files with Spark's own Parquet reader, and splits that must be merged in Python tasks.
+"""Read: Spark's own Parquet reader reads raw files; Python tasks read the splits that must be merged.
 
-The resulting DataFrame is the union of the two parts, so Spark can push columns and filters down to its Parquet reader.
+The resulting DataFrame is the union of both parts, so Spark can push columns and filters down to its Parquet reader.
 The splits are planned on the driver from one snapshot, so a DataFrame does not contain commits after its creation.
 """
 

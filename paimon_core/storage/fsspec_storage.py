@@ -30,7 +30,7 @@ _memory_publish_lock = threading.Lock()
 
 @functools.cache
 def _filesystem(protocol: str) -> Any:
-    """Return the file system of a protocol: fsspec itself takes ten times as long to find it."""
+    """Return the file system of a protocol. The result is cached, because fsspec takes ten times as long."""
     import fsspec
 
     return fsspec.filesystem(protocol, use_listings_cache=False)
@@ -42,7 +42,7 @@ class FsspecStorage(Storage):
 
     protocol: str = LOCAL
     bounds: Bounds | None = field(default=None, repr=False)
-    """On the local disk: the root below which no symbolic link is followed; see ``confined``."""
+    """On the local disk: the root below which no symbolic link is followed (``confined``)."""
 
     def __post_init__(self) -> None:
         if self.protocol not in (LOCAL, MEMORY):
@@ -223,7 +223,7 @@ class FsspecStorage(Storage):
                 self.filesystem.makedirs(directory, exist_ok=True)
 
     def delete(self, paths: Iterable[str]) -> int:
-        """Delete files and return how many were deleted; missing files are no error.
+        """Delete files and return the number of deleted files; missing files are no error.
 
         Of a symbolic link only the link is deleted.
         """

@@ -142,7 +142,10 @@ def open_new(path: str) -> DurableFile:
 
 
 def make_directory(directory: str) -> None:
-    """Create a directory and its missing parents durably; raises NotADirectoryError when one of them is a file."""
+    """Create a directory and its missing parents durably.
+
+    Raises NotADirectoryError when one of these paths is a file.
+    """
     if os.path.isdir(directory):
         return
     _in_directory(directory, lambda: _create_directory(directory))

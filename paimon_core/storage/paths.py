@@ -137,7 +137,7 @@ class TablePaths:
     data_directory: str = ""
     """The directory of the data files below the root (option data-file.path-directory); "": the root itself."""
     external: ExternalRoots = NO_ROOTS
-    """The directories in which data files outside of the table may be."""
+    """The directories that may contain data files outside of the table."""
 
     @property
     def data_root(self) -> str:

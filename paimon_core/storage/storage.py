@@ -33,7 +33,7 @@ class FileInfo:
     version: str = field(default="", compare=False)
     """A text that changes when the file is replaced or written again, for ``open_version``; empty for a directory."""
     checksum: str = field(default="", compare=False)
-    """A checksum of the content that the store states in its listing (S3: the ETag); empty where it states none."""
+    """A checksum of the content from the store's listing (S3: the ETag); empty if the listing has no checksum."""
 
     @property
     def name(self) -> str:
@@ -113,7 +113,7 @@ class Storage(Protocol):
         """Create a directory and its parents; an existing directory is no error."""
 
     def delete(self, paths: Iterable[str]) -> int:
-        """Delete files and return how many were deleted; missing files are no error.
+        """Delete files and return the number of deleted files; missing files are no error.
 
         The number is exact for a single path. For several paths it includes missing files on stores that do not report
         missing files (S3).

@@ -113,7 +113,7 @@ def from_spark_json(struct: Any) -> pa.Schema:
     """Return the columns of the JSON of a StructType as an Arrow schema, whose fields are made by ``annotated_field``.
 
     Raises UnsupportedFeature, which names the column, for a Spark type without a Paimon type, and InvalidRequest for a
-    value that is not such JSON.
+    value that is not the JSON of a StructType.
     """
     fields = []
     for child in _children(struct):

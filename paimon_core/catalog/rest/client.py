@@ -1,4 +1,4 @@
-"""RestClient: sends requests to a Paimon REST server, and returns its answers or raises errors (format 14.9).
+"""RestClient: sends requests to a Paimon REST server, and returns the answers or raises errors (format 14.9).
 
 A client can be pickled and sent to workers; its token is never shown. A request that changes something is sent only
 once: when its answer is lost or the server fails, CommitStateUnknown is raised, because the request may have been
@@ -71,7 +71,7 @@ class RestClient:
     headers: tuple[tuple[str, Secret], ...] = field(default=(), repr=False)
     prefix: str | None = None
     timeout_millis: int = ANSWER_MILLIS
-    """How long a request waits for its answer, in milliseconds."""
+    """The milliseconds that a request waits for its answer."""
     sleep: Callable[[float], None] = field(default=time.sleep, compare=False, repr=False)
 
     @staticmethod

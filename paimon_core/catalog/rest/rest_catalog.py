@@ -127,7 +127,7 @@ class RestCatalog(Catalog):
         return True
 
     def table(self, name: str) -> Table:
-        """Open a table, or a branch of it, at its latest snapshot.
+        """Open a table, or a branch of the table, at its latest snapshot.
 
         Raises UnsupportedFeature, in addition to the errors of ``Catalog.table``, for a server that does not store
         schemas and snapshots as files of the table.
@@ -163,7 +163,7 @@ class RestCatalog(Catalog):
         return self.client.get("databases", name.database, "tables", name.object_name)
 
     def latest_snapshot(self, name: str) -> Snapshot | None:
-        """Return the server's latest snapshot; None if the table has none, or the server manages no snapshots."""
+        """Return the server's latest snapshot; None if there is no snapshot, or the server manages no snapshots."""
         found = Identifier.parse(name)
         try:
             answer = self.client.get("databases", found.database, "tables", found.object_name, "snapshot")
@@ -220,7 +220,7 @@ class RestCatalog(Catalog):
                 raise
 
     def group(self, name: str) -> Group:
-        """Raise UnsupportedFeature: the server defines the directory of each table and has none for groups."""
+        """Raise UnsupportedFeature: the server defines the directory of each table and has no directory for groups."""
         raise UnsupportedFeature(
             f"table group {name!r}: a REST catalog has no warehouse directory for groups", group=name
         )

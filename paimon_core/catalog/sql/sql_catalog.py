@@ -1,4 +1,6 @@
-"""SqlCatalog: names in a SQL database, in the format of Paimon's JDBC catalog; files in one warehouse (format 14.8).
+"""SqlCatalog: the names of tables are in a SQL database, as in Paimon's JDBC catalog, their files in one warehouse.
+
+The format is described in format 14.8.
 
 The name and the files of a table change one after the other. After an interruption, a name never refers to files of
 another table, no operation changes files without a name, and repeating the call completes the operation. The order is:

@@ -19,9 +19,9 @@ else:
 ZSTD_LEVEL = 1
 _CRC_BYTES = 4
 _XZ_MEMORY_BYTES = 256 << 20
-"""The maximum memory that a block of xz may state that it needs; level 9 needs 65 MB."""
+"""The maximum memory that an xz block may state as necessary to unpack it; level 9 needs 65 MB."""
 _SNAPPY_RATIO = 64
-"""More than the maximum ratio of unpacked to packed bytes: a copy of at most 64 bytes takes two bytes or more."""
+"""An upper bound of the ratio of unpacked to packed bytes: a copy of at most 64 bytes takes at least two bytes."""
 
 
 @dataclass(frozen=True, slots=True)

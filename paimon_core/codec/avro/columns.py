@@ -5,10 +5,10 @@ names all places at which records may start; some of these places may be wrong. 
 together: one step decodes one field of every record. The result contains only the records that follow each other from
 the start of a block to its end; a sequential reader finds the same records. All other records are dropped.
 
-Bytes are not copied: a text or an array is a span of the buffer. NotInColumns is raised for everything that this module
-does not decode: invalid bytes, schemas with maps or unions of several types, arrays in blocks that state their size,
-and branch numbers that use more bytes than necessary. The caller then decodes the file record by record, which raises a
-precise error for an invalid file.
+Bytes are not copied: the value of a text or an array is a span of the buffer. NotInColumns is raised for everything
+that this module does not decode: invalid bytes, schemas with maps or unions of several types, arrays in blocks that
+state their size, and branch numbers that use more bytes than necessary. The caller then decodes the file record by
+record, which raises a precise error for an invalid file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Mask = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
 
 PADDING = bytes(16)
-"""Zeros after the last block: a record that runs past the end finds only zeros, and is dropped."""
+"""Zeros after the last block: a record that continues after the end reads only zeros, and is dropped."""
 MOST_ITEMS = 1 << 15
 """Maximum number of items of an array; files with longer arrays are decoded record by record."""
 _LEAST_STEPS = 256
@@ -36,7 +36,7 @@ _MOST_SPURIOUS = 256
 _NUMBER_BYTES = 10
 _BYTE = np.arange(256, dtype=np.int64)
 _ONE_BYTE = (_BYTE >> 1) ^ -(_BYTE & 1)
-"""For each byte, the number that it encodes alone."""
+"""For each byte value, the number that this single byte encodes."""
 _WIDTHS = {"null": 0, "boolean": 1, "float": 4, "double": 8}
 
 
@@ -198,7 +198,7 @@ def _walked(starts: Numbers, ends: Numbers, end: int, count: int) -> Numbers:
 
 @dataclass(slots=True)
 class Budget:
-    """How many array items, and how many steps, may still be decoded before NotInColumns is raised.
+    """The numbers of array items and of steps that may still be decoded before NotInColumns is raised.
 
     The number of items is limited by the size of the buffer, because nearly every item takes at least one byte.
     """

@@ -1,8 +1,8 @@
 """Avro container files: reads and writes manifests (format 4.1) and Avro data files.
 
 Records are dicts by the field names of the writer's schema. Values are plain: a value of a logical type stays the
-stored number. A file that is truncated, contains garbage, is nested too deeply or unpacks to far more than its size
-raises CorruptTable before it uses much memory.
+stored number. CorruptTable is raised, before much memory is used, for a file that is truncated, contains garbage, is
+nested too deeply or unpacks to far more bytes than its size.
 
 Avro has no checksums, so this module writes checksums in places that other readers ignore: zstd frames have a content
 checksum, snappy blocks always have a CRC32, and a deflate stream is followed by a CRC32. Uncompressed blocks are
@@ -85,7 +85,7 @@ def most_entries(size: int) -> int:
 
 
 class AvroWriter:
-    """Writes records to a container file, in blocks of ``_BLOCK_BYTES`` plus at most one ``write`` call.
+    """Writes records to a container file, in blocks of ``_BLOCK_BYTES`` bytes plus at most one ``write`` call.
 
     ``schema`` is written to the header. ``encoding`` is the schema with which fastavro encodes, by default ``schema``;
     it must produce the same bytes. Raises InvalidOption for an unsupported codec.

@@ -1,4 +1,4 @@
-"""Avro plain schema: the schema of a file without logical types, in the form in which fastavro decodes whole blocks.
+"""Avro plain schema: the schema of a file without logical types, as fastavro needs it to decode whole blocks.
 
 The module refuses schemas for which the size or the depth of decoded values has no limit.
 """

@@ -1,4 +1,4 @@
-"""MurmurHash3 of bytes, 32 bits with seed 0, as Guava computes it for the directories of external paths (format 1.4).
+"""MurmurHash3 of bytes (32 bits, seed 0), which selects the directories of external paths, as in Guava (format 1.4).
 
 Buckets use another variant of the hash, which ``codec.binary_row.bucket_hash`` computes for whole columns.
 """

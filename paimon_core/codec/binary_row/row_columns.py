@@ -56,9 +56,9 @@ class RowBytes:
         return bool((self._take(0, ">i4") == self.arity).all())
 
     def numbers(self, at: int, dtype: DataType) -> npt.NDArray[Any] | None:
-        """Return the slots of a field whose slot is its value (a compact DECIMAL unscaled); None for other types.
+        """Return the slots of a field whose slot is its value (for a compact DECIMAL, unscaled); else None.
 
-        The value of a null field is undefined, see ``nulls``.
+        The value of a null field is undefined; ``nulls`` shows which fields are null.
         """
         kind = _slot_kind(dtype)
         return None if kind is None else self._take(self._slot(at), kind)

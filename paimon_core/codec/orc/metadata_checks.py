@@ -86,7 +86,7 @@ class Tail:
     block: int
 
     def unpacked(self, packed: bytes) -> bytes:
-        """Return a part of the metadata, unpacked."""
+        """Return the unpacked bytes of a part of the metadata."""
         return unpacked(packed, self.codec, self.block)
 
 

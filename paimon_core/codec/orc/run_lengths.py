@@ -1,7 +1,8 @@
 """Run lengths: computes the sum and the maximum of the unsigned integers in an ORC stream, versions 1 and 2.
 
-The lengths of texts and lists are stored in such streams. A run of a few bytes has up to 512 numbers, so the numbers of
-a run are not all decoded. Functions raise ValueError or IndexError for bytes that do not decode.
+The lengths of texts and lists are stored in such streams. A run of a few bytes can have up to 512 numbers, so sum and
+maximum are computed without decoding every number. Functions raise ValueError or IndexError for bytes that do not
+decode.
 """
 
 from __future__ import annotations

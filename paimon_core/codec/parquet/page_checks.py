@@ -37,7 +37,7 @@ _CODECS = {1: "snappy", 2: "gzip", 4: "brotli", 7: "lz4_raw"}
 
 
 class Pages(NamedTuple):
-    """What the page headers of a column chunk state."""
+    """The facts that the page headers of a column chunk state."""
 
     chunk: Chunk
     largest: int
@@ -49,11 +49,11 @@ class Pages(NamedTuple):
     is_plain: bool
     """Whether all pages of texts are plain or indexes in the dictionary, which Arrow can decode as a dictionary."""
     is_whole: bool = True
-    """False: only the first header was read."""
+    """Whether all headers were read; False: only the first header."""
 
     @property
     def texts(self) -> int:
-        """The bytes of all texts of the dictionary; 0 where not all headers were read."""
+        """The bytes of all texts of the dictionary; 0 if not all headers were read."""
         if self.dictionary is None or not self.is_whole:
             return 0
         _, page = self.dictionary

@@ -4,7 +4,7 @@
 Java's rules: integers wrap around, the fraction of floats is cut off, decimals are rounded half up and become null when
 they have too many digits, times are rounded towards the past, texts and binaries are cut to the new length. If a value
 cannot be converted, such as the text "x" to a number, the cast raises pa.ArrowInvalid. Casts between a TIMESTAMP WITH
-LOCAL TIME ZONE and other types use the local time zone in Java; they are supported in the time zone UTC only.
+LOCAL TIME ZONE and other types use the local time zone in Java; these casts are supported in the time zone UTC only.
 """
 
 from __future__ import annotations

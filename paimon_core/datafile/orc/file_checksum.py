@@ -30,7 +30,7 @@ HELD_BYTES = 4 << 20
 
 
 class ChecksumSink(io.RawIOBase):
-    """Writes the bytes of an ORC file to ``sink`` but holds back the end of the file until ``seal`` adds the checksum.
+    """Writes the bytes of an ORC file to ``sink``, but keeps the end of the file until ``seal`` adds the checksum.
 
     The sink is not closed.
     """

@@ -42,7 +42,7 @@ class DecodedSizes:
     """The numbers of the leaves of each column of the file."""
     rows: _Numbers
     decoded: _Numbers
-    """The bytes in memory, as far as the footer states them."""
+    """The bytes in memory that the footer states."""
     stored: _Numbers
     """The bytes of the pages after decompression."""
     values: _Numbers

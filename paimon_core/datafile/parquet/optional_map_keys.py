@@ -42,7 +42,7 @@ def open_metadata(footer: bytes) -> tuple[pq.FileMetaData, bool]:
 
 
 def maps_as_lists(footer: Struct) -> bool:
-    """Change every map with optional keys to a list of pairs, in place; return whether there was one."""
+    """Change every map with optional keys to a list of pairs, in place; return whether there was such a map."""
     elements = schema_elements(footer)
     found = False
     try:

@@ -1,7 +1,7 @@
 """Matching rows: reads the rows of a file that a filter selects, and decodes few other rows (format 8.8).
 
 Row groups whose statistics exclude the filter are not decoded. In the remaining row groups the columns of the filter
-are decoded first. The other columns are decoded only as far as a row group has selected rows. Arrow does not expose the
+are decoded first. The other columns are decoded only in row groups that have selected rows. Arrow does not expose the
 page index of Parquet, so pages before a selected row are also decoded, and then dropped.
 """
 
@@ -93,7 +93,7 @@ class _Cursor:
         self._batches: Iterator[tuple[int, list[pa.Array]]] = iter(())
         self._held: list[pa.Array] = []
         self._from = self._to = 0
-        """The number of the first held row, and the number after the last held row."""
+        """The number of the first decoded row in ``_held``, and the number after the last one."""
 
     def pieces(self, hits: Positions) -> Iterator[tuple[int, int, list[pa.Array]]]:
         """Yield the columns of ranges of rows that contain the rows ``hits``.

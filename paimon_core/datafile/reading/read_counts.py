@@ -1,4 +1,4 @@
-"""ReadCounts: counts what a read opens and decodes; the readers of data files add to the counts."""
+"""ReadCounts: counts what a read opens and decodes; the readers of data files increase the counts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class ReadCounts:
-    """What one read opened and decoded, as numbers; each thread must use its own object."""
+    """The numbers of what one read opened and decoded; each thread must use its own object."""
 
     files_opened: int = 0
     files_skipped: int = 0

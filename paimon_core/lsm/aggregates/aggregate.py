@@ -1,4 +1,4 @@
-"""Aggregate: the interface of functions that combine the values of a column of each key into one (format 9.5)."""
+"""Aggregate: the interface of functions that combine the values of a column into one value per key (format 9.5)."""
 
 from __future__ import annotations
 

@@ -16,7 +16,10 @@ from paimon_core.lsm.gather import Positions
 from paimon_core.lsm.key_groups import Groups
 
 Combine = Callable[[Numbers, Numbers], tuple[Numbers, Valid | None]]
-"""Takes the results so far and the next values; returns the new results, and which of them are not null (None: all)."""
+"""Takes the results so far and the next values; returns the new results, and one boolean per result: false for null.
+
+None instead of the booleans: no result is null.
+"""
 
 
 def rounds(groups: Groups) -> Iterator[tuple[Positions, Positions]]:
@@ -43,7 +46,7 @@ def left_to_right(
     Return (results, valid): one value and one boolean per group.
 
     If the result so far is null, an added value becomes the result unchanged, and a retracted value becomes the result
-    after ``open_with_retract``; without this function, it is ignored.
+    after ``open_with_retract``; without this function, a retracted value is ignored.
     """
     folded = np.zeros(len(groups), values.dtype)
     known = np.zeros(len(groups), np.bool_)

@@ -1,4 +1,4 @@
-"""Rewrite plan: which files of a compaction are merged into new files, and which only change their level.
+"""Rewrite plan: the files of a compaction that are merged into new files, and the files that only change their level.
 
 This module implements steps 2 to 4 of format 8.5. An upgrade changes only the level in the manifest entry of a file, so
 large files move to higher levels at little cost.
@@ -41,7 +41,7 @@ class Upgrade:
 
 @dataclass(frozen=True, slots=True)
 class Reread(Upgrade):
-    """``file`` is upgraded, and its rows are read for a changelog or for deletion vectors."""
+    """An upgrade of ``file`` for which the rows of the file are read, for a changelog or for deletion vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,9 @@ def plan_rewrite(
     """Return the steps of a unit in key order; files of the unit that are in no step remain unchanged.
 
     Overlapping files are merged, together with adjacent files smaller than ``small_file_bytes``. A file that overlaps
-    no other file is upgraded, except in three cases, in which the file is rewritten: the output level is the last level
-    and ``is_clean`` is false for the file (``is_clean``: the file is known to contain no delete); ``expires`` is true
-    for the file, because it contains expired rows (format 16.5); or ``force_rewrite`` is true (option
-    compaction.force-rewrite-all-files).
+    no other file is upgraded. In three cases, such a file is rewritten instead: the output level is the last level and
+    ``is_clean`` is false for the file, which may contain deletes; ``expires`` is true for the file, which contains
+    expired rows (format 16.5); or ``force_rewrite`` is true (option compaction.force-rewrite-all-files).
     """
     if unit.each_alone:
         return [Upgrade(file).rewrite for section in intervals(unit.files, key_order) for file in section.files]

@@ -126,7 +126,7 @@ class Aggregation:
         return with_singles(column, groups, folding.many, folded)
 
     def check_retract(self, kinds: Collection[int]) -> None:
-        """Check retracts: rows of kind -D that remove the row of a key are accepted.
+        """Check retracts: rows of kind -D that remove the record of a key are accepted.
 
         For other retracts, check every function. Raises InvalidRequest naming the column when its function cannot
         retract or would set a NOT NULL column to null.
@@ -172,13 +172,13 @@ class _Folding:
     """
 
     whole: Groups
-    """The groups of ``dense``, with the rows before the last removing -D row."""
+    """The groups of ``dense``, including the rows before the last -D row that removes the record."""
     since: Groups
     dense: Groups
     many: Flags
     """One boolean per group of ``since``: whether it is in ``dense``."""
     deletes: Flags | None
-    """One boolean per row: whether it removes the row of its key; None when no row of the groups does."""
+    """One boolean per row: whether it removes the record of its key; None when no row does."""
     retracts: Retracts | None
 
 

@@ -20,14 +20,14 @@ from paimon_core.schema import RowKind
 
 @dataclass(frozen=True)
 class KeyState:
-    """The rows of some keys; the groups are compact and none is empty."""
+    """The rows of some keys; the groups are compact and not empty."""
 
     whole: Groups
     """All rows of the keys that are not ignored."""
     retracts: Flags | None = None
     """One boolean per row of the table: whether its kind is -U or -D; None when there is no such row."""
     removed: Flags | None = None
-    """One boolean per row of the table: whether it removes the row of its key; None when no row does."""
+    """One boolean per row of the table: whether it removes the record of its key; None when no row does."""
     inert: Flags | None = None
     """One boolean per row of the table: whether it has no effect, except that a segment may start with it."""
 

@@ -74,7 +74,7 @@ class Events:
     late: Flags
     retracts: Flags
     bases: Flags
-    """One boolean per event: whether it is the row with which the state starts; it is the first event of its key."""
+    """One boolean per event: whether the state of its key starts with this row, which is then the key's first event."""
 
     @staticmethod
     def of(state: KeyState, arrived: Arrivals, *, retracts: bool) -> Events:

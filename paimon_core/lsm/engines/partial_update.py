@@ -82,8 +82,8 @@ class PartialUpdate:
     def fold(self, rows: pa.Table, groups: Groups, columns: Sequence[str]) -> pa.Table:
         """Return the columns of the results, as described in the module docstring.
 
-        Raises InvalidRequest naming the options for a retract that no option allows, naming column and function for a
-        retract that the function cannot apply, and naming the column for a null in a NOT NULL column.
+        Raises InvalidRequest for a retract that no option allows (naming the options), for a retract that a function
+        cannot apply (naming column and function), and for a null in a NOT NULL column (naming the column).
         """
         many = groups.lengths > (0 if self.merges_single_rows else 1)
         state = self._state(rows, groups.keep(many))

@@ -1,4 +1,4 @@
-"""Sequence groups: finds the rows of a key that are newer than all rows before, for each sequence group (format 9.4).
+"""Sequence groups: finds the rows that are newer, by a sequence group, than all earlier rows of the key (format 9.4).
 
 A row counts for a group unless all ordering columns of the group are null. A row is newer when its ordering values are
 at least as large as the largest ordering values of the earlier rows of the same key. Columns are compared one after the
@@ -51,8 +51,8 @@ def counting(rows: pa.Table, ordering: Sequence[str]) -> Flags:
 def arrivals(rows: pa.Table, ordering: Sequence[str], segments: Groups) -> Arrivals:
     """Return the arrivals for the group with these ordering columns.
 
-    ``segments`` are compact, and none is empty. Each segment starts a new state, so its first row is not compared. Rows
-    that are in no segment get any value.
+    ``segments`` are compact, and none is empty. Each segment starts a new state, so its first row is not compared. The
+    result for rows that are in no segment is arbitrary.
     """
     counts = counting(rows, ordering)
     return Arrivals(counts, counts & ~_below_maximum(order_codes([rows[name] for name in ordering]), segments))

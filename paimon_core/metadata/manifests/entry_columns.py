@@ -40,7 +40,7 @@ _ARRAYS: dict[str, Callable[[bytes], tuple[Any, ...]]] = {
     "write_cols_sequences": numbers_of,
 }
 _COMPARED = 64
-"""Values of equal length up to this many bytes are compared with the value before.
+"""Values of equal length up to this many bytes are compared with the previous value.
 
 Entries are often ordered by partition, so that equal values are then looked up only once.
 """
@@ -192,7 +192,7 @@ class EntryColumns:
         return np.repeat(np.array(found, np.int64), runs), list(known)
 
     def _changes(self, name: str) -> Indices:
-        """Return the positions of the entries whose bytes in a column may differ from the bytes of the entry before."""
+        """Return the positions of entries whose bytes in a column may differ from the bytes of the previous entry."""
         starts, lengths = self.spans[name]
         most = int(lengths.max())
         if most > _COMPARED or int(lengths.min()) != most:

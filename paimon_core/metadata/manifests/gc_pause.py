@@ -26,7 +26,7 @@ def gc_paused() -> Iterator[None]:
 
 
 class _GcPauses:
-    """Counts the open blocks of all threads; the block that ends last enables garbage collection again."""
+    """Counts the open ``with`` blocks of all threads; the last block that ends enables garbage collection again."""
 
     lock = threading.Lock()
     open = 0

@@ -63,7 +63,7 @@ class BranchStore:
         return BranchNotFound(f"no branch {name!r:.80} in {self.paths.root} (branches: {known:.200})", branch=name)
 
     def mark(self, name: str) -> Mapping[str, str] | None:
-        """Return the mark of the operation in progress, or interrupted, on a branch; None without a mark.
+        """Return the mark of an operation on a branch that is in progress or was interrupted; None without a mark.
 
         Raises CorruptTable for a mark that cannot be read.
         """

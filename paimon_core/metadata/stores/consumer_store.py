@@ -17,7 +17,7 @@ _PAUSES = (0.02, 0.1)
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """The first snapshot that a streaming reader has not read, and when its file was written (epoch milliseconds)."""
+    """The first snapshot that a streaming reader has not read, and the write time of the file (epoch milliseconds)."""
 
     name: str
     next_snapshot: int

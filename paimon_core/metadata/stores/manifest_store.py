@@ -111,7 +111,7 @@ class ManifestStore:
         return list(values_of(self._entries([(file_name, size)])[0]))
 
     def read_columns(self, manifests: Sequence[ManifestFile], texts: Collection[bytes] | None = None) -> EntryColumns:
-        """Return the entries of all manifests as columns, in order; ``texts`` and errors are as in ``read_each``."""
+        """Return the entries of all manifests as columns, in order; ``texts`` and errors: see ``read_each``."""
         return EntryColumns.concat(self.read_each(manifests, texts))
 
     def read_each(self, manifests: Sequence[ManifestFile], texts: Collection[bytes] | None = None) -> list[Entries]:
@@ -283,7 +283,10 @@ def _within(row: Sequence[object], low: Sequence[object], high: Sequence[object]
 
 
 def _between(value: object, low: object, high: object) -> bool:
-    """Whether a value may be in a range. True also if the value or a bound is null, or if a bound is NaN."""
+    """Whether a value may be in a range.
+
+    The result is also True if the value or a bound is null, or if a bound is NaN.
+    """
     if value is None or low is None or high is None:
         return True
     return not (value < low or value > high)  # type: ignore[operator]

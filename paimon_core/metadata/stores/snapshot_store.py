@@ -207,7 +207,7 @@ class SnapshotStore:
         return self.storage.create_exclusive(path, snapshot.to_json().encode())
 
     def publish(self, snapshot: Snapshot, base: Snapshot | None = None) -> bool:
-        """Create the snapshot file and write its id to the hint LATEST; returns and raises as ``create``."""
+        """Create the snapshot file and write its id to the hint LATEST; returns and raises as ``create`` does."""
         if not self.create(snapshot, base):
             return False
         with contextlib.suppress(OSError):  # the commit has succeeded, and readers check an outdated hint

@@ -134,7 +134,7 @@ class TagStore:
         return parse_json(data).get(RENAMED_FROM)
 
     def put(self, tag: Tag) -> None:
-        """Write the tag and replace an existing tag of this name atomically: readers see the old tag or the new one."""
+        """Write the tag and replace an existing tag of this name atomically: readers see the old tag or the new tag."""
         self.storage.overwrite(self.paths.tag(tag.name), _json(tag).encode())
 
     def delete(self, name: str) -> None:

@@ -306,7 +306,7 @@ def _day(values: Mapping[str, int], lenient: bool) -> int:
     year = values.get("year", of_era)
     if year is None or abs(year) > _LARGEST_YEAR:
         raise _NoMatch
-    if of_era is not None and year != (of_era if year > 0 else 1 - of_era):  # year 0 is year 1 of the era before
+    if of_era is not None and year != (of_era if year > 0 else 1 - of_era):  # year 0 is year 1 of the previous era
         raise _NoMatch
     if not lenient:
         _check(values, "year of era", "year", "month", "day", "day of year")

@@ -193,7 +193,7 @@ class GcsStore:
 
 @dataclass
 class GcsUpload:
-    """A resumable upload. The last part must be marked, so a part is only sent when the next part is known."""
+    """A resumable upload. The last part must be marked, so a part is sent only when the next part is known."""
 
     store: GcsStore
     location: str

@@ -30,7 +30,7 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True, slots=True)
 class ObjectStorage(Storage):
-    """Files below ``base``, the URL of a warehouse such as ``s3://bucket/lake``, without a slash at its end.
+    """Files below ``base``, the URL of a warehouse such as ``s3://bucket/lake``, without a trailing slash.
 
     It is a small value that can be pickled. Each process connects on first use, once for each set of credentials.
     Nothing outside ``base`` is read or changed: every method raises InvalidRequest for such a path.

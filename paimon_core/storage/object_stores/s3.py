@@ -94,7 +94,7 @@ class S3Store:
         return StoredObject(key, found["ContentLength"], _millis(found["LastModified"]))
 
     def read(self, key: str, start: int = 0, end: int | None = None, version: str = "") -> bytes:
-        """Read a range with one GET, whose answer also states its length; the version of an object is its ETag."""
+        """Read a range with one GET; the answer also states its length. The version of an object is its ETag."""
         if end is not None and end <= start:
             return b""
         return self._read(key, f"bytes={start}-{'' if end is None else end - 1}", start, version)[0]

@@ -61,7 +61,7 @@ def _leaves(data: bytes, at: int) -> tuple[list[tuple[int, int]], int]:
 
 
 def _bodies(data: bytes, at: int) -> dict[int, tuple[int, int, bytes]]:
-    """Return kind, number of values and body of each container, by its number."""
+    """Return a dict from the number of each container to its kind, number of values and body."""
     bodies = {}
     (arrays,) = struct.unpack_from("<I", data, at)
     at += 4

@@ -123,7 +123,7 @@ def rank_in_group(group_of: Positions) -> Positions:
 
 
 def replaced(at: Positions, group_of: Positions, groups: Flags, by: Callable[[int], list[int]]) -> Positions:
-    """Return ``at`` with the positions of each of the chosen ``groups`` replaced by the result of ``by``.
+    """Return ``at``; the positions of each group in ``groups`` are replaced by the result of ``by``.
 
     Loops over the chosen groups, because their results cannot be computed on whole columns.
     """

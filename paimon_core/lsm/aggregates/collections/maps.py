@@ -28,7 +28,7 @@ _FIRST_OF_THREE_BYTES = (0xEE, 0xEF)
 
 @dataclass(frozen=True, slots=True)
 class MergeMap:
-    """Keeps the last value of each key, even null; a retract removes the keys of its map, whatever their values."""
+    """Keeps the last value of each key, even null; a retract removes the keys of its map and ignores the values."""
 
     can_retract: bool = True
 
@@ -59,8 +59,8 @@ class MergeMapWithKeyTime:
         counts = ~found.begun | ~is_valid(found.values) | is_valid(times)
         found, times = found.keep(counts), times.filter(pa.array(counts))
         ids = found.identities(same_object(found.keys))
-        # A value with a time replaces a value without a time, and any value replaces a null, if they are of the first
-        # map.
+        # Null ranks lowest, then a value without a time, then values by their time. Only the first map can still
+        # contain a value without a time here.
         ranks = np.where(is_valid(times), 2 + _time_codes(times), is_valid(found.values).astype(np.int64))
         same = after_last(group(ids, None), found.begun & ~is_valid(found.values))
         alive = np.zeros(len(ids), np.bool_)
