@@ -170,8 +170,8 @@ class _Assignments:
             _raise_conflict(self.base, "two writers of one commit placed keys independently", _WRITE_AGAIN)
         if (self.replaced is None) != (assignment.keys_of is not None):
             raise InvalidRequest(
-                f"table {table}: the keys of an overwrite, and only those, must be placed without the existing keys, "
-                "by a writer with ignore_existing=True"
+                f"table {table}: an overwrite, and no other commit, must place its keys without the existing keys: "
+                "use a writer with ignore_existing=True for an overwrite only"
             )
         if assignment.keys_of is not None:
             if last is assignment:

@@ -1,8 +1,8 @@
 """ExternalRoots: the directories outside of a table that may contain its data files (format 1.4).
 
-The operator gives the list; it is empty by default. A path from metadata is untrusted: the path is normalized, and is
-accepted only if it is below one of the listed directories. Paths are compared component by component. On the local
-disk, no symbolic link below the directories is followed (``Bounds``).
+The operator passes the list of directories, which is empty by default. A path from metadata is untrusted: the path is
+normalized, and is accepted only if it is below one of the listed directories. Paths are compared component by
+component. On the local disk, no symbolic link below the directories is followed (``Bounds``).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def normalized(text: str) -> tuple[Storage, str]:
     Raises InvalidRequest for a relative path, UnsupportedFeature for an unknown scheme.
     """
     if not has_scheme(text) and not text.startswith("/"):
-        raise InvalidRequest(f"{text!r:.200} is no absolute path and no URL")
+        raise InvalidRequest(f"{text!r:.200} is neither an absolute path nor a URL")
     return open_storage(text)
 
 

@@ -53,7 +53,7 @@ class Variant:
             stored.get(n) if isinstance(stored, Mapping) else getattr(stored, n, None) for n in ("value", "metadata")
         )
         if not isinstance(value, bytes | bytearray) or not isinstance(metadata, bytes | bytearray):
-            raise InvalidRequest(f"{stored!r:.120} has not the binaries 'value' and 'metadata' of a VARIANT")
+            raise InvalidRequest(f"{stored!r:.120} does not have the binaries 'value' and 'metadata' of a VARIANT")
         return Variant(bytes(value), bytes(metadata))
 
     def to_python(self) -> Any:

@@ -104,7 +104,7 @@ class TokenStorage(Storage):
         return self._current.remove_empty_directory(directory)
 
     def delete(self, paths: Iterable[str]) -> int:
-        """Delete files and return how many were deleted."""
+        """Delete files and return the number of deleted files."""
         return self._current.delete(paths)
 
     def delete_directory(self, directory: str) -> None:

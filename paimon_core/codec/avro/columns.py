@@ -30,7 +30,7 @@ PADDING = bytes(16)
 MOST_ITEMS = 1 << 15
 """Maximum number of items of an array; files with longer arrays are decoded record by record."""
 _LEAST_STEPS = 256
-"""The number of steps that is always allowed for the arrays of records."""
+"""The number of steps for arrays that are allowed in addition to two steps per record."""
 _MOST_SPURIOUS = 256
 """The number of places that may be tried in addition to twice the number of records."""
 _NUMBER_BYTES = 10

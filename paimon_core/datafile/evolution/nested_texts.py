@@ -46,7 +46,7 @@ def _parsed(text: str, kind: DataType) -> pa.Array:
         return found
     form = _FORMS[kind.root].fullmatch(text.strip())
     if form is None:
-        raise pa.ArrowInvalid(f"{text!r:.60} has not the form of a {kind.root}")
+        raise pa.ArrowInvalid(f"{text!r:.60} does not have the form of type {kind.root}")
     is_call = form.group(1) is None
     if kind.root is TypeRoot.MAP and "\\" in text:
         raise pa.ArrowInvalid(f"{text!r:.60} has a backslash, with which Java drops a character of a MAP")

@@ -118,10 +118,10 @@ def _check_values(numbers: pa.Array, per_second: int, column: str) -> None:
 def as_java_reads(array: pa.Array, dtype: DataType, offset: Callable[[], int]) -> pa.Array:
     """Return a decoded column; timestamps without zone that Arrow has moved by a second are corrected.
 
-    A writer stores the seconds of a time before 1970 rounded up, and its fraction. When the fraction is at least a
-    millisecond, readers subtract a second: Java for times before 1970 in UTC, Arrow for times before 1970 in the time
-    zone of the writer. So Java and Arrow return different times between these two moments. ``offset`` returns the
-    seconds from UTC to the time zone of the writer; it is called only for an array with such a time near 1970.
+    For a time before 1970, a writer stores the seconds, rounded up, and the fraction of a second. When the fraction is
+    at least a millisecond, readers subtract a second: Java for times before 1970 in UTC, Arrow for times before 1970 in
+    the time zone of the writer. So Java and Arrow return different times between these two moments. ``offset`` returns
+    the seconds from UTC to the time zone of the writer; it is called only for an array with such a time near 1970.
     """
     if all(leaf.root not in TIMESTAMP_ROOTS for leaf in leaves(dtype)):
         return array

@@ -1,4 +1,4 @@
-"""INT96 timestamps: converts 12-byte values, nanoseconds of the day and Julian day, little-endian (format 7.7).
+"""INT96 timestamps: converts 12-byte little-endian values: nanoseconds of the day and Julian day (format 7.7).
 
 Parquet libraries convert INT96 to 64-bit nanoseconds, which overflow silently for years before 1677 and after 2262.
 They write either all timestamps of a file as INT96 or none. Therefore ``parquet.footer`` presents INT96 values to Arrow

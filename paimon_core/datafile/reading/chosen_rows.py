@@ -79,7 +79,10 @@ class ChosenRows:
 def _narrowed(
     rows: Mask | None, row_groups: list[int] | None, sizes: Sequence[int], kept: list[int] | None
 ) -> tuple[Mask | None, list[int] | None]:
-    """Return the rows or the row groups to read when only the row groups ``kept`` may contain a wanted row."""
+    """Return (rows, row groups) to read; None: no restriction.
+
+    Only the row groups ``kept`` may contain a wanted row.
+    """
     if kept is None or len(kept) == len(sizes) or not sizes:
         return rows, row_groups
     if rows is None:

@@ -40,7 +40,7 @@ def check_table(context: TableContext) -> None:
     for option in OTHER_BRANCHES:
         if context.schema.options.get(option, "").strip():
             raise UnsupportedFeature(
-                f"option {option} cannot be stored: a table that has it is only read. Pass it to Table.with_options",
+                f"option {option} cannot be stored: tables with it can only be read. Pass it to Table.with_options",
                 option=option,
             )
     indexed_fields(context.options.file_indexes, context.schema.by_name)

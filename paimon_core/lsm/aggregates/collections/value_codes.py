@@ -107,7 +107,7 @@ def _of_maps(array: pa.Array, never: Flags | None) -> Numbers:
 
 
 def _spread(never: Flags, unequal: Flags, lengths: npt.NDArray[Any]) -> None:
-    """Mark the lists with an element that equals nothing."""
+    """Set ``never`` to true for each list that has an element that equals nothing."""
     never[np.repeat(np.arange(len(lengths)), lengths)[unequal]] = True
 
 
