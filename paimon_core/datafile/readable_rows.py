@@ -57,8 +57,8 @@ def _check_text(name: str, text: pa.Buffer, codec: str) -> None:
     packed = text.size if codec in ("none", "uncompressed") else len(pa.Codec(_NAMES.get(codec, codec)).compress(text))
     if text.size > PAGE_RATIO * packed:
         raise InvalidRequest(
-            f"a value of column {name!r} has {text.size} bytes, which {codec} packs to {packed}: at most a "
-            f"{PAGE_RATIO}th of a text of this length can be left out",
+            f"a value of column {name!r} has {text.size} bytes, which {codec} packs to {packed}: readers "
+            f"refuse a text of this length that is packed to less than 1/{PAGE_RATIO} of its bytes",
             column=name,
         )
 

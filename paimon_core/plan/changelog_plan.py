@@ -52,7 +52,7 @@ def changed_snapshots(context: TableContext, after: int | None, until: int | Non
         raise InvalidRequest(f"after (snapshot {start}) must not exceed until (snapshot {end})", table=context.name)
     if max(start, end) > newest:
         raise SnapshotNotFound(
-            f"table {context.name} has no snapshot {max(start, end)}: it ends with {newest or 'none'}",
+            f"table {context.name} has no snapshot {max(start, end)}: its latest snapshot is {newest or 'none'}",
             table=context.name,
             snapshot=max(start, end),
         )

@@ -231,7 +231,7 @@ def _live_or_changelog(context: TableContext, snapshot_id: int) -> Snapshot | No
 def _raise_rolled_back(context: TableContext, snapshot_id: int) -> None:
     raise ReadOutdated(
         f"table {context.name} was rolled back: snapshot {snapshot_id}, which the stream has read, does not exist or "
-        "is another one now. Start again from the full content",
+        "is now another snapshot. Start again from the full content",
         table=context.name,
         snapshot=snapshot_id,
     )

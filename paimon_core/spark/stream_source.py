@@ -197,7 +197,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _outdated(self, snapshot_id: int) -> ReadOutdated:
         return ReadOutdated(
             f"table {self.context.name} was rolled back: snapshot {snapshot_id}, a part of this batch, does not exist "
-            "or is another one now. Start the query with a new checkpoint",
+            "or is now another snapshot. Start the query with a new checkpoint",
             table=self.context.name,
             snapshot=snapshot_id,
         )

@@ -110,7 +110,7 @@ def _check_values(numbers: pa.Array, per_second: int, column: str) -> None:
         if np.any(found[found < 0] % (per_second // 1000)):
             raise InvalidRequest(
                 f"column {column!r}: timestamps before 1970 in ORC files must be whole milliseconds; "
-                "use another file.format for finer ones",
+                "use another file.format for finer times",
                 column=column,
             )
 

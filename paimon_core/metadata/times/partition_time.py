@@ -107,5 +107,5 @@ def check_partition_expiry(context: TableContext) -> None:
     pattern = options[PATTERN]
     if pattern is not None and not any(f"${key}" in pattern for key in keys):
         raise InvalidRequest(
-            f"option {PATTERN} = {pattern!r} names no partition column (those are: {', '.join(keys)})", option=PATTERN
+            f"option {PATTERN} = {pattern!r} names no partition column (there are: {', '.join(keys)})", option=PATTERN
         )
