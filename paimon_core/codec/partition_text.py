@@ -101,7 +101,7 @@ def _civil(days: int) -> tuple[int, int, int]:
 
 
 def _four_digits(year: int) -> str:
-    """Return the last four digits of a year; before year 0 each digit is subtracted from "0", as in the format."""
+    """Return the last four digits of a year; before year 0, digits are subtracted from "0", as the format requires."""
     return "".join(chr(ord("0") + (int(d) if year >= 0 else -int(d))) for d in f"{abs(year) % 10_000:04}")
 
 

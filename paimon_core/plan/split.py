@@ -40,7 +40,10 @@ class Split:
     """A tuple or ``LazyFiles``; the two are equal if their files are equal."""
     raw: bool
     layout: Layout = ()
-    """The sections: each is a tuple of sorted runs, each run a tuple of positions in ``files``. () for a raw split."""
+    """The sections.
+
+    A section is a tuple of sorted runs, and a run is a tuple of positions in ``files``. () for a raw split.
+    """
     delta_manifest_list: str = ""
     """The delta manifest list of the snapshot; "" when it is not known. After a rollback, another snapshot may have the
     same id; it has another delta manifest list.

@@ -2,8 +2,8 @@
 
 Arrow can serialize an expression in two forms: Substrait and the pickled form. Substrait cannot represent many
 functions, such as match_like. The pickled form represents all functions: it is an Arrow record batch with the literals
-and the options, and with metadata that lists the calls. This module reads the pickled form without pickle. A key may
-occur several times in the metadata, so the metadata is read by the C data interface.
+and the options, and with metadata that lists the calls. This module reads the pickled form without the module pickle. A
+key may occur several times in the metadata, so the metadata is read by the C data interface.
 
 The predicate selects the same rows as the expression, except for NaN: in Arrow NaN equals nothing, in a predicate NaN
 equals NaN and is the greatest number. An expression that a predicate cannot represent raises UnsupportedFeature, which

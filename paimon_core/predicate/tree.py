@@ -251,9 +251,9 @@ class _Joined(Predicate):
     kind: type[BoundAnd] | type[BoundOr]
     one: Op
     many: Op
-    """Binding replaces all tests of one column by ``one`` and ``many`` by a single test by the operator ``many``.
+    """When a tree is bound, all tests of a column with the operators ``one`` and ``many`` become one with ``many``.
 
-    For example, tests by == become one test by IN.
+    For example, tests with == become one test with IN.
     """
 
     def __init__(self, parts: Sequence[Predicate]) -> None:
@@ -375,7 +375,7 @@ def join(kind: type[And] | type[Or], parts: Sequence[Predicate]) -> Predicate:
 
 
 def _gathered(parts: Sequence[Predicate], one: Op, many: Op) -> list[Predicate]:
-    """Return the parts; all tests of one column by ``one`` and ``many`` become a single test by ``many``."""
+    """Return the parts; all tests of one column with ``one`` and ``many`` become a single test with ``many``."""
     values: dict[tuple[str, tuple[Step, ...]], list[Literal]] = {}
     for part in parts:
         if isinstance(part, Comparison) and part.op in (one, many):

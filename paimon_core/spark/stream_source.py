@@ -39,7 +39,10 @@ LIMITS = {
     "read.stream.maxbytespertrigger": "bytes",
     "read.stream.maxrowspertrigger": "rows",
 }
-"""The options that limit a batch, with the field of ``Limits``. Spark passes the keys in lower case."""
+"""The options that limit a batch, and the field of ``Limits`` that each option sets.
+
+Spark passes the keys in lower case.
+"""
 
 
 @dataclass(frozen=True)

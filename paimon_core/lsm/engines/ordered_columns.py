@@ -83,7 +83,7 @@ class OrderedColumns:
 
     @cached_property
     def _winners(self) -> Positions:
-        """The position of the last newer row of each key that is not inert.
+        """The position of the last newer row of each key, without rows that have no effect (``KeyState.inert``).
 
         The position is -1 when this row is a retract. Without such a row, it is the position of the base row.
         """

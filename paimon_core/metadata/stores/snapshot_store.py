@@ -228,7 +228,8 @@ class SnapshotStore:
         return self.publisher is not None and self.publisher.owns_history
 
     def refuse_if_catalog_owns_history(self, what: str) -> None:
-        """Raise UnsupportedFeature when the catalog owns the history, because ``what`` changes only files."""
+        """Raise UnsupportedFeature when the catalog owns the history; ``what`` is the operation that needs files only.
+        """
         if self.catalog_owns_history:
             raise UnsupportedFeature(
                 f"{self.paths.root}: the catalog owns the history of this table: cannot {what} through its files",
