@@ -228,8 +228,7 @@ class SnapshotStore:
         return self.publisher is not None and self.publisher.owns_history
 
     def refuse_if_catalog_owns_history(self, what: str) -> None:
-        """Raise UnsupportedFeature when the catalog owns the history; ``what`` is the operation that needs files only.
-        """
+        """Raise UnsupportedFeature when the catalog owns the history; ``what`` names the operation in the error."""
         if self.catalog_owns_history:
             raise UnsupportedFeature(
                 f"{self.paths.root}: the catalog owns the history of this table: cannot {what} through its files",
