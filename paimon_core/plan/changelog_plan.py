@@ -105,8 +105,8 @@ def changed_files(
     """Yield the files of the changed rows, by partition directory and bucket, then in the order of writing.
 
     ``changelog``: True for the changelog files of the snapshot, False for the data files that it added. With None, the
-    table's options and the kind of the snapshot decide. ``overwrites``: if ``changelog`` is None, the files that an
-    OVERWRITE snapshot added also count as changes.
+    table's options and the kind of the snapshot determine which of these files are returned. ``overwrites``: if
+    ``changelog`` is None, the files that an OVERWRITE snapshot added also count as changes.
 
     In this order, the rows of one key are in the order of their changes. Raises UnsupportedFeature for files that this
     library cannot read, SnapshotNotFound when the snapshot expires during the call, CorruptTable.
