@@ -96,7 +96,7 @@ class FileFormat:
 
     @property
     def is_splittable(self) -> bool:
-        """Whether an uncompressed file can be cut into byte ranges: each line is one row."""
+        """Whether an uncompressed file can be cut into byte ranges, because each line is one row."""
         return self.kind in ("jsonl", *EVENT_FORMATS) or (self.kind == "csv" and not self.multiline)
 
     @property
