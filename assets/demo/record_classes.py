@@ -77,7 +77,7 @@ def create_archive() -> Path:
 
 def _record(path: Path) -> None:
     """Run a session with the kinds of jobs that a small load needs; Java writes the archive when the session ends."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # as start_session does
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the same values as in ``start_session``
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     option = shlex.quote(f"-XX:ArchiveClassesAtExit={path}")
     session = (

@@ -80,7 +80,7 @@ def play(demo: Demo, last_day: date | None = None) -> dict[str, str]:
 def compact_by_hand(demo: Demo) -> None:
     """Run the compaction job by hand for one partition: the first partition of the table with the most buckets.
 
-    A compaction does not change the number of buckets, so that a second run of the demo finds nothing to do.
+    A compaction keeps the number of buckets, so a second run chooses the same partition, which is compacted already.
     """
     named: dict[str, list[str]] = {}
     most = {}

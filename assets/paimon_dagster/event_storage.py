@@ -55,7 +55,7 @@ class BatchedSqliteEvents(SqliteEventLogStorage):
     ) -> BatchedSqliteEvents:
         """Return the storage, with the paths of Dagster's own storage; set the size of batches if it is not set."""
         os.environ.setdefault(BATCH, BATCH_SIZE)
-        home = Path(os.environ["DAGSTER_HOME"]).expanduser()  # Dagster's commands refuse to start without it
+        home = Path(os.environ["DAGSTER_HOME"]).expanduser()  # Dagster's commands require DAGSTER_HOME
         return cls(str(home / "history" / "runs"), inst_data)
 
     @contextmanager

@@ -16,12 +16,12 @@ from paimon_lake.session import start_session
 
 
 class LakeResource(dg.ConfigurableResource[Any]):
-    """The lake to use: the folder of its declarations, an environment of it, and a warehouse."""
+    """The lake to use: the folder of its declarations, the environment, and the warehouse."""
 
     environment: str
     warehouse: str
     configs: str = ""
-    """Empty: each process finds the folder by its environment (PAIMON_LAKE_CONFIGS)."""
+    """The folder of the declarations; empty: each process reads the environment variable PAIMON_LAKE_CONFIGS."""
     _settings: Settings | None = PrivateAttr(default=None)
 
     @property

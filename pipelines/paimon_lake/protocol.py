@@ -26,14 +26,14 @@ class AuditFailed(Exception):
     """The content that a step was about to publish is wrong: nothing was published, and a retry would not help."""
 
     check_results: tuple[CheckResult, ...] = ()
-    """The results of the declared checks; () when no declared check failed, but another audit."""
+    """The results of the declared checks; () when only another audit failed."""
 
 
 class PartsFailed(Exception):
-    """Some parts of a table could not be loaded; the loads of the other parts succeeded and stay."""
+    """Some parts of a table could not be loaded; the loads of the other parts succeeded and remain."""
 
     def __init__(self, text: str, result: StepResult, errors: Mapping[str, Exception]) -> None:
-        """``result``: what was committed, also by batches of parts that failed later; ``errors``: by failed part."""
+        """``result``: what was committed, also by parts that failed later; ``errors``: the error of each failed part."""
         super().__init__(text)
         self.result = result
         self.errors = dict(errors)

@@ -1,7 +1,8 @@
 """Checks: for every table, Dagster checks for its audits (loads, keys, files, invariants) and for its declared checks.
 
-Checks that block a load run inside the load, on its partitions, before they are published; the load logs their results
-under the names of the checks. The same run does not evaluate them again; in other runs they check the whole table.
+Checks that block a load run inside the load, on its partitions, before the load is published; the load logs the results
+under the names of the checks. The same run does not evaluate these checks again. Other runs evaluate them on the whole
+table.
 """
 
 import re

@@ -31,8 +31,8 @@ class TickResult:
     message: str = ""
     """The text that the sensor logs about the table; "" when there is nothing to log."""
     state: str | None = None
-    """A digest of the files and the snapshot: while it is the same, the sensor does nothing. None: check at the next
-    tick."""
+    """A digest of the files and the snapshot. While the digest is the same, the sensor does nothing. None: check at
+    the next tick."""
     requests: tuple[dg.RunRequest, ...] = ()
     added: tuple[str, ...] = ()
     """The dynamic partitions to add."""

@@ -88,7 +88,7 @@ def _known(partitions: dg.PartitionsDefinition[str] | None, keys: Collection[str
 def _requests(
     settings: Settings, spec: TableSpec, stale: Mapping[str, str], keys: list[str], translator: PaimonTranslator
 ) -> list[dg.RunRequest]:
-    """Return runs for stale partitions; for the same snapshot and reasons, the run key is the same, so it runs once."""
+    """Return runs for stale partitions. The run key depends on the snapshot and the reasons, so no run is repeated."""
     if not keys:
         return []
     newest = open_table(settings, spec.name).latest_snapshot()

@@ -68,8 +68,8 @@ def run_checks(
 ) -> list[CheckResult]:
     """Evaluate several checks as ``run_check`` does; all read the same snapshot, unless it expires during the checks.
 
-    With ``raises``, a failure of the storage raises StorageError and is not a failed check: it says nothing about the
-    rows, and the caller may retry the load.
+    With ``raises``, a failure of the storage raises StorageError and is not a failed check, because it says nothing
+    about the rows; the caller may retry the load.
     """
     return _checked(tuple(checks), spec, table, context, spark, raises=raises)
 

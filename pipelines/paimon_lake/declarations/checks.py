@@ -52,7 +52,7 @@ class AcceptedValuesCheck(_Check):
     column: str
     """The column."""
     values: Annotated[list[Any], Field(min_length=1)]
-    """The values that it may have."""
+    """The values that the column may have."""
 
 
 class RangeCheck(_Check):
@@ -167,8 +167,9 @@ class PartsCompleteCheck(_Check):
     max_wait: Duration
     """The longest time without the part, such as ``30 min``, ``2 h`` or ``1 d``."""
     column: str = ""
-    """The date or timestamp column from which a row waits; rows with a null in it are only told. Default: the rows are
-    compared with the rows of the newest snapshot that is ``max_wait`` old, so ``retention.keep_hours`` must be longer.
+    """The date or timestamp column from which a row waits; rows with a null in it are counted, but not checked.
+    Default: the rows are compared with the rows of the newest snapshot that is ``max_wait`` old, so
+    ``retention.keep_hours`` must be longer.
     """
 
 

@@ -184,7 +184,7 @@ _HINTS = {
     "refresh": ": written rows are not looked up again; to update them when the other table changes, fill these "
     "columns by a part with `source: {type: table, key_from: ...}`",
 }
-"""What else an unknown key needs to be said about."""
+"""Further advice for some unknown keys; it follows the name of the key in the sentence."""
 _EVENTS = {
     name: f"; files of its events are of type files with format {name}-json"
     for name in ("debezium", "canal", "maxwell")
@@ -197,7 +197,7 @@ def _at(values: Any, key: Iterable[str | int]) -> Any:
         try:
             values = values[part]
         except (KeyError, IndexError, TypeError):
-            # One text stands for a list or a mapping, such as one name for a list of names: return the text.
+            # The file may have one text where a list or a mapping is expected, such as one name: return the text.
             return values if isinstance(values, str) else None
     return values
 

@@ -55,7 +55,7 @@ class PartSpec(TableSpec):
     part: str
     """The name of the part."""
     removes_rows: bool = False
-    """Whether a row of this part that deletes removes the whole row of the table."""
+    """Whether a delete of this part removes the whole row of the table."""
     filled: tuple[str, ...] = ()
     """The columns that the part fills, without the primary key."""
 
@@ -107,7 +107,7 @@ def part_names(spec: TableSpec) -> tuple[str, ...]:
 
 
 def followed_specs(spec: TableSpec) -> tuple[TableSpec, ...]:
-    """Return what loads of a table load from sources of changes: parts, or the table itself; () without such."""
+    """Return what loads of a table load from sources of changes: parts, or the table itself; () when there are none."""
     return tuple(one for one in load_specs(spec) if has_changes(one.source))
 
 
@@ -136,7 +136,7 @@ def part_spec(spec: TableSpec, name: str) -> PartSpec:
 
 
 def _has_partitions(part: Part) -> bool:
-    """Whether the partitions of a run select rows of the source: a path with a place, a query of partitions."""
+    """Whether the partitions of a run select rows of the source of ``part``, by its path or its query."""
     match part.source:
         case FilesSource(path=path):
             return "{" in path

@@ -15,7 +15,7 @@ KEY_FORMATS = {"hour": "%Y-%m-%d-%H:%M", "day": "%Y-%m-%d", "week": "%Y-%m-%d", 
 """The format of the keys of partitions by time, as for ``strftime``; the key of a week is its first day, a Sunday."""
 BY_TIME = tuple(KEY_FORMATS)
 _LAST_YEAR = 2037
-"""Whether a time zone changes its clocks is examined up to this year, when the partitions have no last day."""
+"""When the partitions have no last day, time zones are examined for clock changes up to this year."""
 
 
 class Partitions(Model):

@@ -68,7 +68,7 @@ class TableSpec(Model):
     ] = {}
     """Names and Paimon types of the columns, in order; ``infer``: they are read from the source."""
     primary_key: Names = ()
-    """The columns that identify a row; a new row replaces the one with the same key."""
+    """The columns that identify a row; a new row replaces the row with the same key."""
     natural_key: Names = ()
     """The columns that are unique in a table without a primary key, for the check ``unique``; loads do not use them."""
     partition_by: Names = ()
@@ -147,7 +147,7 @@ class TableSpec(Model):
         return ("source",)
 
     def fills(self, column: str) -> bool:
-        """Whether loads write a column of the table: all of them, except for a part of a table."""
+        """Whether loads write ``column``: always true, except for a part of a table."""
         return True
 
     @property
@@ -179,8 +179,8 @@ class TableSpec(Model):
         """The declared mode, or the default mode for the source and the keys of the table.
 
         A column of kinds and change events give ``changes``. A query over whole inputs replaces all rows; a query over
-        partitions replaces the partitions. Otherwise a table with a primary key is upserted, and one without is
-        appended to, or replaced by the result of a database that has no watermark.
+        partitions replaces the partitions. Otherwise the mode is ``upsert`` with a primary key. Without a
+        primary key, the mode is ``overwrite`` for a database without a watermark, and ``append`` for other sources.
         """
         if self.mode is not None:
             return self.mode

@@ -85,7 +85,7 @@ def read_yaml(path: Path) -> YamlFile:
 
 
 def shown(path: Path) -> str:
-    """Return the path below the working directory when it is there, otherwise in full."""
+    """Return the path relative to the working directory, or in full when it is not below this directory."""
     absolute = path.absolute()
     return str(absolute.relative_to(Path.cwd()) if absolute.is_relative_to(Path.cwd()) else absolute)
 

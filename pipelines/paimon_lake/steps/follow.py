@@ -32,7 +32,7 @@ from paimon_lake.tables import fullest_bucket, open_table
 FAILURES = (PaimonError, PipelineError, AuditFailed, PartsFailed, TablesFailed, PySparkException)
 """The errors after which a table is loaded again later."""
 MOST_WAIT_SECONDS = 60.0
-"""The longest wait after failures in a row; it doubles with each of them."""
+"""The longest wait after failures in a row; the wait doubles with each failure."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +52,13 @@ class Failure:
 @dataclass(frozen=True)
 class _FailedPart:
     failures: int
-    """The loads of the part that failed since the last one that succeeded."""
+    """The number of failed loads of the part since its last successful load."""
     due: float
-    """The monotonic time of its next load."""
+    """The monotonic time of the next load of the part."""
 
 
 def _error_of(table: str, error: Exception) -> Exception:
-    """Return the error of a table, without what its load committed before: that is told on its own."""
+    """Return the error of a table, without what its load committed before: that is yielded separately."""
     return error.errors.get(table, error) if isinstance(error, TablesFailed) else error
 
 
@@ -79,15 +79,15 @@ class _Followed:
     is_begun: bool = False
     """Whether the table was loaded before, or a load of it was begun."""
     failures: int = 0
-    """The loads that failed since the last one that succeeded."""
+    """The number of failed loads since the last successful load."""
     failed_parts: Mapping[str, _FailedPart] = field(default_factory=dict)
     """The parts of a wide table whose last load failed."""
     compaction: Future[StepResult] | None = None
-    """The compaction that runs, or whose result was not told yet."""
+    """The compaction that runs, or whose result was not yielded yet."""
     compaction_failures: int = 0
-    """The compactions that failed since the last one that succeeded."""
+    """The number of failed compactions since the last successful compaction."""
     compaction_due: float | None = None
-    """The monotonic time at which a failed compaction is repeated; None: the last one did not fail."""
+    """The monotonic time at which a failed compaction is repeated; None: the last compaction did not fail."""
     stale: Mapping[str, str] = field(default_factory=dict)
     """The partitions that were stale after the last load that succeeded, with the reason of each."""
 
@@ -123,13 +123,13 @@ class Follow:
     def run(self) -> Iterator[StepResult | Failure]:
         """Yield what was committed, and what failed and will be repeated.
 
-        Ends after the load and the compaction that run when it is stopped. Raises the error of the first load of a
+        When stopped, ends after the current load and compaction. Raises the error of the first load of a
         named table, because a wrong request would only be repeated.
         """
         ends = None if self.seconds is None else time.monotonic() + self.seconds
         names = dict.fromkeys(one for name in self.names for one in self._loaded_with(name))
         tables = self._tables = [_Followed(name) for name in names]
-        self.spark()  # once, before two threads ask for it
+        self.spark()  # started once, before two threads need the session
         with ThreadPoolExecutor(1, "compaction") as pool:
             while not self.stop.is_set() and (ends is None or time.monotonic() < ends):
                 table = min(tables, key=lambda one: one.due)
@@ -248,10 +248,10 @@ class Follow:
             yield result
 
     def _due(self, table: _Followed, rows_written: int) -> float:
-        """Return the time of the next load after one that committed so many rows: not after that of a failed part."""
+        """Return the time of the next load after a load of ``rows_written`` rows; failed parts may be due earlier."""
         wait = time.monotonic() + (0 if rows_written else self.every)
         return min((wait, *(one.due for one in table.failed_parts.values())))
 
     def _pause(self, failures: int) -> float:
-        """Return the seconds to wait after so many failures in a row."""
+        """Return the seconds to wait after ``failures`` failures in a row."""
         return min(MOST_WAIT_SECONDS, self.every * 2.0 ** min(failures, 30))
