@@ -33,7 +33,7 @@ class PartsFailed(Exception):
     """Some parts of a table could not be loaded; the loads of the other parts succeeded and remain."""
 
     def __init__(self, text: str, result: StepResult, errors: Mapping[str, Exception]) -> None:
-        """``result``: what was committed, also by parts that failed later; ``errors``: the error of each failed part."""
+        """``result``: all that was committed, also by parts that failed later; ``errors``: the error of each part."""
         super().__init__(text)
         self.result = result
         self.errors = dict(errors)

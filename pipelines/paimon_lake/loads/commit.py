@@ -40,9 +40,9 @@ class LoadCommit:
     loaded: str = ""
     """The load name of a part of the table; "" for the table."""
     after: int | None = None
-    """The load that must be the newest, because this load continues where it ended; None: it does not matter."""
+    """The load that must be the newest, because this load continues where that one ended; None: any load."""
     listed: Snapshot | None = None
-    """A snapshot at which ``after`` was the newest load: while it is the latest one, no snapshots are listed."""
+    """A snapshot at which ``after`` was the newest load: while that is the latest snapshot, none are listed."""
 
 
 def commit_load(table: Table, messages: Sequence[CommitMessage], load: LoadCommit) -> Snapshot:

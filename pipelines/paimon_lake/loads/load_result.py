@@ -33,7 +33,7 @@ class LoadedOnce:
 def loaded_once(
     plan: PlannedLoad, snapshot: Snapshot, written: WriteResult, check_results: tuple[CheckResult, ...]
 ) -> LoadedOnce:
-    """Return what the result of the run needs of a load; the rows that its plan holds are freed."""
+    """Return the parts of a load that the result of the run needs; the rows that the plan holds are freed."""
     plan, written = replace(plan, write=_is_written, lookups=None), replace(written, reports=())
     return LoadedOnce(plan, snapshot, written, check_results)
 

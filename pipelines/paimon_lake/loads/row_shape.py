@@ -67,7 +67,7 @@ def shape_of(
 ) -> RowShape:
     """Return the shape of the files of a table, or of the rows of a database, which have the names of the table.
 
-    They lack the columns that ``lookups`` fill, and have the columns by which rows are looked up.
+    The files lack the columns that ``lookups`` fill, and have the columns by which rows are looked up.
 
     Raises PipelineError for columns that the table does not have.
     """
@@ -125,7 +125,7 @@ def check_filled(spec: TableSpec, columns: Collection[str]) -> None:
 
 
 def emptied_columns(spec: TableSpec) -> tuple[str, ...]:
-    """Return the columns that a row that deletes must not fill: Paimon takes them for a row that follows later."""
+    """Return the columns that must be null in a row that deletes, because Paimon would use their values later."""
     if not isinstance(spec, PartSpec) or not spec.removes_rows:
         return ()
     return tuple(column for column in spec.filled if column not in spec.order_by)

@@ -65,7 +65,7 @@ class LoadStep:
     def replaces_on_reload(self) -> bool:
         """Whether a reload of the whole table replaces its rows: true if a row that is loaded twice would count twice.
 
-        When rows are lost, it is also true for a table that does not show the newest row of each key, and for a table
+        When rows are lost, this is also true for a table that does not show the newest row of each key, and for a table
         from changes of inputs, because a reload does not read lost deletions again.
         """
         if self.spec.adds_up:

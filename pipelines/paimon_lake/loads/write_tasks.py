@@ -41,7 +41,7 @@ ReadPart = Callable[[bytes], Iterator[Parsed]]
 
 
 _READ, _RETRIED = b"\0", b"\1"
-"""Marks of tasks that read a part of the source, and of the task that tries waiting rows again."""
+"""The mark of a payload: the task reads a part of the source, or tries waiting rows again."""
 EXAMPLES = 3
 """The number of rejected rows that a refused load shows."""
 

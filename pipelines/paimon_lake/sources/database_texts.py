@@ -38,7 +38,7 @@ _TIMES = {
 }
 Flags = np.ndarray | None
 _BACKSLASH, _QUOTE, _COMMA = b"\xfd", b"\xfe", b"\xff"
-"""Stand for characters inside of quotes; UTF-8 has no such bytes."""
+"""Bytes that replace characters inside of quotes; these bytes do not occur in UTF-8."""
 
 
 def arrow_type(type_name: str) -> pa.DataType | None:
@@ -50,7 +50,7 @@ def arrow_type(type_name: str) -> pa.DataType | None:
 
 
 def values_of(texts: pa.Array, type_name: str) -> tuple[pa.Array, Flags]:
-    """Return the values of binary texts, and which of them do not fit (None: all fit); their values are null."""
+    """Return the values of binary texts, and flags for texts that do not fit (None: all fit), whose values are null."""
     given = texts.is_valid()
     utf8 = cast_or_null(texts, pa.string())
     values = _arrays(utf8.cast(pa.binary()), type_name[1:]) if type_name.startswith("_") else _values(utf8, type_name)

@@ -19,7 +19,7 @@ def has_events(source: Source | None) -> bool:
 
 
 def check_events(spec: TableSpec) -> None:
-    """Raise Mistake for a declaration that change events do not fit; tables with other sources fit."""
+    """Raise Mistake when the source has change events, and the declaration does not fit change events."""
     source = spec.source
     if isinstance(source, FilesSource):
         _check_source_column(spec, source)

@@ -1,4 +1,4 @@
-"""Lake tables: a part of a wide table whose rows lack the wide table's key, which a mapping table gives.
+"""Lake tables: a source of a part of a wide table; its rows get the key of the wide table from a mapping table.
 
 The part has the columns of a table of the lake, found by its primary key. The mapping is another table of the lake: it
 has the primary key of the wide table, and the key of the table with the columns, as a foreign key.
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 
 class KeyFrom(Model):
-    """A mapping table, which says to which rows of the wide table a row of the source belongs: to any number."""
+    """A mapping table: to which rows of the wide table a row of the source belongs; these may be any number of rows."""
 
     table: Annotated[str, AfterValidator(table_name)]
     """The mapping table, ``<database>.<table>``; it is declared, and its primary key is the key of the wide table."""
     on: Annotated[Mapping[str, str], Field(min_length=1)]
-    """Maps the primary key of the source to columns of the mapping table. A null in one of them belongs to no row of
-    the source."""
+    """Maps the primary key of the source to columns of the mapping table. A mapping row
+    with a null in one of these columns belongs to no row of the source."""
     columns: Annotated[Mapping[str, str], Field(min_length=1)]
     """Maps the primary key of this table to the primary key of the mapping table."""
 
 
 class LakeTableSource(Model):
-    """A table of the lake that lacks the key of the wide table; only for parts. Each load reads what changed in it."""
+    """A table of the lake that lacks the key of the wide table; only for parts. Each load reads the changed rows."""
 
     type: Literal["table"]
     """A table of the lake, whose rows get their key from a mapping table."""
@@ -46,7 +46,7 @@ class LakeTableSource(Model):
     """Maps a column of the source to a column of this table; other columns of the part have the same name in both."""
     cache_bytes: Annotated[int, Field(ge=1 << 20, le=1 << 40)] = 512 << 20
     """The greatest size of the columns that a load reads of the source, of the mapping table, and of the changed rows
-    of each, in bytes of decoded values. Each process keeps the tables in temporary files; larger ones are refused."""
+    of each, in bytes of decoded values. Each process keeps the tables in temporary files; larger tables are refused."""
 
     @property
     def tables(self) -> tuple[str, str]:

@@ -39,7 +39,7 @@ class Part(Model):
 
 
 def part_options(parts: Mapping[str, Part]) -> dict[str, str]:
-    """Return the options of a table: a sequence group for each part, and which deletes remove rows; {} without."""
+    """Return the table options for parts: a sequence group for each, and which deletes remove rows; {} if none."""
     if not parts:
         return {}
     options = {"merge-engine": "partial-update"}

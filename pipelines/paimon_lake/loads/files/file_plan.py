@@ -97,7 +97,7 @@ def plan_files(
 ) -> FilePlan:
     """Return the files that a load of the table reads.
 
-    With ``reload``, it reads all listed files. It reads the files ``again`` in any case.
+    With ``reload``, the load reads all listed files. The load reads the files ``again`` in any case.
 
     The files in ``same`` have another version than the loaded one, but the same content; they are not read.
 

@@ -148,8 +148,8 @@ def check_members(
 ) -> None:
     """Raise PipelineError for a JSON file in which no object has a member for some column of the table.
 
-    The files before the first one that has a column in ``added`` may lack it.
-    This also holds for members of nested columns. With ``allow_missing_columns``, only a column that must not be null
+    Files before the first file that has a column in ``added`` may lack the column.
+    Members of nested columns are checked too. With ``allow_missing_columns``, only a column that must not be null
     may not be missing.
     """
     if kind.kind not in ("json", "jsonl", *EVENT_FORMATS):

@@ -123,9 +123,9 @@ class _InputState:
         return partitions.column if partitions is not None and by_partition(self.spec) else ""
 
     def _base(self, number: int) -> int:
-        """Return the position of the load with whose inputs the latest snapshots of the inputs are compared.
+        """Return the position of the load whose inputs are compared with the latest snapshots of the inputs.
 
-        It is the newest load that compared all partitions and whose input snapshot is in the history; otherwise load
+        This is the newest load that compared all partitions and whose input snapshot is in the history; otherwise load
         ``number``.
         """
         return number if self._newest is None or self._newest < number else self._newest

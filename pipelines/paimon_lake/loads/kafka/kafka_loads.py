@@ -1,7 +1,7 @@
 """Kafka loads: loads that read the messages of topics, batch by batch.
 
-The snapshot of each load has, for each partition, the offset before which all messages are loaded (decision 0054). What
-is committed is not read again, and what is not committed is. No consumer group is used.
+The snapshot of each load has, for each partition, the offset before which all messages are loaded (decision 0054).
+Committed messages are not read again; other messages are read again. No consumer group is used.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from paimon_lake.sources.kafka.position import Place, Position, Topic, offsets_t
 from paimon_lake.sources.kafka.ranges import OffsetRange, cut_ranges, next_ranges
 
 TASK_BYTES = 16 << 20
-"""A load has one task, and one more for each full amount of about this many bytes of messages."""
+"""A load has one task, and one further task for each ``TASK_BYTES`` of messages, by an estimate."""
 MOST_TASKS = 16
 """The largest number of tasks of a load: each adds a sorted run to the buckets of a table with a key."""
 MESSAGE_BYTES = 1024
@@ -62,7 +62,7 @@ class _Topics:
 
 
 class KafkaLoads:
-    """The loads of a table from topics, batch by batch until the offsets that they had when the first began."""
+    """The loads of a table from topics, in batches up to the end that the topics had when the first load began."""
 
     def __init__(self, source: KafkaSource, opened: Callable[[Connection], Broker] = KafkaBroker) -> None:
         self._source, self._open = source, opened
@@ -248,7 +248,7 @@ def connection_of(source: KafkaSource, folder: str) -> Connection:
 
 
 def _shape(spec: TableSpec, source: KafkaSource, step: LoadStep) -> RowShape:
-    """Return how the members of messages become columns: as those of files, with the topic in place of the path."""
+    """Return how the members of messages become columns: as members of files do, with the topic as the path."""
     add = {column: {"topic": "file"}.get(what, what) for column, what in source.add.items()}
     kind = "jsonl" if source.format == "json" else source.format
     files = FilesSource(

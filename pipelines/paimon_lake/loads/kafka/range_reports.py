@@ -30,7 +30,7 @@ class RangeReport:
     members: set[Path] = field(default_factory=set)
     """The members that the objects have."""
     skipped: Counter[str] = field(default_factory=Counter)
-    """The number of messages that change no row, by what they are."""
+    """The number of messages that change no row, by kind."""
     sources: set[str] = field(default_factory=set)
     """The tables of the change events that are applied."""
     new_columns: Mapping[str, Collection[str]] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 A load reads the source and the mapping table at one snapshot each, and commits once. Its snapshot records both, and the
 next load reads the changes since then. The order column of the part gets a number that is greater in each later load:
-when a row of the wide table gets another source row, this row may be older than the row before, and must win. The
+when a row of the wide table gets another source row, this row may be older than the previous one, and must win. The
 snapshot records the number too, because a rollback during a load may leave a number that is greater than all ids of
 snapshots. A load that does not continue an earlier one reads the numbers that the wide table has.
 """
@@ -56,7 +56,7 @@ class KeyedLoads:
         seen = {} if step.reload else step.ledger.inputs
         order = _order(step, spec, begins=not seen)
         rows = self._rows(step, spec, views, columns, order)
-        ids = [[one.id for one in table.fields] for table in (rows.source, rows.mapping)]  # of columns made again: new
+        ids = [[one.id for one in table.fields] for table in (rows.source, rows.mapping)]  # re-created: new ids
         declared = _digest([source.tables, dict(source.key_from.on), dict(source.key_from.columns), columns, ids])
         if seen and (seen.keys() != positions.keys() or declared not in list(step.ledger.keys)[-1:]):
             raise PipelineError(
@@ -114,7 +114,7 @@ def _order(step: LoadStep, spec: PartSpec, *, begins: bool) -> int:
     if begins:  # another source, another part or another program may have filled the column
         greatest = step.table.scan().max(column)
         numbers += [] if greatest is None else [greatest]
-    elif isinstance(step.ledger.watermark, int):  # else by a load that did not record it
+    elif isinstance(step.ledger.watermark, int):  # missing after loads that did not record it
         numbers.append(step.ledger.watermark)
     if max(numbers) >= _GREATEST:
         raise PipelineError(f"{spec.load_name}: {column} has the greatest BIGINT: choose another column for order_by")

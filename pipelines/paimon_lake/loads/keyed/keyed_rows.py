@@ -156,7 +156,7 @@ class KeyedRows:
     # -- rows of the wide table
 
     def _rows_of(self, cached: CachedRows, keys: Columns, segment: Rows, row: Rows, had: Mask) -> pa.RecordBatch:
-        """Return rows with the values of cached source rows; without one (-1) a row -D, only where ``had`` is set."""
+        """Return rows with the values of source rows; where there is none (-1), a row -D if ``had``, else no row."""
         kept = (row >= 0) | had
         segment, row = segment[kept], row[kept]
         values = {name: cached.values(theirs, segment, row) for name, theirs in self.columns.items()}

@@ -34,7 +34,7 @@ _INDEXES: dict[tuple[int, tuple[str, ...]], _Index] = {}
 
 @dataclass(frozen=True)
 class Found:
-    """Rows of one segment, and for each the number of the value that it has."""
+    """Rows of one segment, and for each row the position of its value among the searched values."""
 
     which: Rows
     segment: Segment
@@ -44,7 +44,7 @@ class Found:
 def find_all(
     cached: CachedRows, columns: Sequence[str], types: Sequence[DataType], values: Sequence[pa.Array]
 ) -> list[Found]:
-    """Return all rows of a cached table that have one of the ``values`` in ``columns``; a null has no row."""
+    """Return all rows of a cached table that have one of the ``values`` in ``columns``; a null finds no row."""
     hashes = hash_rows(values, types)
     return [
         _live(cached, number, _matches(segment, columns, types, values, hashes))

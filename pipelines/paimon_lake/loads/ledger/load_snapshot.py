@@ -48,7 +48,7 @@ class LoadSnapshot:
     def json(self, name: str, table: str) -> Any:
         """Return the value of a property that contains JSON.
 
-        Returns None when it is missing. Raises PipelineError for another text.
+        Returns None when the property is missing. Raises PipelineError for a text that is not JSON.
         """
         text = self.properties.get(name)
         try:
@@ -82,7 +82,7 @@ class LoadSnapshot:
         return None if text is None else int(text)
 
     def lost(self, before: Lost, table: str) -> Lost:
-        """Return the lost rows after this snapshot; ``before``: before it. Raises PipelineError if damaged."""
+        """Return the lost rows after this snapshot, given the lost rows ``before``. Raises PipelineError if damaged."""
         if self.properties.get(STEP) != CARRIED:
             if not before:
                 return before

@@ -22,7 +22,7 @@ _OVERWRITE = "OVERWRITE"
 
 @dataclass(frozen=True)
 class Lost:
-    """The lost rows: removed and not loaded again. It is false when no rows are lost."""
+    """The lost rows: removed and not loaded again. The value is false when no rows are lost."""
 
     snapshots: tuple[int, ...] = ()
     """The ids of the snapshots that removed missing files, ascending."""

@@ -25,7 +25,7 @@ _TRIES = 5
 
 
 def carry_all_on(table: Table, parts: Sequence[str], expiring: Collection[int], *, begin: bool) -> Snapshot | None:
-    """Commit an empty snapshot with the entries that otherwise expire, as ``carry_on`` does; None without such.
+    """Commit an empty snapshot with the entries that otherwise expire, as ``carry_on`` does; None if none expire.
 
     ``parts`` are the load names of the declared parts of the table; () for a table without parts.
     """

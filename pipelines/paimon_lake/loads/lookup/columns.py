@@ -87,7 +87,7 @@ def _deletes(rows: pa.RecordBatch) -> Mask:
 def _decide(
     found: Joined, rule: JoinRule, keys: Sequence[pa.Array], missing: Mask, waited_ms: npt.NDArray[np.int64]
 ) -> None:
-    """Decide what is done with the rows that a dimension has no row for."""
+    """Decide what is done with the rows for which a dimension has no row."""
     name = rule.dimension.name
     nulls = np.logical_or.reduce([key.is_null().to_numpy(zero_copy_only=False) for key in keys])
     waits = missing & ~nulls & (waited_ms < rule.max_wait_ms) if rule.missing == "wait" else np.zeros_like(missing)

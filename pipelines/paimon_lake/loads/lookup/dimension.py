@@ -69,7 +69,7 @@ class CachedRows:
     """How many times the table was read whole."""
 
     def find(self, keys: Sequence[pa.Array]) -> tuple[np.ndarray, Rows]:
-        """Return the segment and the row of each key; -1 where the dimension has no row; a null has none."""
+        """Return the segment and the row of each key; -1 where the dimension has no row, and for a null."""
         hashes = hash_rows(keys, [one.type for one in self.dimension.key])
         segment = np.full(len(hashes), -1, np.int64)
         row = np.full(len(hashes), -1, np.int64)
@@ -210,7 +210,7 @@ def _numbered(table: pa.Table) -> Iterator[tuple[int, pa.RecordBatch]]:
 
 _CACHES: dict[tuple[object, ...], CachedRows] = {}
 MOST_CACHES = 16
-"""A process keeps so many dimensions, the ones that were used last."""
+"""A process keeps this many dimensions, the ones that were used last."""
 
 
 def open_dimension(dimension: Dimension) -> CachedRows:

@@ -5,8 +5,8 @@ the row that waits, because it would otherwise be written over the newer row lat
 the keys that wait since earlier loads, and of the keys of its own waiting rows, 4 bytes each. A key that does not wait
 and has an equal hash is also removed, which changes nothing.
 
-A row of a key that waits already has waited since the key began to wait. So a source that delivers all rows in each
-load does not begin the wait again. For this, a task keeps the keys that wait in mapped files.
+A row whose key waits already counts as waiting since the key began to wait. So a source that delivers all rows in each
+load does not restart the wait. For this, a task keeps the keys that wait in mapped files.
 
 A task that tries waiting rows again removes the rows that it writes or rejects from the table of waiting rows.
 """
@@ -174,7 +174,7 @@ class TaskLookups:
     # -- the table of waiting rows
 
     def _since(self, rows: pa.RecordBatch) -> Rows:
-        """Return since when the key of each row waits, in milliseconds since 1970; now for the other rows."""
+        """Return since when the key of each row waits, in milliseconds since 1970; now, if it does not wait."""
         waiting, since = self._lookups.waiting, np.full(len(rows), self._lookups.now_ms, np.int64)
         if waiting is None or self._earlier is None:
             return since

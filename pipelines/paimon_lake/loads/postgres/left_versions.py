@@ -1,7 +1,7 @@
 """Left versions: versions of the group of a database that is not ``consistent`` any more, and their removal.
 
-Nothing publishes or expires them any more, and their tags keep the snapshots of the tables. Only groups whose versions
-record a position in the log of PostgreSQL are reported: all other groups are not made by loads.
+No load publishes or expires these versions any more, and their tags keep the snapshots of the tables. Only groups whose
+versions record a position in the log of PostgreSQL are reported: all other groups are not made by loads.
 """
 
 from __future__ import annotations

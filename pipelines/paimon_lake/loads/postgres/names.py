@@ -27,11 +27,11 @@ class Names:
 
 
 def names_of(settings: Settings, table: str, source: PostgresChangesSource, entry: object) -> Names:
-    """Return the names for a table; ``entry``: the position of its ledger, None without.
+    """Return the names for a table; ``entry``: the position in its ledger, or None.
 
     The tables of a database have the same names. Names that loads made contain a digest of the lake and the table or
-    the database, so no other lake has them. They are kept when the lake is moved; a recorded name without their form is
-    not used, because ``release`` drops what has it.
+    the database, so no other lake has them. Recorded names are kept when the lake is moved. A recorded name of
+    another form is not used, because ``release`` drops the slot and the publication with these names.
     """
     recorded: Mapping[str, Any] = entry if isinstance(entry, dict) else {}
     owner = source.database or table

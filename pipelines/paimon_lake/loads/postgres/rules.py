@@ -124,9 +124,9 @@ def check_slot(name: str, slot: str, found: SlotState | None, database: str, *, 
 
 
 def check_position(name: str, position: Position, facts: ServerFacts, table: SourceTable, version: str) -> None:
-    """Refuse a position of another server, history, table or publication than the ones that are there.
+    """Refuse a position whose server, history, table or publication differs from the present one.
 
-    Also refuse a position after the end of the log, which a server has that was restored to an earlier state.
+    Also refuse a position after the end of the log: then the server was restored to an earlier state.
     """
     at = lsn_text(position.lsn)
     for what, recorded, now in (
@@ -149,7 +149,7 @@ def check_position(name: str, position: Position, facts: ServerFacts, table: Sou
 
 
 def check_tables(name: str, loaded: Collection[str], there: Collection[str]) -> None:
-    """Refuse tables of which rows were loaded, and that are not there or not meant any more; others may be new."""
+    """Refuse loaded tables that do not exist, or are not in ``source.table`` any more; new tables are allowed."""
     if gone := [table for table in loaded if table not in there]:
         raise PipelineError(
             f"{name}: rows of {some(gone)} were loaded, and source.table does not find that table any more: bring it "

@@ -1,4 +1,4 @@
-"""Several rows: read the rows of several tables of PostgreSQL in tasks, as rows of one table with the name of each.
+"""Several rows: read the rows of several tables of PostgreSQL in tasks, as rows of one table with their names.
 
 The name of the source table is part of the key. So a TRUNCATE of one table deletes the rows with its name: a task reads
 their keys at the snapshot on which the load builds, in batches, and writes a deletion for each.
@@ -86,7 +86,7 @@ class ChangedRows:
                     yield replace(parsed, rows=self.named(parsed.rows, name), file=text)
 
     def _removed(self, name: str, text: str) -> Iterator[Parsed]:
-        """Yield a deletion for each row of a source table; they count as read, and not in the share of rejects."""
+        """Yield a deletion for each row of a source table; deletions count as read, and not in the share of rejects."""
         if self.stored.snapshot is None:
             return
         table = Table(self.stored.reference.open())

@@ -1,4 +1,4 @@
-"""Slot keys: errors about what belongs to a slot name the key where it is declared.
+"""Slot keys: errors about options of a slot name the key under which the option is declared.
 
 A table with a slot of its own has these keys below ``source``; tables that share a slot have them in ``base.yaml``.
 """

@@ -2,8 +2,8 @@
 
 When the columns of the table change, the log contains their new description before the first row change that uses them.
 A batch ends before the transaction of this change. The next batch begins with it: its position has the new columns, and
-the table of the lake is altered before it is written. A position is moved over the columns that were added without a
-change after them, too, once the log is read to an end that is later than the catalog.
+the table of the lake is altered before it is written. Columns that were added
+without a later row change also get into the position, once the log was read to an end that is later than the catalog.
 
 Rows that are older than an added column have null in it, or the default of that time, which PostgreSQL stores in its
 catalog and not in the log. So a column is added only when the older rows certainly have null: the catalog has no such
@@ -52,7 +52,7 @@ class SourceColumns:
     # -- what differs from a position
 
     def added(self, position: Position, relation: Relation) -> list[str]:
-        """Return the columns that are new since a position; columns that it left out before are not new."""
+        """Return the columns that are new since a position; columns that loads left out are not new."""
         known = {*position.known}
         return [
             name
@@ -76,8 +76,8 @@ class SourceColumns:
     def check(self, earlier: Sequence[Position], position: Position, relation: Relation) -> None:
         """Raise LaterColumns for a relation with more columns or other types than ``position``.
 
-        ``earlier``: the position of the ledger, and those from which ``position`` was moved: a transaction may have
-        relations with their columns before the relation of ``position``.
+        ``earlier``: the position of the ledger, and the positions from which ``position`` was moved: a transaction may
+        have relations with their columns before the relation of ``position``.
         Raises PipelineError for a change that is refused.
         """
         there = {name: (oid, modifier) for name, oid, modifier, _ in relation.columns}
@@ -105,7 +105,7 @@ class SourceColumns:
         )
 
     def _check_older(self, name: str, type_oid: int) -> None:
-        """Refuse texts of a FLOAT that would become another DOUBLE than the one that PostgreSQL has."""
+        """Refuse texts of a FLOAT that would become another DOUBLE than in PostgreSQL."""
         if type_oid == _FLOAT4:
             raise PipelineError(
                 f"{self.text}: a transaction changed rows before it changed the type of the column {name!r}: {RELOAD}"
@@ -183,7 +183,7 @@ class SourceColumns:
             )
 
     def marked(self, position: Position) -> Position:
-        """Return a position with what later additions of columns are compared with: numbers, file node, left out."""
+        """Return a position with the facts to compare with later: column numbers, file node, left-out columns."""
         live = [name for name, column in self.table.columns.items() if not column.is_generated]
         ignored = [name for name in live if name not in position.known] if self.mode == "ignore" else position.ignored
         made = position.made

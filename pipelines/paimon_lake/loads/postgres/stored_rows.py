@@ -24,7 +24,7 @@ class StoredRows:
     snapshot: int | None
 
     def __call__(self, keys: pa.Table, columns: Sequence[str]) -> tuple[pa.Table, np.ndarray]:
-        """Return some columns of the rows with these keys, in the order of the keys, and which of the rows exist.
+        """Return some columns of the rows with these keys, in the order of the keys, and flags for existing rows.
 
         A null in a key has no row. Memory: the values of these rows, and the batches of one scan.
         """
@@ -44,7 +44,7 @@ class StoredRows:
 
 @dataclass(frozen=True)
 class NewestRows:
-    """The rows of a table some of whose rows wait: a row that waits is newer than the row with its key in the table."""
+    """The newest rows of a table and its waiting rows: a waiting row is newer than the table's row with its key."""
 
     stored: StoredRows
     waiting: StoredRows

@@ -187,7 +187,7 @@ def _publish(table: Table, rejects: Table, load: LoadSnapshot, user: str) -> Non
 
 
 def identity(table: Table) -> str:
-    """Return a text that identifies a table: a rename does not change it, and a re-created table has another one."""
+    """Return a text that identifies a table: a rename does not change it, and a re-created table has another text."""
     context = table.context
-    first = context.storage.read(context.paths.schema(min(context.schemas.ids())))  # it has the creation time
+    first = context.storage.read(context.paths.schema(min(context.schemas.ids())))  # has the creation time
     return hashlib.sha256(first).hexdigest()[:24]

@@ -47,7 +47,7 @@ class TopicPosition:
 
 @dataclass(frozen=True)
 class Position:
-    """All messages before the offsets are loaded, and no other ones."""
+    """All messages before the offsets are loaded, and no other messages."""
 
     cluster: str
     topics: Mapping[str, TopicPosition]
@@ -59,7 +59,7 @@ class Position:
                 yield (name, partition), offset
 
     def with_offsets(self, cluster: str, topics: Mapping[str, Topic], offsets: Mapping[Place, int]) -> Position:
-        """Return the position with the offsets of all partitions of ``topics``; other topics keep theirs."""
+        """Return the position with the offsets of all partitions of ``topics``; other topics keep their offsets."""
         moved = {
             name: TopicPosition(topic.id, tuple(offsets[name, number] for number in range(topic.partitions)))
             for name, topic in topics.items()

@@ -25,7 +25,7 @@ _MOST_DIGITS = 38
 def column_type(type_name: str, modifier: int) -> DataType | None:
     """Return the nullable type for a column; None for a type that cannot be read, or that no type holds.
 
-    ``modifier`` is the type modifier of the column, such as the length of a varchar; -1 without. A numeric without a
+    ``modifier`` is the type modifier of the column, such as the length of a varchar; -1 for none. A numeric without a
     precision, or with more than 38 digits, becomes a text.
     """
     if type_name.startswith("_"):

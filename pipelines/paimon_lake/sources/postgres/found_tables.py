@@ -1,7 +1,7 @@
 """Found tables: the tables of PostgreSQL that a list of names and patterns means, as they are now.
 
-In a pattern, ``*`` stands for any text. It means tables, and no views. A partitioned table has no rows of its own: it
-is left out when all its parts are meant too.
+In a pattern, ``*`` stands for any text. A pattern matches tables, and no views. A partitioned table has no rows of its
+own: it is left out when all its parts are matched too.
 """
 
 from __future__ import annotations

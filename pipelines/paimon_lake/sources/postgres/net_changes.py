@@ -47,11 +47,11 @@ class NetBatch:
     """The changes in the log, each version of a row counted."""
     transactions: int = 0
     is_truncated: bool = False
-    """Whether all rows from before were removed."""
+    """Whether a TRUNCATE removed all earlier rows."""
 
 
 class _Undecided(Exception):
-    """The columns alone do not say what the last changes are."""
+    """Raised when the columns alone do not show the last changes."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def net_changes(transactions: Transactions, decoder: Decoder, after: int, before
     """Return the last change of each row of the decoder's table in some transactions.
 
     These are the transactions whose commit begins at ``after`` or later, and before ``before``. Raises PipelineError
-    for what is not valid; LaterColumns as the decoder does.
+    for invalid messages, and LaterColumns as the decoder does.
     """
     try:
         return _by_columns(transactions, decoder, after, before)
@@ -192,7 +192,7 @@ def _values(data: np.ndarray, at: np.ndarray, ends: np.ndarray, places: list[int
 
 
 def _binary(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> pa.Array:
-    """Return the values of some bytes that begin at ``starts``, as one array; -1 as length: null."""
+    """Return the bytes of ``lengths`` that begin at ``starts`` as one array; the length -1 means null."""
     sizes = np.maximum(lengths, 0)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     found = np.empty(int(offsets[-1]), np.uint8)

@@ -14,7 +14,7 @@ from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.postgres.lsn import lsn_of, lsn_text
 
 _LATER = ("made", "file_node", "ignored")
-"""What positions of earlier versions do not have."""
+"""The keys that positions written by earlier versions do not have."""
 
 
 @dataclass(frozen=True)

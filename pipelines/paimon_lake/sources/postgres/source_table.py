@@ -95,10 +95,10 @@ class Publication:
     version: str
     """Changes with every change of the publication that concerns the table."""
     names_table: bool
-    """Whether it names the table, or all tables; a publication of the tables of a schema does not name them."""
+    """Whether the publication names the table, or all tables; a publication of a schema does not name its tables."""
     has_all_kinds: bool
     columns: Sequence[str] | None
-    """The columns that it sends; None: all."""
+    """The columns that the publication sends; None: all columns."""
     has_filter: bool
 
 

@@ -36,7 +36,7 @@ class Transactions:
     is_full: bool = False
     """Whether reading stopped because the bounds are reached: later transactions were not read."""
     is_at_end: bool = False
-    """Whether a transaction was met that begins after the end."""
+    """Whether reading stopped at a transaction whose commit begins at ``before`` or later."""
 
     @cached_property
     def columns(self) -> MessageColumns:

@@ -75,7 +75,7 @@ class ConnectType:
 
 
 def connect_types(schema: Any) -> dict[str, ConnectType]:
-    """Return the types of the columns of the rows in an envelope's schema; () for what is not such a schema."""
+    """Return the types of the columns of the rows in an envelope's schema; {} for another schema."""
     found: dict[str, ConnectType] = {}
     for image in _fields(schema):
         if image.get("field") in ("before", "after"):
@@ -87,10 +87,10 @@ def connect_types(schema: Any) -> dict[str, ConnectType]:
 
 
 def stated_types(schema: Any) -> dict[str, str]:
-    """Return the types of a table's columns for the columns of an envelope's schema; without those it does not state.
+    """Return the table types for the columns of an envelope's schema; columns without a stated type are left out.
 
-    They are numbers, booleans, texts, bytes, and the dates, timestamps and decimals with a precision of Kafka Connect
-    and Debezium.
+    The types are numbers, booleans, texts, bytes, and the dates, timestamps and decimals with a precision of Kafka
+    Connect and Debezium.
     """
     found: dict[str, str] = {}
     for image in _fields(schema):

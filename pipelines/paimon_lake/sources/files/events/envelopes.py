@@ -58,7 +58,7 @@ def unwrap(records: Records) -> Unwrapped:
 
 
 def payload_of(event: Object) -> tuple[str, Object | None]:
-    """Return the JSON text of the schema of an event in an envelope, and the event, None for a tombstone.
+    """Return the JSON text of the schema of an event in an envelope, and the event (None for a tombstone).
 
     An object without a payload is an event without an envelope. Raises Unfit for a payload that is no object.
     """
@@ -90,7 +90,7 @@ def _beginning(records: Records, positions: np.ndarray, prefix: bytes) -> np.nda
 
 
 def _schema(raw: bytes) -> bytes | None:
-    """Return the JSON text of the schema of a record, None when it is followed by something else than the payload."""
+    """Return the JSON text of the schema of a record, None when the payload does not follow the schema."""
     text = raw.decode()
     try:
         _, end = json.JSONDecoder().raw_decode(text, len(_BEGIN))

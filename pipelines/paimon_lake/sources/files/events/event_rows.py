@@ -110,7 +110,7 @@ class EventReader:
         )
 
     def _images(self, records: Records, broken: Bad, bad: Bad) -> Iterator[tuple[ImageReader, Images]]:
-        """Yield the changes of the events; those of each schema are read for themselves."""
+        """Yield the changes of the events of each schema, with the reader of the schema."""
         none = np.zeros(len(records), np.int64)
         found = unwrap(records) if self.dialect.has_envelope else Unwrapped(records, [BARE], none, none[:0])
         objects, is_slow = self._objects(found.events, broken), self._is_slow(found)
@@ -203,7 +203,7 @@ class EventReader:
         return self.readers[schema]
 
     def _stated(self, schema: str) -> dict[str, str]:
-        """Return the types that the schema of an envelope states; those of columns of the table are noted."""
+        """Return the types that the schema of an envelope states; note the types of the table's columns."""
         if self.new_columns is None or schema == BARE:
             return {}
         stated = stated_types(json.loads(schema))
@@ -225,7 +225,7 @@ class EventReader:
         return heads
 
     def _note_members(self, records: Records, images: Images) -> None:
-        """Note which columns the written rows have, by their values, and by the texts where all values are null."""
+        """Note which columns the written rows have: by their values, or by the JSON texts where all values are null."""
         writes = pc.not_equal(images.kinds, DELETE)
         if not pc.any(writes).as_py():
             return
@@ -242,7 +242,7 @@ class EventReader:
                     break
 
     def _rows_in(self, event: Any) -> Iterator[object]:
-        """Yield the rows of an event that was parsed; none of what is no event."""
+        """Yield the rows of a parsed event; nothing for a value that is no event."""
         if not isinstance(event, dict):
             return
         payload = event.get("payload")

@@ -46,7 +46,7 @@ class Images:
     old: list[Values]
     """The key columns of the rows before an update; null where they are not known or the same."""
     count: int
-    """The number of changes, also of those that are rejected already."""
+    """The number of changes, rejected changes included."""
 
 
 @dataclass
@@ -62,9 +62,9 @@ class ImageReader:
     heads: Callable[[pa.Table, Sequence[int]], Heads]
     """Returns what the events of some records do, and raises PipelineError when they cannot be loaded."""
     source: str = ""
-    """The column that has the name of the table of an event; "" without."""
+    """The column that gets the name of the table of an event; "" when there is none."""
     new_columns: NewColumns | None = None
-    """Where members are noted that the table does not have; None: they are refused, or ignored."""
+    """Notes the members that the table does not have; None: such members are refused or ignored."""
     stated: Mapping[str, str] = field(default_factory=dict)
     """The types that the schema of the envelope states."""
     forms: dict[str, str] = field(default_factory=dict)
@@ -222,7 +222,7 @@ class ImageReader:
     def _with_sources(self, images: Images, positions: np.ndarray, names: pa.Array) -> Images:
         """Return changes with the names of their tables in the column ``source``.
 
-        ``names``: of the records at ``positions``, ascending. Raises PipelineError when a row has such a member itself.
+        ``names`` are of the records at ``positions``, which ascend. Raises PipelineError when a row has this column.
         """
         if not self.source:
             return images
@@ -294,7 +294,7 @@ class ImageReader:
 
 
 def _values(rows: Sequence[Mapping[str, tuple[str, Any]]], column: EventColumn) -> Values:
-    """Return the values of a column by form; a column without values has its first form."""
+    """Return the values of a column by form; a column without values gets its first form."""
     found = [row.get(column.name) for row in rows]
     forms = list(dict.fromkeys(one[0] for one in found if one is not None)) or [next(iter(column.forms))]
     return {
@@ -304,7 +304,7 @@ def _values(rows: Sequence[Mapping[str, tuple[str, Any]]], column: EventColumn) 
 
 
 def _flattened(new: pa.Array, old: pa.Array) -> tuple[np.ndarray, pa.Array, pa.Array]:
-    """Return the event of each row, the rows, and the rows before them, where an event has as many of both."""
+    """Return the event of each row, the rows, and the old rows (null when an event has not as many old as new rows)."""
     counts = np.asarray(pc.fill_null(pc.list_value_length(new), 0).to_numpy(zero_copy_only=False)).astype(np.int64)
     before = np.asarray(pc.fill_null(pc.list_value_length(old), 0).to_numpy(zero_copy_only=False)).astype(np.int64)
     at = np.repeat(np.arange(len(counts)), counts)
@@ -317,7 +317,7 @@ def _flattened(new: pa.Array, old: pa.Array) -> tuple[np.ndarray, pa.Array, pa.A
 def without_others(
     events: Records, positions: np.ndarray, dialect: Dialect, form: FileFormat
 ) -> tuple[np.ndarray, dict[str, int]]:
-    """Return the events that may be of the table that the options name, and the number of all other events."""
+    """Return the positions of events that may be of the table in the options, and the number of all other events."""
     if not len(positions):
         return positions, {}
     parse = pa_json.ParseOptions(pa.schema(list(dialect.head.items())), unexpected_field_behavior="ignore")

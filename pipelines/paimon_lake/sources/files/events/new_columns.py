@@ -18,7 +18,7 @@ from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.files.events.event_columns import form_of
 
 NESTED = "nested"
-"""Stands for the type of an object or array, which is not found out."""
+"""Stands for the type of an object or array; such a type is not determined."""
 
 
 @dataclass
@@ -56,7 +56,7 @@ class NewColumns:
 def column_types(seen: Mapping[str, Collection[str]], where: str) -> tuple[dict[str, DataType], list[str]]:
     """Return the type of each column that was seen, and the columns that were always null.
 
-    Raises PipelineError for a column with values of several kinds, such as texts and numbers, and for nested ones.
+    Raises PipelineError for a column with values of several kinds, such as texts and numbers, and for a nested column.
     """
     found: dict[str, DataType] = {}
     unknown = []

@@ -59,7 +59,7 @@ class TextFile:
 
     @contextmanager
     def open(self) -> Iterator[pa.NativeFile]:
-        """Open the file's uncompressed bytes; raises PipelineError as ``open_source_file``."""
+        """Open the file's uncompressed bytes; raises PipelineError as ``open_source_file`` does."""
         with open_source_file(self.split.file, self.storage_options) as opened:
             yield opened if self.compression is None else pa.CompressedInputStream(opened, self.compression)
 
@@ -171,7 +171,7 @@ class TextFile:
 
 
 def cut_lines(data: bytes, is_last: bool) -> int:
-    """Return the end of the last whole line; a ``Cut``."""
+    """Return the end of the last whole line. The function is a ``Cut``."""
     return len(data) if is_last else data.rfind(b"\n") + 1
 
 
