@@ -36,7 +36,7 @@ class SparkResource(LakeResource):
     """The Spark session of a run: the first step that needs Spark starts it; the end of the run stops it."""
 
     keep_session: bool = False
-    """Whether the session stays for the next run of this process, and ends with the process."""
+    """Whether later runs of this process use the session too; then the session ends with the process."""
 
     _session: SparkSession | None = PrivateAttr(default=None)
 
@@ -47,7 +47,7 @@ class SparkResource(LakeResource):
         return self._session
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
-        """Stop the session, if a step started one and it is not kept."""
+        """Stop the session that a step started, unless ``keep_session`` is set."""
         if self._session is not None and not self.keep_session:
             self._session.stop()
         self._session = None

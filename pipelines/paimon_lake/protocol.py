@@ -40,7 +40,7 @@ class PartsFailed(Exception):
 
 
 class TablesFailed(Exception):
-    """A run of tables that share a source failed after it had committed loads, which stay."""
+    """A run of tables that share a source failed; the loads that it committed before remain."""
 
     def __init__(self, text: str, results: Sequence[StepResult], errors: Mapping[str, Exception]) -> None:
         """``results``: what was committed, one for each table; ``errors``: the error of each table that failed."""

@@ -37,7 +37,7 @@ class LoadConfig(dg.Config):
 def table_asset(settings: Settings, spec: TableSpec, translator: PaimonTranslator = PLAIN) -> dg.AssetsDefinition:
     """Return the asset of a declared table with a source.
 
-    Raises SettingsError if partitions do not fit those of an input.
+    Raises SettingsError if the partitions do not fit the partitions of an input.
     """
     deps, key = dependencies(settings, spec, translator), translator.asset_key(spec)
     asset_spec = translator.asset_spec(settings, spec).replace_attributes(deps=deps)

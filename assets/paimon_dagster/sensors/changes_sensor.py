@@ -3,7 +3,7 @@
 A tick asks the sources of all tables for their lag, without Spark, all servers at once. It requests at most one run of
 a table at a time, and none while another program reads the source. After failed loads of a table the next request
 waits, and after a failed question the next question: the wait doubles from the interval of the sensor up to
-``MOST_WAIT_SECONDS``. An error of one table does not affect others.
+``MOST_WAIT_SECONDS``. An error of one table does not affect other tables.
 
 A declared check ``lag`` is reported without a run: whenever its result changes, with each request, and once an hour.
 Otherwise nobody would learn that a table falls behind because its loads fail.
@@ -85,7 +85,7 @@ def changes_sensor(
         requests: list[dg.RunRequest] = []
         events: list[dg.AssetCheckEvaluation] = []
         messages = []
-        databases: set[str] = set()  # one run loads all tables of such a database
+        databases: set[str] = set()  # one run loads all tables of a database
         for spec in specs:
             name, before = spec.name, seen.get(spec.name, Seen())
             if name not in answers:

@@ -1,7 +1,7 @@
 """Parts check: rows of a wide table that lack a part for longer than a stated time.
 
-A row lacks a part when the columns that order the part are null: no row of the part has come. A part that was deleted
-is not lacking. Only rows that lack a part are read, with their keys.
+A row lacks a part when the columns that order the part are null: the part never had a row with the key. A part that was
+deleted is not lacking. Only rows that lack a part are read, with their keys.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ class LagCheck(_Check):
 class PartsCompleteCheck(_Check):
     """No row of a table with parts lacks a part for longer than ``max_wait``.
 
-    A row lacks a part when no row of the part came with its key; a part that was deleted is not lacking.
+    A row lacks a part when the part never had a row with its key; a part that was deleted is not lacking.
     """
 
     type: Literal["parts_complete"]

@@ -32,7 +32,7 @@ class PostgresDatabase(Model):
     """The name of an existing replication slot with the plugin pgoutput, which no other program reads. Default: the
     first load creates a slot."""
     batch_rows: Annotated[int, Field(ge=1, le=10_000_000)] = _KEYS["batch_rows"].default
-    """About how many changes of all tables are read at once. A batch ends with a whole transaction."""
+    """About how many changes of all tables one batch has. A batch ends with a whole transaction."""
     batch_bytes: Annotated[int, Field(ge=1, le=1 << 30)] = _KEYS["batch_bytes"].default
     """A batch ends with the first whole transaction after this many bytes of changes. A load takes several times this
     memory in the driver."""

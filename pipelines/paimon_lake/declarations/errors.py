@@ -177,7 +177,7 @@ class _Found:
 
 
 NOT_YET = frozenset(("pulsar", "kinesis", "debezium", "canal", "maxwell", "ogg", "cdc", "mysql-cdc", "postgres-cdc"))
-"""Types of sources that come later: streams and formats of change data."""
+"""Types of sources that are not supported yet: streams and formats of change data."""
 _HINTS = {
     "lookup": ": only files, databases, changes and messages have it, below source; a query joins its inputs",
     "key_from": ": only a source of type table has it, in a part of a wide table",

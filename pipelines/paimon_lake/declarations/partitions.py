@@ -1,4 +1,4 @@
-"""Partitions: how the loads of a table are divided, so that a run loads some of them and a backfill the others."""
+"""Partitions: how the loads of a table are divided, so that a run loads some partitions and a backfill the others."""
 
 from __future__ import annotations
 

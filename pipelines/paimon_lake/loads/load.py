@@ -195,7 +195,7 @@ class _TableRun:
         return True
 
     def position(self) -> object:
-        """Return the position in the log of a database server up to which the table is loaded; None without one."""
+        """Return the position in the log of a database server up to which the table is loaded; None if it has none."""
         return read_ledger(self.table, self.spec.load_name, accept_gaps=True).position
 
     def snapshot(self) -> int:

@@ -30,7 +30,7 @@ AT_ONCE = 4
 
 
 class BatchFailed(Exception):
-    """A batch of a part failed after other batches of the same run were committed, which stay."""
+    """A batch of a part failed; earlier batches of the same run were committed, and remain."""
 
     def __init__(self, result: StepResult, error: Exception) -> None:
         """``result``: what the other batches loaded; ``error``: why the last one failed."""
@@ -73,8 +73,8 @@ def load_parts(
 ) -> StepResult:
     """Load the parts of a table, all but ``without`` or only ``part``; at most ``AT_ONCE`` load at the same time.
 
-    ``load`` loads one part. Raises PartsFailed when parts failed; the error itself when ``part`` failed; PipelineError
-    for an unknown part.
+    ``load`` loads one part. Raises PartsFailed when parts failed, the original error when ``part`` failed, and
+    PipelineError for an unknown part.
     """
     started = time.monotonic()
     parts = [one for one in load_specs(spec) if isinstance(one, PartSpec)]

@@ -27,7 +27,7 @@ from paimon_lake.sources.files.listing import SourceFile
 
 @dataclass(frozen=True)
 class RowShape:
-    """The columns of the files, the rules that their rows must follow, and what is added to make rows of the table."""
+    """The columns of the files, the rules for their rows, and the columns that are added to make rows of the table."""
 
     file_schema: pa.Schema
     rules: RowRules

@@ -124,8 +124,8 @@ class NothingToLoad:
     reasons: Sequence[str]
     details: Mapping[str, str | int | float] = field(default_factory=dict)
     snapshot: int | None = None
-    """The id of the snapshot that the load committed without rows, to record new versions of files; None when there is
-    none."""
+    """The id of the snapshot that the load committed without rows, to record new versions of files; None when it
+    committed none."""
     note: str = ""
     """A text about what the snapshot records; "" without a snapshot."""
 

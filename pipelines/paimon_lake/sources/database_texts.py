@@ -42,7 +42,7 @@ _BACKSLASH, _QUOTE, _COMMA = b"\xfd", b"\xfe", b"\xff"
 
 
 def arrow_type(type_name: str) -> pa.DataType | None:
-    """Return the Arrow type of a type of PostgreSQL, whose arrays begin with ``_``; None for a type without one."""
+    """Return the Arrow type of a type of PostgreSQL, whose arrays begin with ``_``; None for other types."""
     if type_name.startswith("_"):
         element = arrow_type(type_name[1:])
         return None if element is None or pa.types.is_list(element) else pa.list_(element)

@@ -26,7 +26,7 @@ from paimon_lake.tables import open_table
 def audit_keys(settings: Settings, name: str) -> CheckResult:
     """Count the rows that repeat the key of another row, as the check ``unique`` does.
 
-    Where the key contains the partition columns, the keys of one partition at a time are in memory, otherwise all keys.
+    If the key contains the partition columns, the keys of one partition are in memory at a time; otherwise all keys.
     """
     table = open_table(settings, name)
     check, context = UniqueCheck(type="unique"), CheckContext(datetime.now(UTC))

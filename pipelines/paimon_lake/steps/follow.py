@@ -100,7 +100,7 @@ class Follow:
     settings: Settings
     names: Sequence[str]
     every: float = 1.0
-    """Seconds to wait after a load that found nothing to load; after a load with rows, the next one begins at once."""
+    """Seconds to wait after a load that found nothing to load; after a load with rows, the next load begins at once."""
     seconds: float | None = None
     """How long to follow; None: until ``stop`` is set."""
     stop: threading.Event = field(default_factory=threading.Event)
@@ -204,7 +204,7 @@ class Follow:
                 table.compaction = self._compact(table, pool)
 
     def _kept(self, failed: TablesFailed, pool: ThreadPoolExecutor) -> Iterator[StepResult]:
-        """Yield what a load committed before it failed; a table that failed itself still counts as failing."""
+        """Yield what a load committed before it failed; a table in ``failed.errors`` still counts as failing."""
         for result in failed.results:
             for one in self._tables:
                 if one.name == result.table:
@@ -224,7 +224,7 @@ class Follow:
         return pool.submit(compact, self.spark, self.settings, table.name)
 
     def _compacted(self, tables: Sequence[_Followed], pool: ThreadPoolExecutor) -> Iterator[StepResult | Failure]:
-        """Yield the results of compactions that have ended, and repeat those that failed when it is time."""
+        """Yield the results of compactions that have ended, and repeat failed compactions when they are due."""
         for table in tables:
             due = table.compaction_due
             if table.compaction is None and due is not None and time.monotonic() >= due:

@@ -32,7 +32,7 @@ def table_name(value: str) -> str:
 
 
 def _null(value: Any) -> Any:
-    """Return the word null for YAML's null."""
+    """Return the text ``null`` for YAML's null, and any other value unchanged."""
     return "null" if value is None else value
 
 

@@ -1,7 +1,7 @@
 """Parts: sources that fill different columns of one wide table, by its primary key.
 
-Each part has columns of its own and a column that orders its rows. They are a sequence group of merge engine
-partial-update, so a part never changes the columns of another part, in whatever order their rows come.
+Each part has columns of its own and a column that orders its rows. These columns are a sequence group of merge engine
+partial-update, so a part never changes the columns of another part, in any order of loads.
 """
 
 from __future__ import annotations

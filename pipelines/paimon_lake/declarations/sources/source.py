@@ -44,7 +44,7 @@ class FilesSource(Model):
     ``fetch`` at the landing directory."""
     fetch: Annotated[str, AfterValidator(_optional_function)] = ""
     """``module:function``, called as ``function(step)`` before a load lists the files: it brings them into
-    ``step.landing``, for example from a web service. A file must get its name when it is complete."""
+    ``step.landing``, for example from a web service. A file must get its final name only when it is complete."""
     format: (
         Literal["csv", "json", "jsonl", "parquet", "orc", "avro", "debezium-json", "canal-json", "maxwell-json"] | None
     ) = None
@@ -135,7 +135,7 @@ class DatabaseSource(Model):
     watermark: str = ""
     """A column of the database whose new values are always greater: a load reads the rows above the greatest value that
     was loaded. Rows that are committed later with the same or a smaller value are not seen. That happens because clocks
-    differ, and because a long transaction commits after shorter ones that began later; ``lag`` waits for such rows.
+    differ, and because a long transaction commits after shorter ones, which began later; ``lag`` waits for such rows.
     Rows with a null in this column are never loaded, only counted."""
     lag: Annotated[float, Field(ge=0, le=31_536_000, allow_inf_nan=False)] = 0.0
     """Seconds by which loads stay behind, for a watermark of timestamps in PostgreSQL. With a time zone, loads stay

@@ -77,7 +77,7 @@ class KafkaLoads:
         """What this run has altered in the table, one sentence each."""
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
-        """Return the next batch of messages, or why there is none; the first load also records where it begins."""
+        """Return the next batch of messages, or why no batch is left; the first load also records its first offsets."""
         with naming(step):
             form = messages_format(self._source)
             connection = connection_of(self._source, str(step.settings.folder))
@@ -191,7 +191,7 @@ class KafkaLoads:
         return written, RangeReport.total(written.reports)
 
     def _check(self, broker: Broker, found: _Topics, report: RangeReport) -> None:
-        """Refuse events of several tables, and topics that were made again while they were read."""
+        """Refuse events of several tables, and topics that were re-created while they were read."""
         check_one_source(report.sources, f"source.topic {some(self._source.topic)}")
         check_source(found.position(found.offsets), broker.cluster(), broker.topics(list(found.topics)), found.topics)
 

@@ -24,7 +24,7 @@ class RangeReport:
     """The bytes of the values."""
     messages: int = 0
     newest: int = -1
-    """The timestamp of the newest message in epoch milliseconds; -1 without one."""
+    """The timestamp of the newest message in epoch milliseconds; -1 when no message has one."""
     is_whole: bool = True
     """Whether the task read the whole range; otherwise it had more bytes than a batch may have."""
     members: set[Path] = field(default_factory=set)

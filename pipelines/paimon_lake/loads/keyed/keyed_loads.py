@@ -1,6 +1,6 @@
 """Keyed loads: plan the loads of a part whose rows get their key from a mapping table.
 
-A load reads the source and the mapping table at one snapshot each, and commits once. Its snapshot records both, and the
+A load reads the source and the mapping table at one snapshot each, and commits once. The commit records both, and the
 next load reads the changes since then. The order column of the part gets a number that is greater in each later load:
 when a row of the wide table gets another source row, this row may be older than the previous one, and must win. The
 snapshot records the number too, because a rollback during a load may leave a number that is greater than all ids of

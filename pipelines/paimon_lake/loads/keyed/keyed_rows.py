@@ -2,7 +2,7 @@
 
 A row of the wide table has the values of the source row that its mapping row names. So it changes when the source row
 changes, which the index of the mapping table finds, and when the mapping row changes, whose source row is then looked
-up. Rows of the wide table are read only by a load that begins again, to remove values that belong to no row any more.
+up. Rows of the wide table are read only by a load of all rows, to remove values that belong to no row any more.
 
 The changed rows of the source and of the mapping table are held in memory, at most ``most_bytes`` of each; the tables
 themselves are in the cache of the process.
@@ -58,7 +58,7 @@ class KeyedRows:
     since: tuple[Position, Position] | None
     """The snapshots of the source and of the mapping table whose rows are loaded; None: load all rows."""
     wide: TableReference | None = None
-    """The wide table, for a load that begins again; its rows that have no source row lose their values."""
+    """The wide table, for a load of all rows; rows of the wide table without a source row lose their values."""
 
     def parsed(self) -> Iterator[Parsed]:
         """Yield the rows, with the column ``KIND``; -D sets the columns of the part to null."""
@@ -156,7 +156,7 @@ class KeyedRows:
     # -- rows of the wide table
 
     def _rows_of(self, cached: CachedRows, keys: Columns, segment: Rows, row: Rows, had: Mask) -> pa.RecordBatch:
-        """Return rows with the values of source rows; where there is none (-1), a row -D if ``had``, else no row."""
+        """Return rows with the values of source rows; for a missing source row (-1), a row -D if ``had``, else none."""
         kept = (row >= 0) | had
         segment, row = segment[kept], row[kept]
         values = {name: cached.values(theirs, segment, row) for name, theirs in self.columns.items()}

@@ -10,8 +10,8 @@ The ledger has a gap when ``files-total``, which counts all entries, is greater 
 rows, its snapshots do not begin with 1, and none of them is a load or a copy. Then it is unknown what was loaded,
 and loads are refused, except a load of the whole table with ``reload``: its snapshot makes the ledger complete.
 
-A removal of missing data files (``remove-missing``) removes rows of loads from the table. Its snapshot records them,
-and the ledger contains them as lost until they are loaded again, see ``paimon_lake.loads.ledger.lost``.
+A removal of missing data files (``remove-missing``) removes rows of loads from the table. Its snapshot records these
+rows, and the ledger contains them as lost until they are loaded again, see ``paimon_lake.loads.ledger.lost``.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _carry(table: Table, stays: Callable[[int], bool], begin: bool) -> Snapshot 
         ledger = needed_copy(table, table.name, found, stays, begin)
         if ledger is None:
             return None
-        if listed is None or listed.id != _last(found):  # another commit, or a rollback, was in between
+        if listed is None or listed.id != _last(found):  # there was a concurrent commit or rollback
             continue
         if (snapshot := commit_entries(table, ledger, listed=listed)) is not None:
             return snapshot

@@ -23,7 +23,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass
 class Joined:
-    """A batch with its looked-up columns, and what is done with its rows."""
+    """A batch with its looked-up columns, and which rows are rejected or wait."""
 
     columns: dict[str, pa.Array]
     """The columns of the source, and the looked-up columns."""

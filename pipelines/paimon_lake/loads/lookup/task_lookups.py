@@ -137,7 +137,7 @@ class TaskLookups:
     def _parsed(self, found: Joined, rows: pa.RecordBatch, waits: Mask, files: Sequence[str]) -> Parsed:
         """Return the rows that do not wait, and rejects.
 
-        Where rejected rows remove the older rows with their keys, such rows -D count as read and as removals.
+        A rejected row that must remove the older row with its key becomes a -D, which counts as read and as removal.
         """
         rejected, removals = found.rejected, 0
         if self._lookups.removes_rejected and KIND in found.columns:  # a first copy has no older rows

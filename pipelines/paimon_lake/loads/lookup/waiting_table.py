@@ -112,7 +112,7 @@ def waiting_rows(waiting: Table) -> int:
 
 
 def waiting_now(settings: Settings, spec: TableSpec) -> int:
-    """Return the number of rows of a table that wait; 0 without a table of waiting rows."""
+    """Return the number of rows of a table that wait; 0 when no such table exists."""
     catalog = open_lake(settings)
     if not waits(spec) or not catalog.table_exists(spec.waiting_table):
         return 0
@@ -155,7 +155,7 @@ def changes_waiting(properties: Mapping[str, str]) -> bool:
 def publish_waiting(settings: Settings, spec: TableSpec, table: Table) -> None:
     """Commit which rows wait after each load of a table, for the loads for which this is not done yet.
 
-    Several processes may do this at the same time: it is done once for each load. Raises PipelineError when a property
+    Several processes may call this at the same time: each load is committed once. Raises PipelineError when a property
     is damaged.
     """
     catalog = open_lake(settings)
@@ -186,7 +186,7 @@ def _publish(table: Table, waiting: Table, load: LoadSnapshot) -> None:
 
 
 def newest_waiting(settings: Settings, spec: TableSpec) -> int:
-    """Return the largest number of a load whose waiting rows were committed; 0 without any.
+    """Return the largest number of a load whose waiting rows were committed; 0 if there is no such load.
 
     After a rollback of a load, its number may exist only in the table of waiting rows; it must not be used again.
     Raises PipelineError when rows wait that no lookup of the declaration waits for.

@@ -81,7 +81,7 @@ def _groups(settings: Settings) -> list[str]:
 
 
 def _versions(group: Group) -> list[int]:
-    """Return the numbers of the versions of a group, also of those whose publish was interrupted after it had tags.
+    """Return the numbers of the versions of a group, also of versions whose publish was interrupted after the tags.
 
     [] when the newest one with tables was not published by a load.
     """

@@ -40,7 +40,7 @@ class SharedRead:
 
     names: Names
     until: int = 0
-    """Where the run ends; 0 while tables are copied."""
+    """The LSN at which the run ends; 0 while tables are copied."""
     batch: LogBatch | None = None
     """The batch that all tables load next; None when the run has ended."""
     moves_all: bool = False

@@ -50,7 +50,7 @@ def owner_of_slot(settings: Settings, slot: str) -> str | None:
     """Return the table, or the database that tables share, for which loads of this lake made a slot.
 
     The owner need not be declared any more. Returns None for the slots of other lakes and programs, and for owners
-    whose names are longer than 30 characters or have others than a to z, 0 to 9 and _.
+    whose names are longer than 30 characters or have other characters than a to z, 0 to 9 and _.
     """
     found = _MADE.fullmatch(slot)
     if found is None:

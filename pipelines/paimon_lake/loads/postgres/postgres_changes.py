@@ -80,7 +80,7 @@ class PostgresChangesLoads:
         self._ends_at = time.monotonic() + source.run_seconds
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
-        """Return the copy of the source or the next batch of changes, or why there is none.
+        """Return the copy of the source, the next batch of changes, or why nothing is left to load.
 
         Raises TableAltered when the next changes need columns that the table does not have.
         """
@@ -158,7 +158,7 @@ class PostgresChangesLoads:
         return replace(position, publication_version=self._checked(server, source, position))
 
     def _cover(self, server: Server, catalog: object, position: Position | TablePositions) -> int:
-        """Return an LSN after the position that is later than the catalog, and move the end of the run on to it.
+        """Return an LSN after the position and after all changes of the catalog; move the end of the run to this LSN.
 
         ``catalog``: the source tables as they are now.
         """
@@ -172,7 +172,7 @@ class PostgresChangesLoads:
         return covered
 
     def _batch(self, server: Server, of_slot: Names, position: Position | TablePositions) -> LogBatch | str:
-        """Return the batch to load, or why there is none."""
+        """Return the batch to load, or a text that says why none is left."""
         shared, until = self._shared, self._until
         assert until is not None
         if shared is None:
@@ -311,9 +311,9 @@ class _Reader:
 def lag_details(
     server: Server, position: Position | TablePositions, log: LogEnd | None = None
 ) -> dict[str, int | float]:
-    """Return the numbers of the lag; without those that the server refuses, because the load has committed already.
+    """Return the numbers of the lag; {} after an error of the server, because the load is committed already.
 
-    ``log``: what is known of the log after the position, None when it must be searched.
+    ``log`` describes the log after the position; None: search the log.
     """
     try:
         slot = server.slot(position.slot)

@@ -58,7 +58,7 @@ def release(settings: Settings, table: str) -> list[str]:
 
 
 def _followed(server: Server, source: PostgresChangesSource, entry: object = None) -> set[str]:
-    """Return the source tables of a table: those of its position ``entry``, and those that it means now."""
+    """Return the source tables of a table: the tables in its position ``entry``, and the tables that match now."""
     recorded = entry.get("tables", ()) if isinstance(entry, dict) else ()
     named = meant_tables(server, source.table) if "*" in source.name else source.table
     return {*recorded, *named}

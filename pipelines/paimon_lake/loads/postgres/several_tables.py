@@ -81,7 +81,7 @@ class SeveralTablesLoads(PostgresChangesLoads):
 
     @property
     def _shared_until(self) -> int:
-        """Where the run of a shared slot ends; 0 while tables are copied."""
+        """The LSN at which the run of a shared slot ends; 0 while tables are copied."""
         return 0 if self._shared is None else self._shared.until
 
     def _opened(

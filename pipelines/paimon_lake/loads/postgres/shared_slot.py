@@ -5,7 +5,7 @@ once, and every table commits its changes after its own position. The slot is ad
 all tables that is committed, before the next batch is read. So a process that dies loses nothing and repeats nothing.
 
 With ``consistent`` each table commits the end of each batch as its position. When positions differ, because a table was
-copied or a process died between two commits, the tables behind are first brought to the greatest position. At equal
+copied or a process died between two commits, all tables are first loaded up to the greatest position. At equal
 positions the snapshots of all tables are published as a version of the group with the name of the database.
 
 A table whose columns change in a batch loads the batch in several commits, before the next table. So all tables reach
@@ -68,7 +68,7 @@ class TableLoads(Protocol):
         """Commit the next load; return whether there was one."""
 
     def position(self) -> object:
-        """Return the position of the ledger as it is in JSON, None before the first copy."""
+        """Return the position in the ledger as JSON values; None before the first copy."""
 
     def snapshot(self) -> int:
         """Return the id of the newest snapshot of a load."""
@@ -80,7 +80,7 @@ class TableLoads(Protocol):
 def load_shared(
     settings: Settings, database: str, name: str, asked: TableLoads, begun: Callable[[str], TableLoads]
 ) -> StepResult:
-    """Load all tables of the slot of a table; the result is of this table, and has the results of the others.
+    """Load all tables of the slot of a table; the result of this table has the results of the other tables.
 
     ``asked``: the loads of the table ``name``; ``begun`` opens another table. Raises TablesFailed when the run fails
     after a table was committed, otherwise the error of the load that failed.
@@ -141,7 +141,7 @@ class SharedLoad:
     database: str
     tables: Collection[str]
     asked: str
-    """The table whose failure ends the run; others are only reported, unless the tables are consistent."""
+    """The table whose failure ends the run. Failures of other tables only do so if the tables are consistent."""
     opened: Callable[[str], TableLoads]
     """Opens a table for the run."""
     runs: dict[str, TableLoads] = field(default_factory=dict)
@@ -181,7 +181,7 @@ class SharedLoad:
                     return
 
     def _load(self, name: str, source: PostgresChangesLoads) -> None:
-        """Load a table up to the end of the batch: its columns may change in between."""
+        """Load a table up to the end of the batch, in several loads if its columns change within the batch."""
         whole = with_lookups(self._source(name), source)
         self.runs[name].load(whole)
         while source.is_cut:
@@ -233,7 +233,7 @@ class SharedLoad:
                 raise
 
     def _positions(self) -> dict[str, Position | TablePositions | None]:
-        """Return the positions of all tables, None before the first copy, without those that cannot be read."""
+        """Return the positions of the tables, None before the first copy; unreadable positions are left out."""
         found: dict[str, Position | TablePositions | None] = {}
 
         def read(name: str) -> None:

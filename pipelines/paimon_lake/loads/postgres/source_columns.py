@@ -3,7 +3,7 @@
 When the columns of the table change, the log contains their new description before the first row change that uses them.
 A batch ends before the transaction of this change. The next batch begins with it: its position has the new columns, and
 the table of the lake is altered before it is written. Columns that were added
-without a later row change also get into the position, once the log was read to an end that is later than the catalog.
+without a later row change also get into the position, once the log was read beyond the changes of the catalog.
 
 Rows that are older than an added column have null in it, or the default of that time, which PostgreSQL stores in its
 catalog and not in the log. So a column is added only when the older rows certainly have null: the catalog has no such
@@ -33,10 +33,10 @@ _FLOAT4 = 700
 
 @dataclass(frozen=True)
 class SourceColumns:
-    """What the columns of a source may become; ``table``: the source as it is now, after the positions."""
+    """Compares the columns of a source with positions; ``table``: the source as it is now, after the positions."""
 
     text: str
-    """The source in errors."""
+    """The name of the source in errors."""
     name: tuple[str, ...]
     table: SourceTable
     key: tuple[str, ...]
@@ -211,7 +211,7 @@ def sentences(before: Position, after: Position, types: Mapping[str, DataType], 
 
 
 def _types(server: Server, columns: Mapping[str, tuple[int, int]]) -> dict[str, DataType]:
-    """Return the types of columns, given by type and type modifier; those that cannot be read are left out."""
+    """Return the types of columns, given by type and type modifier; columns that cannot be read are left out."""
     names = type_names(server, {oid for oid, _ in columns.values()}) if columns else {}
     found = {name: column_type(names.get(oid, ""), modifier) for name, (oid, modifier) in columns.items()}
     return {name: kind for name, kind in found.items() if kind is not None}

@@ -51,7 +51,7 @@ class NewestRows:
 
     @staticmethod
     def of(stored: StoredRows, waiting: WaitingRows | None) -> StoredRows | NewestRows:
-        """Return the rows of a table, with those that wait when its load begins; None: no row can wait."""
+        """Return the rows of a table, with the rows that wait when its load begins, if rows can wait."""
         if waiting is None or waiting.snapshot is None:
             return stored
         return NewestRows(stored, StoredRows(waiting.reference, waiting.snapshot))
@@ -72,7 +72,7 @@ def _taken(found: pa.Table, places: np.ndarray) -> tuple[pa.Table, np.ndarray]:
 
 
 def _places(found: pa.Table, keys: pa.Table) -> np.ndarray:
-    """Return for each of ``keys`` its row in ``found``; -1 without one."""
+    """Return for each of ``keys`` its row in ``found``; -1 if there is none."""
     codes = np.zeros(len(found) + len(keys), np.int64)
     for name in keys.column_names:
         both = pa.chunked_array([*found[name].chunks, *keys[name].cast(found.schema.field(name).type).chunks])

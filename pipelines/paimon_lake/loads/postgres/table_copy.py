@@ -58,7 +58,7 @@ def hold_since(
 def _recorded(step: LoadStep) -> Position | None:
     try:
         return None if step.ledger.position is None else Position.from_json(step.ledger.position)
-    except PipelineError:  # a reload mends a damaged position
+    except PipelineError:  # a reload repairs a damaged position
         return None
 
 

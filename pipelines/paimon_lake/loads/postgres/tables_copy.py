@@ -41,7 +41,7 @@ def planned_copies(
     kept: TablePositions | None = None,
     left_out: Sequence[str] = (),
 ) -> PlannedLoad:
-    """Return the load that copies source tables; ``kept``: the positions of the tables whose rows stay, None: no row.
+    """Return the load that copies source tables; ``kept``: positions of the tables to keep (None: keep no row).
 
     Creates the publication and the slot where they are missing. ``left_out``: columns that are not copied.
     """

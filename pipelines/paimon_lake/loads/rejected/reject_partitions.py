@@ -52,7 +52,7 @@ class RejectPartitions:
 
 @dataclass(frozen=True)
 class ReadAgain:
-    """Contains the values of ``file`` whose rejects a load replaces: of the partitions ``keys`` (None: all)."""
+    """Contains the values of ``file`` whose rejects a load replaces: for the partitions ``keys`` (None: all)."""
 
     name: str
     keys: tuple[str, ...] | None

@@ -94,7 +94,7 @@ def changes_rejects(properties: Mapping[str, str]) -> bool:
 
 
 def replaced_files(rejects: Table, plan: PlannedLoad) -> list[str]:
-    """Return the source files whose old rejects a load replaces: those that it reads again, or all."""
+    """Return the source files whose old rejects a load replaces: the files that it reads again, or all files."""
     found = _files_of(rejects, None)
     return found if plan.replace is not None and plan.replace.everything else [f for f in found if f in plan.rejects_of]
 

@@ -1,6 +1,6 @@
 """Net changes: the last change of each row of one table in some transactions, found in whole columns.
 
-Where the log does not repeat a value, a row depends on its changes before. Tables with such rows are decoded message by
+When the log does not repeat a value, a row depends on its earlier changes. Tables with such rows are decoded message by
 message (``pgoutput``), with the same result.
 """
 
@@ -56,12 +56,12 @@ class _Undecided(Exception):
 
 @dataclass(frozen=True)
 class _Values:
-    """Where the values of some rows are: arrays of columns by rows; -1 as the length of a null."""
+    """The positions of the values of some rows: arrays of columns by rows; a null has the length -1."""
 
     starts: np.ndarray
     lengths: np.ndarray
     ends: np.ndarray
-    """Where each row ends."""
+    """The position at which each row ends."""
 
 
 def net_changes(transactions: Transactions, decoder: Decoder, after: int, before: int = sys.maxsize) -> NetBatch:

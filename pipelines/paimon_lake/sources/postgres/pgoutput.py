@@ -44,7 +44,7 @@ class LaterColumns(Exception):
         super().__init__("the columns of the table changed")
         self.relation = relation
         self.lsn = 0
-        """Where the commit of the transaction with the change begins."""
+        """The LSN at which the commit of the transaction with the change begins."""
         self.follows = False
         """Whether earlier transactions have changes of the table that are not loaded yet."""
 
@@ -55,7 +55,7 @@ class LastChange:
 
     values: tuple[Any, ...]
     lsn: int
-    """Where the commit of the transaction with the change begins."""
+    """The LSN at which the commit of the transaction with the change begins."""
     root: Key | None = None
     """The key that the row had before these transactions, where values are ``UNCHANGED`` since then."""
     is_delete: bool = False
@@ -69,7 +69,7 @@ class NetChanges:
     rows: dict[Key, LastChange] = field(default_factory=dict)
     """The last change of each row by its key, in the order of the changes."""
     end: int = 0
-    """Where the commit of the last transaction ends; 0 without transactions."""
+    """The LSN at which the commit of the last transaction ends; 0 without transactions."""
     is_truncated: bool = False
     """Whether a TRUNCATE removed all earlier rows."""
     changes: int = 0

@@ -39,9 +39,9 @@ class Position:
     made: int = 0
     """How many columns the source had ever made when it had the columns of this position; 0 when it is not known."""
     file_node: int = 0
-    """The file node of the source then: it changes when the table is rewritten or truncated."""
+    """The file node of the source at that time; PostgreSQL changes it when the table is rewritten or truncated."""
     ignored: list[str] = field(default_factory=list)
-    """The columns that the source has got since then, and that loads have left out."""
+    """The columns that were added to the source since then, and that loads left out."""
 
     @property
     def relations(self) -> tuple[int, ...]:

@@ -75,7 +75,7 @@ class SourceTable:
     identity_key: frozenset[str]
     """The columns of the primary key or of the index that the replica identity names."""
     keys: frozenset[frozenset[str]]
-    """The columns of each unique key without nulls that is checked at once."""
+    """The columns of each unique key without nulls that is not deferrable."""
     made: int = 0
     """The number of columns that were ever made: the number of the newest one, dropped ones included."""
 

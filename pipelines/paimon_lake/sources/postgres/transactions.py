@@ -30,7 +30,7 @@ class Transactions:
     messages: list[bytes] = field(default_factory=list)
     """The messages of pgoutput, without the rows of other tables and without transactions before the position."""
     end: int = 0
-    """Where the commit of the last transaction ends; 0 without transactions."""
+    """The LSN at which the commit of the last transaction ends; 0 without transactions."""
     read: int = 0
     """The number of messages of the slot that were read."""
     is_full: bool = False
@@ -56,7 +56,7 @@ class MessageColumns:
     tables: np.ndarray
     """The object identifiers of the tables of rows and descriptions."""
     lsns: np.ndarray
-    """Where the commit of the transaction of each message begins."""
+    """The LSN at which the commit of each message's transaction begins."""
 
 
 def read_transactions(

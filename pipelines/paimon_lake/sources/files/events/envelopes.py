@@ -1,7 +1,7 @@
 """Envelopes: find the events in ``{"schema": ..., "payload": event}``, as Kafka Connect writes it.
 
-The schema is the same in most lines, so it is parsed once, and the lines that begin with the same bytes are found at
-once. Lines that are written in another way, for example with spaces, are parsed one by one.
+The schema is the same in most lines. So it is parsed once, and all lines that begin with the same bytes are found
+together. Lines that are written in another way, for example with spaces, are parsed one by one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from paimon_lake.sources.files.text.records import Records
 BARE = ""
 """The schema of events without an envelope."""
 _MOST_SCHEMAS = 100
-"""The most schemas of a block whose lines are found at once."""
+"""The largest number of schemas in a block whose lines are found together."""
 _BEGIN, _MIDDLE = b'{"schema":', b',"payload":'
 
 

@@ -168,7 +168,7 @@ class ImageReader:
         return Images(positions[events], kinds, rows, [{forms[at]: before[at]} for at in at_key], count)
 
     def _known(self, image: pa.Array) -> pa.Array:
-        """Return rows without the members that the table does not have, which come last."""
+        """Return rows without the members that the table does not have; these are the last members."""
         count = len(self.columns)
         if image.type.num_fields == count:
             return image

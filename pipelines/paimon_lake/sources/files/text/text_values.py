@@ -45,7 +45,7 @@ _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
 _DOUBLE = rf"^(?:{_NUMBER}(?:[eE][+-]?[0-9]+)?|[+-]?(?i:nan|inf|infinity))$"
 _TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _SECONDS = {"": (-62_135_596_800, 253_402_300_800), "ns": (-(2**63) // 10**9 + 1, 2**63 // 10**9)}
-"""By unit, the range of valid seconds (the end is exclusive): "ns": what 64 bits of nanoseconds can hold; "": the
+"""The range of valid seconds by unit; the end is exclusive. For "ns": what 64 bits of nanoseconds can hold; for "": the
 years 1 to 9999."""
 _SMALLEST_DAY = -719_162
 """The day 0001-01-01."""
@@ -96,7 +96,7 @@ Convert = Callable[[pa.Array], pa.Array]
 
 
 def _converter(kind: DataType, rules: TextRules) -> tuple[Callable[[pa.Array], pa.Array | None] | None, Convert]:
-    """Return a fast conversion, which may fail (None: there is none), and a slow one with null for bad texts."""
+    """Return a fast conversion, which may fail (None for some types), and a slow one with null for bad texts."""
     arrow = kind.to_arrow()
     match kind.root:
         case TypeRoot.TINYINT | TypeRoot.SMALLINT | TypeRoot.INT | TypeRoot.BIGINT:
