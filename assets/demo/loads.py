@@ -1,4 +1,4 @@
-"""Demo loads: load every table with a source, inputs before the tables that are made from them."""
+"""Demo loads: load every table with a source; each table is loaded after its inputs."""
 
 from __future__ import annotations
 

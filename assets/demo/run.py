@@ -1,9 +1,9 @@
 """``python -m assets.demo``: run the main job with Dagster in this process, then print a summary.
 
-It loads the partitions that Dagster has not materialized yet, with as many partitions per run as a backfill. Then it
-compacts the tables that the compaction sensor requests, tags and expires the tables, and runs all checks. ``--configs``
-names the folder of another lake. All runs are stored in the Dagster instance of the lake, so ``make ui`` shows them. A
-second call does not load anything twice.
+The job loads the partitions that Dagster has not materialized yet, with as many partitions per run as a backfill. Then
+it compacts the tables that the compaction sensor requests, tags and expires the tables, and runs all checks.
+``--configs`` names the folder of another lake. All runs are stored in the Dagster instance of the lake, so ``make ui``
+shows them. A second call does not load anything twice.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Changes sensor: requests a load when a table is behind its source, and reports the results of its ``lag`` check.
 
-A tick asks the sources of all tables for their lag, without Spark, all servers at once. It requests at most one run of
-a table at a time, and none while another program reads the source. After failed loads of a table the next request
-waits, and after a failed question the next question: the wait doubles from the interval of the sensor up to
+A tick asks the sources of all tables for their lag, without Spark, all servers at once. A tick requests at most one run
+of a table at a time, and none while another program reads the source. After a failed load of a table the next request
+waits, and after a failed question the next question waits: each wait doubles, from the interval of the sensor up to
 ``MOST_WAIT_SECONDS``. An error of one table does not affect other tables.
 
 A declared check ``lag`` is reported without a run: whenever its result changes, with each request, and once an hour.
@@ -44,7 +44,7 @@ _RUNS_READ = 10
 
 @dataclass(frozen=True)
 class Seen:
-    """What the cursor keeps about one table."""
+    """What the cursor stores about one table."""
 
     failures: int = 0
     """The number of failed questions for the lag since the last successful question."""

@@ -39,8 +39,8 @@ class TickResult:
     loads: int = 0
     """The number of the newest load; a smaller number than at the last tick means that the table was rolled back."""
     rollbacks: int = 0
-    """The number of rollbacks that ticks have noticed. It is a part of run keys, so that files are loaded again after a
-    rollback."""
+    """The number of rollbacks that ticks have noticed. Run keys contain this number, so that files are loaded again
+    after a rollback."""
 
 
 def listed(settings: Settings, spec: TableSpec) -> list[SourceFile]:

@@ -1,6 +1,6 @@
 """Load checks: freshness, row_count and volume, which use the history of loads and a count or maximum of the table.
 
-They check the whole table, also when a load wrote only some partitions.
+These checks cover the whole table, also when a load wrote only some partitions.
 """
 
 from __future__ import annotations

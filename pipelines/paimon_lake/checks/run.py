@@ -47,9 +47,9 @@ def run_check(
 ) -> CheckResult:
     """Evaluate one check; a check that cannot be evaluated fails, with the reason in its sentence.
 
-    ``table`` is read at one snapshot: the one it is pinned to (also the draft of a prepared commit), otherwise the
-    latest. Commits during the check have no effect. When the latest snapshot expires during the check, a newer one is
-    read.
+    ``table`` is read at one snapshot: at the snapshot that it is pinned to (also the draft of a prepared commit), or
+    else the latest one. Commits during the check have no effect. When the latest snapshot expires during the check, a
+    newer one is read.
 
     ``context.where`` restricts not_null, accepted_values and range, and unique if its columns contain the columns of
     the filter. The other types check the whole table, and so does unique with other columns.

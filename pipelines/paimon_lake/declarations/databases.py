@@ -27,7 +27,7 @@ class PostgresDatabase(Model):
     keep_versions: Annotated[int, Field(ge=1, le=10_000)] = 20
     """How many versions of the group are kept; needs ``consistent``. Their snapshots do not expire."""
     publication: str = ""
-    """The name of a publication that exists and has all tables. Default: loads create one, and add tables to it."""
+    """The name of a publication that exists and has all tables. Default: loads create it, and add tables."""
     slot: Annotated[str, AfterValidator(slot_name)] = ""
     """The name of an existing replication slot with the plugin pgoutput, which no other program reads. Default: the
     first load creates a slot."""
@@ -53,7 +53,7 @@ def check_database(name: str, database: PostgresDatabase, *, is_rest: bool) -> N
 
 
 def with_database(spec: TableSpec, databases: Mapping[str, PostgresDatabase]) -> TableSpec:
-    """Return a declaration whose source has the keys of its database; unchanged without a known database."""
+    """Return a declaration whose source has the keys of its database; unchanged if it names no known database."""
     source = spec.source
     if not isinstance(source, PostgresChangesSource) or source.database not in databases:
         return spec

@@ -47,7 +47,7 @@ _RULES = {
     "too_short": "a list with at least {min_length} entry",
     "tuple_type": "a list",
 }
-"""For each kind of error of pydantic: what the value must be."""
+"""Maps each kind of error of pydantic to a text about what the value must be."""
 _IN_WORDS = {"string_type": ": write it in quotes"}
 _CREDENTIALS = re.compile(r"://[^\s@/]*:\S*@")
 
@@ -232,7 +232,7 @@ def _inner(kind: Any, part: Any) -> Any:
     kind = _stripped(kind)
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         field = kind.model_fields.get(part)
-        if field is not None and field.discriminator:  # pydantic has moved it from the annotation to the field
+        if field is not None and field.discriminator:  # pydantic has moved the discriminator to the field
             return Annotated[field.annotation, field]
         return None if field is None else field.annotation
     return next((one for one in reversed(get_args(kind)) if one is not Ellipsis), None)

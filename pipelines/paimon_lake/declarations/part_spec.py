@@ -31,7 +31,7 @@ from paimon_lake.declarations.yaml_file import YamlFile
 _SHARED = frozenset(
     ("name", "comment", "columns", "primary_key", "partition_by", "owners", "checks", "rejects", "retention")
 )
-"""What the declaration of a part has in common with the declaration of its table."""
+"""The fields that the declarations of a part and of its table have in common."""
 _OF_PARTS = frozenset(("source", "kinds", "order_by"))
 """The keys that are below the part in the file, not at the top."""
 _NOT_HERE = ("source", "mode", "kinds", "order_by", "natural_key", "mark_done")

@@ -80,7 +80,7 @@ class TableSpec(Model):
     source: Source | None = None
     """Where the rows come from; ``type`` selects the kind."""
     parts: Mapping[str, Part] = Field(default={})
-    """Instead of ``source``: several sources, each of which fills its own columns of the rows with its keys."""
+    """Instead of ``source``: several sources; each source fills its own columns of the rows that have its keys."""
     partitions: Annotated[
         Partitions | None,
         BeforeValidator(_partitions, json_schema_input_type=Literal["none", "dynamic"] | Partitions | None),
@@ -93,9 +93,9 @@ class TableSpec(Model):
     kinds: Kinds | None = None
     """The column that says whether a row inserts, updates or deletes."""
     order_by: Names = ()
-    """The columns that order rows with the same primary key: the greatest is the newest row. Without them and without
-    the option ``sequence.field``, the row of the later file is the newest. A query or a function may order by columns
-    that the table does not have."""
+    """The columns that order rows with the same primary key: the greatest is the newest row. Without these
+    columns and without the option ``sequence.field``, the row of the later file is the newest. A query or a function
+    may order by columns that the table does not have."""
     schedule: Annotated[Schedule | None, BeforeValidator(schedule_of, json_schema_input_type=str | Schedule | None)] = (
         None
     )
@@ -196,7 +196,7 @@ class TableSpec(Model):
 
     @property
     def adds_up(self) -> bool:
-        """Whether a row that is loaded twice counts twice: in a table of appends, and where rows are aggregated."""
+        """Whether a row that is loaded twice counts twice: true for appended and for aggregated rows."""
         if self.write_mode not in ("upsert", "changes"):
             return self.write_mode == "append"
         is_aggregate = self.options.get("merge-engine") == "aggregation"

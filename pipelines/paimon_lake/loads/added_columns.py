@@ -1,4 +1,4 @@
-"""Added columns: what a load does with columns of change events that its table does not have, or has as narrower types.
+"""Added columns: how a load treats columns of change events that its table lacks, or has with a narrower type.
 
 Tasks note these columns while they read. The driver alters the table before anything is committed, and the load is
 repeated with the altered table. So rows of the load that are older than the column have null in it.

@@ -112,7 +112,7 @@ class PlannedLoad:
     has_more: bool = False
     """Whether the source is asked for another load after this one, in the same run."""
     continues: bool = False
-    """Whether the load is right only after the newest load of the ledger; else it is planned again."""
+    """Whether the load must directly follow the newest load of the ledger; otherwise it is planned again."""
     lookups: Lookups | None = None
     """How the tasks look up columns of other tables; None for a source without lookups."""
 
@@ -131,7 +131,7 @@ class NothingToLoad:
 
 
 def abort_written(step: LoadStep, written: WriteResult) -> None:
-    """Delete the files that the tasks of a load wrote, when it is not committed."""
+    """Delete the files that the tasks of a load wrote, when the load is not committed."""
     abort(written.messages, step.table.context)
     abort(written.rejects, step.rejects.context)
     abort_waiting(step.lookups, written.waiting)

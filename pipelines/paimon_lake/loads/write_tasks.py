@@ -69,7 +69,7 @@ class WriteResult:
     reports: tuple[bytes, ...] = ()
     """What tasks say about the splits that they have read."""
     skipped: tuple[str, ...] = ()
-    """What was read and changes no row, one sentence each."""
+    """Input that was read and changes no row, one sentence each."""
     source_tables: tuple[str, ...] = ()
     """The tables whose changes were read, where a pattern names them."""
     entries: Mapping[str, str] = field(default_factory=dict)

@@ -185,7 +185,7 @@ def _flags(bad: pa.Array) -> np.ndarray | None:
 
 
 def _in_range(column: pa.Array) -> tuple[pa.Array, np.ndarray | None]:
-    """Return dates and times with null for infinity and years outside 1 to 9999, and flags for them (None: none).
+    """Return dates and times with null for infinity and years outside 1 to 9999, and flags for these (None: none).
 
     The driver converts PostgreSQL's numbers to another epoch without a check, so infinity overflows to a very early
     date.

@@ -13,7 +13,7 @@ class Lag:
     """How far a table is behind its source; None for what is not known."""
 
     position: str
-    """Up to where the table is loaded; "" before its first load."""
+    """The position up to which the table is loaded; "" before its first load."""
     is_behind: bool
     """Whether a load has something to do: a first copy, changes, or the release of what the source keeps."""
     lag_bytes: int | None = None

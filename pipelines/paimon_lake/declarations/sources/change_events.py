@@ -1,4 +1,4 @@
-"""Change events: what the declaration of a table must say when its files or messages are change events."""
+"""Change events: the rules for the declaration of a table whose files or messages are change events."""
 
 from __future__ import annotations
 

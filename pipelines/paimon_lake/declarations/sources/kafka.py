@@ -75,8 +75,8 @@ class KafkaSource(Model):
     options: dict[str, Any] = Field(default={})
     """Options of the format, as for files, without ``encoding``: messages are UTF-8."""
     key: Names = ()
-    """The members of the message's key that are the ``primary_key``, so that a tombstone deletes the row. In ``json``
-    they are also columns of a row whose value does not have them."""
+    """The members of the message's key that are the ``primary_key``, so that a tombstone deletes the row. In ``json``,
+    these members also fill columns that the value of the message does not have."""
     rename: Texts = Field(default={})
     """Maps a member of the messages to a column of the table."""
     add: Mapping[str, Literal["topic", "partition"]] = Field(default={})

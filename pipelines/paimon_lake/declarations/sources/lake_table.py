@@ -54,7 +54,7 @@ class LakeTableSource(Model):
         return self.table, self.key_from.table
 
     def columns_of(self, filled: Sequence[str]) -> dict[str, str]:
-        """Return the column of the source for each of the columns ``filled`` of the wide table."""
+        """Map each of the columns ``filled`` of the wide table to the column of the source."""
         named = {mine: theirs for theirs, mine in self.rename.items()}
         return {column: named.get(column, column) for column in filled}
 

@@ -26,7 +26,7 @@ class Part(Model):
     """The columns that this part fills, beside the primary key and ``order_by``; no other part fills them."""
     order_by: Names = ()
     """The columns that order the rows of this part with the same key: the greatest is the newest row, whenever it is
-    loaded. They are columns of the table that no other part has. A row with a null in one of them is rejected."""
+    loaded. No other part has these columns. A row with a null in one of these columns is rejected."""
     kinds: Kinds | None = None
     """The column that says whether a row of this part inserts, updates or deletes."""
     deletes: Literal["columns", "row"] = "columns"

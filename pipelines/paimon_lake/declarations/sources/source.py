@@ -43,7 +43,7 @@ class FilesSource(Model):
     ``{hour}`` or ``{name}`` for the partition. A relative path starts at the folder of the declarations, or with
     ``fetch`` at the landing directory."""
     fetch: Annotated[str, AfterValidator(_optional_function)] = ""
-    """``module:function``, called as ``function(step)`` before a load lists the files: it brings them into
+    """``module:function``, called as ``function(step)`` before a load lists the files: it writes files into
     ``step.landing``, for example from a web service. A file must get its final name only when it is complete."""
     format: (
         Literal["csv", "json", "jsonl", "parquet", "orc", "avro", "debezium-json", "canal-json", "maxwell-json"] | None
@@ -59,7 +59,8 @@ class FilesSource(Model):
     (the path)."""
     source_column: str = ""
     """For change events: the column of the table, a text, that has the name of the source table of each row, such as
-    ``shop.orders_1``. It may be part of the primary key, so that shards with the same keys do not meet."""
+    ``shop.orders_1``. The column may be part of the primary key, so that rows of shards with the same keys stay
+    separate."""
     schema_changes: Literal["refuse", "ignore", "apply"] = "refuse"
     """For change events: what is done when rows have a column that the table does not have, or a schema states a wider
     type: the load stops (``refuse``), leaves the column out and reports it (``ignore``), or alters the table
@@ -284,7 +285,7 @@ CHANGES = "postgres_changes or kafka"
 
 
 def has_changes(source: Source | None) -> bool:
-    """Whether a source has a log of changes, so that it can say how far its table is behind it."""
+    """Whether a source has a log of changes, so that the lag of its table can be determined."""
     return isinstance(source, PostgresChangesSource | KafkaSource)
 
 

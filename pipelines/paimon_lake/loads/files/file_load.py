@@ -253,7 +253,7 @@ def _stays(plan: FilePlan) -> list[str]:
 
 
 def _parallelism(session: SparkSession) -> int:
-    """Return the number of tasks that run at the same time; 2 when the session does not tell it (Spark Connect)."""
+    """Return the number of tasks that run at the same time; 2 when the session has no such number (Spark Connect)."""
     context = spark_context(session)
     return 2 if context is None else max(1, int(context.defaultParallelism))
 

@@ -43,7 +43,7 @@ class FilePlan:
     """Files to load that were loaded before, because rows were lost: files with lost rows, and files that were loaded
     later."""
     same: tuple[SourceFile, ...] = ()
-    """Loaded files whose version changed but whose content did not; they are not read."""
+    """Loaded files that have a new version with the same content; they are not read."""
 
     @property
     def details(self) -> dict[str, str | int | float]:

@@ -44,7 +44,7 @@ class SplitReport:
     members: tuple[Path, ...] = ()
     """The members that the objects of a JSON file have."""
     skipped: Mapping[str, int] = field(default_factory=dict)
-    """The number of change events that are skipped, by what they are."""
+    """The number of skipped change events, by kind."""
     sources: tuple[str, ...] = ()
     """The tables of the change events that are applied."""
     new_columns: Mapping[str, Collection[str]] = field(default_factory=dict)

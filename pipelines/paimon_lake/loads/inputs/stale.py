@@ -87,7 +87,7 @@ def by_partition(spec: TableSpec) -> bool:
 
 @dataclass(frozen=True)
 class _InputState:
-    """One input of a table, with the changes since each load that were read so far."""
+    """One input of a table, and its changes since each load, as far as they were read."""
 
     given: TableSpec
     spec: TableSpec

@@ -68,7 +68,7 @@ class KafkaLoads:
         self._source, self._open = source, opened
         self._broker: Broker | None = None
         self._until: Mapping[Place, int] | None = None
-        """The ends of the partitions when the first load of this run was planned."""
+        """The end offset of each partition when the first load of this run was planned."""
         self._ends_at = time.monotonic() + source.run_seconds
         self._message_bytes = float(MESSAGE_BYTES)
         self._newest = -1

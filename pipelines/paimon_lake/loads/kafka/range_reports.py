@@ -1,4 +1,4 @@
-"""Range reports: what a task read of a range of offsets, for the result of the load and for the size of batches."""
+"""Range reports: the report of a task about a range of offsets, for the result and the batch sizes of a load."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RangeReport:
     """The types that were seen for members of change events that the table does not have."""
 
     def note(self, parsed: Parsed) -> None:
-        """Add what the readers say about a block."""
+        """Add the notes of the readers about a block to the report."""
         self.members |= parsed.members
         self.sources |= parsed.sources
         self.new_columns = parsed.new_columns

@@ -1,10 +1,10 @@
 """Keyed loads: plan the loads of a part whose rows get their key from a mapping table.
 
-A load reads the source and the mapping table at one snapshot each, and commits once. The commit records both, and the
-next load reads the changes since then. The order column of the part gets a number that is greater in each later load:
-when a row of the wide table gets another source row, this row may be older than the previous one, and must win. The
-snapshot records the number too, because a rollback during a load may leave a number that is greater than all ids of
-snapshots. A load that does not continue an earlier one reads the numbers that the wide table has.
+A load reads the source and the mapping table at one snapshot each, and commits once. The commit records both
+snapshots, and the next load reads the changes since then. The order column of the part gets a number that is greater in
+each later load: when a row of the wide table gets another source row, this row may be older than the previous one, and
+must win. The snapshot records the number too, because a rollback during a load may leave a number that is greater than
+all ids of snapshots. A load that does not continue an earlier one reads the numbers that the wide table has.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class KeyedLoads:
         self._source = source
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
-        """Return the load of what changed since the newest load; NothingToLoad when neither table has a new snapshot.
+        """Return the load of the changes since the newest load; NothingToLoad when neither table has a new snapshot.
 
         Raises PipelineError when the part was declared in another way before, or when columns do not fit.
         """

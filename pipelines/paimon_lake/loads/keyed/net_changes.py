@@ -1,6 +1,6 @@
 """Net changes: how the row of each key of a table differs between two of its snapshots.
 
-Rows that are equal in both snapshots in the columns that are read are left out.
+A row is left out when the columns that are read are equal in both snapshots.
 """
 
 from __future__ import annotations

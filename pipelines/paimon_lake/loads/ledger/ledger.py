@@ -7,8 +7,9 @@ stay: ``carry_on`` copies these entries to an empty snapshot first. A tag may ou
 ``carry_to`` commits a snapshot with all entries, which can be tagged.
 
 The ledger has a gap when ``files-total``, which counts all entries, is greater than their number, or when the table has
-rows, its snapshots do not begin with 1, and none of them is a load or a copy. Then it is unknown what was loaded,
-and loads are refused, except a load of the whole table with ``reload``: its snapshot makes the ledger complete.
+rows, its snapshots do not begin with 1, and none of them is a load or a copy. Then the loaded
+files and rows are unknown, and loads are refused, except a load of the whole table with ``reload``: its snapshot makes
+the ledger complete.
 
 A removal of missing data files (``remove-missing``) removes rows of loads from the table. Its snapshot records these
 rows, and the ledger contains them as lost until they are loaded again, see ``paimon_lake.loads.ledger.lost``.

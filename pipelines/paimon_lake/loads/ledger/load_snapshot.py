@@ -24,7 +24,7 @@ FILES, TOTAL, ALL = "pipeline.files", "pipeline.files-total", "pipeline.files-al
 CONTENTS = "pipeline.files-contents"
 KEY, INPUTS, WATERMARK, ATTEMPT = "pipeline.key", "pipeline.inputs", "pipeline.watermark", "pipeline.attempt"
 POSITION = "pipeline.position"
-"""Up to where the changes of a table of PostgreSQL are loaded."""
+"""The position in the log up to which the changes of a table of PostgreSQL are loaded."""
 KEYS = "pipeline.keys-all"
 LOST, RESTORES = "pipeline.lost", "pipeline.restores"
 """``LOST``: the lost rows, in a snapshot that copies the ledger. ``RESTORES``: the newest removal of missing files

@@ -44,7 +44,7 @@ def carry_all_to(table: Table, parts: Sequence[str], snapshot_id: int, *, begin:
 def _carry(table: Table, parts: Sequence[str], stays: Callable[[int], bool], begin: bool) -> Snapshot | None:
     """Commit the copy on the snapshot that was listed last; list again after a concurrent commit.
 
-    A copy after a load that it does not contain would bring back the older ledger of a part.
+    If a load was committed after ``listed``, a copy without this load would restore the older ledger of its part.
     """
     for _ in range(_TRIES):
         listed, found = table.latest_snapshot(), table.inspect.snapshots()

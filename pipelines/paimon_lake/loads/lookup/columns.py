@@ -34,7 +34,7 @@ class Joined:
     late: set[int] = field(default_factory=set)
     """The rejected rows that have waited for too long."""
     without: dict[str, Mask] = field(default_factory=dict)
-    """The rows that have nulls because a table has no row for them, by the table."""
+    """The rows that get nulls because the other table has no matching row, by the name of this table."""
 
     @property
     def rejected(self) -> Mask:
@@ -113,7 +113,7 @@ def _text(value: pa.Scalar) -> str:
 
 
 def _fill(found: Joined, target: DataField, acts: Mask) -> None:
-    """Reject rows with a null in a column that must not be null; rows that delete get a zero there."""
+    """Reject rows with a null in a column that must not be null; rows that delete get the zero of its type."""
     column = found.columns[target.name]
     if target.type.nullable or not column.null_count:
         return

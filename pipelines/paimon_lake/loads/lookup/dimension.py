@@ -134,7 +134,7 @@ class CachedRows:
         self.segments = [Segment.of(rows, dimension.schema, self._key, dimension.most_bytes)]
 
     def _follow(self, after: Position) -> bool:
-        """Add a segment with the rows that changed after a snapshot; return False when they are not known."""
+        """Add a segment with the rows that changed after a snapshot; return False when the changes are not known."""
         dimension, view = self.dimension, self._view()
         if view is None or not 0 < after[0] < dimension.position[0]:
             return False

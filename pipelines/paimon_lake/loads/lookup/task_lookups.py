@@ -60,8 +60,8 @@ class NoLookups(contextlib.AbstractContextManager["NoLookups"]):
 
 
 class TaskLookups:
-    """Looks up the columns of the rows of one task; it is a context that deletes the files that ``finish`` has not
-    returned."""
+    """Looks up the columns of the rows of one task; at the end, this context deletes the files that ``finish`` did
+    not return."""
 
     def __init__(self, lookups: Lookups, lane: int, kinds: str | None, *, overwrites: bool) -> None:
         self._lookups, self._lane, self._kinds = lookups, lane, kinds

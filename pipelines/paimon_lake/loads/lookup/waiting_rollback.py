@@ -1,7 +1,7 @@
 """Waiting rollback: roll the table of waiting rows back when its table was rolled back.
 
 A rollback is detected by the numbers of loads: the newest load in the table of waiting rows has a greater number than
-the newest load of the table. So it must be detected before a commit uses a new number: before a load, and before
+the newest load of the table. So look for it before a commit uses a new number: before a load, and before
 a tag or an expiry copies the ledger, because the copy takes the number of a load that was rolled back.
 """
 

@@ -100,7 +100,7 @@ def _begin(waiting: Table, table: str) -> None:
     except InvalidRequest:
         if waiting.refresh().latest_snapshot() is None:
             raise
-        # another process has made the table and committed to it
+        # another process has created the table and committed to it
 
 
 _ADVICE = "load {of} with the old declaration until no row waits, or drop {name} to give its rows up"

@@ -31,7 +31,7 @@ WHERE slot_type = 'logical' AND NOT temporary ORDER BY slot_name
 
 @dataclass(frozen=True)
 class LeftSlots:
-    """What was found: ``problems`` are slots that hold disk space, ``notes`` are what cannot be known."""
+    """The result: ``problems`` are slots that hold disk space, ``notes`` say what could not be determined."""
 
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

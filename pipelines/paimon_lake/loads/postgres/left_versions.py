@@ -65,7 +65,7 @@ def release_versions(settings: Settings, name: str) -> list[str]:
                 with contextlib.suppress(TagNotFound):
                     found.delete(tag)
                     tags += 1
-    for number in versions:  # after the tags: until then this can be repeated
+    for number in versions:  # deleted after the tags, so that an interrupted call can be repeated
         group.store.delete(number)
     return [f"deleted {many(len(versions), 'version')} of the group {name}, and {many(tags, 'tag')} of its tables"]
 

@@ -65,7 +65,7 @@ def check_generated(name: str, table: SourceTable, columns: Collection[str]) -> 
 def check_publication(
     name: str, publication: str, found: Publication | None, columns: Collection[str], *, declared: bool
 ) -> Publication:
-    """Refuse a publication that does not send all changes of all declared columns; return it."""
+    """Return the publication; raise PipelineError when it does not send all changes of all declared columns."""
     if found is None:
         how = "create it, or remove source.publication; after the first copy, also " if declared else ""
         raise PipelineError(
@@ -93,7 +93,7 @@ def check_publication(
 
 
 def check_slot(name: str, slot: str, found: SlotState | None, database: str, *, declared: bool) -> SlotState:
-    """Refuse a slot that cannot be read; return it."""
+    """Return the state of the slot; raise PipelineError when the slot cannot be read."""
     if found is None:
         how = f"SELECT pg_create_logical_replication_slot('{slot}', 'pgoutput')"
         raise PipelineError(

@@ -36,7 +36,7 @@ class NamedRows:
     """The column that has the name of the source table."""
 
     def __call__(self, rows: pa.RecordBatch, name: str) -> pa.RecordBatch:
-        """Return rows of the source table ``name``, with the column of kinds if they have it."""
+        """Return rows of the source table ``name`` as rows of the table; a column of kinds in ``rows`` is kept."""
         found = dict(zip(rows.schema.names, rows.columns, strict=True))
         found[self.column] = pa.repeat(pa.scalar(name, pa.string()), len(rows))
         columns = [found[one.name] if one.name in found else pa.nulls(len(rows), one.type) for one in self.schema]

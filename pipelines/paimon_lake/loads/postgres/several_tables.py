@@ -87,7 +87,7 @@ class SeveralTablesLoads(PostgresChangesLoads):
     def _opened(
         self, step: LoadStep, server: Server, facts: ServerFacts, name: str, at: TablePositions | None
     ) -> OpenedSource:
-        """Open a source table; columns that loads added to the table for another source table may be missing in it."""
+        """Open a source table; it may lack columns that loads added for other source tables."""
         options = self._source.model_copy(update={"table": (name,)})
         database = open_database(options.url, table=name, query="", folder=step.settings.folder)
         position = None if at is None else at.tables.get(name)

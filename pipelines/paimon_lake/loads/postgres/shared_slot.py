@@ -141,7 +141,7 @@ class SharedLoad:
     database: str
     tables: Collection[str]
     asked: str
-    """The table whose failure ends the run. Failures of other tables only do so if the tables are consistent."""
+    """The table whose failure ends the run. Failures of other tables end the run only if the tables are consistent."""
     opened: Callable[[str], TableLoads]
     """Opens a table for the run."""
     runs: dict[str, TableLoads] = field(default_factory=dict)
@@ -176,7 +176,7 @@ class SharedLoad:
                 if refusal is not None:  # no table raised a more precise error
                     raise refusal
                 if shared.batch is None and (is_over or shared.until == until):  # a table may need the log's new end
-                    if self._commits > before:  # rows that waited: a version must show them
+                    if self._commits > before:  # a version must show the rows that waited
                         self._next_batch(server, shared, loads, is_over=True)
                     return
 

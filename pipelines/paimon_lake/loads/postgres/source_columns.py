@@ -1,9 +1,9 @@
 """Source columns: how the columns of a table of PostgreSQL change from one position in its log to the next.
 
 When the columns of the table change, the log contains their new description before the first row change that uses them.
-A batch ends before the transaction of this change. The next batch begins with it: its position has the new columns, and
-the table of the lake is altered before it is written. Columns that were added
-without a later row change also get into the position, once the log was read beyond the changes of the catalog.
+A batch ends before the transaction of this change. The next batch begins with this transaction: its position has the
+new columns, and the table of the lake is altered before it is written. Columns that were added without a later row
+change also get into the position, once the log was read beyond the changes of the catalog.
 
 Rows that are older than an added column have null in it, or the default of that time, which PostgreSQL stores in its
 catalog and not in the log. So a column is added only when the older rows certainly have null: the catalog has no such
@@ -194,7 +194,7 @@ class SourceColumns:
 
 
 def sentences(before: Position, after: Position, types: Mapping[str, DataType], mode: Mode) -> list[str]:
-    """Return what changed between two positions, one sentence for each column; ``types``: of the table's columns."""
+    """Return one sentence for each column that changed between two positions; ``types`` are the table's types."""
     told = []
     for declared, column in after.columns.items():
         held = types[declared]

@@ -18,7 +18,7 @@ from paimon_lake.loads.lookup.lookups import WaitingRows
 
 @dataclass(frozen=True)
 class StoredRows:
-    """The rows of a table at a snapshot, None: no row; tasks receive it."""
+    """The rows of a table at ``snapshot`` (None: no row). This object is sent to tasks."""
 
     reference: TableReference
     snapshot: int | None

@@ -1,4 +1,4 @@
-"""Table copy: the load that copies a table of PostgreSQL and records from where on its changes are read.
+"""Table copy: the load that copies a table of PostgreSQL and records the LSN from which its changes are read.
 
 The copy sees the snapshot that the creation of a temporary slot exports, which has exactly the transactions before its
 LSN. The lasting slot is created earlier, so it has all transactions after this LSN.

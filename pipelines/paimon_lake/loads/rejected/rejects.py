@@ -73,14 +73,15 @@ def _with_added_columns(table: Table) -> Table:
     """Add the columns that tables of rejects of earlier versions do not have; old rows have nulls in these columns."""
     try:
         return table.alter(*[AddColumn(f.name, from_arrow(f.type)) for f in ADDED])
-    except InvalidRequest:  # another process has added them
+    except InvalidRequest:  # another process has added the columns
         return table.refresh()
 
 
 def entry(messages: Sequence[CommitMessage], replaced: Sequence[str], rejects: Table) -> dict[str, str]:
     """Return the properties of a load's snapshot about rejects; {} when it neither adds nor replaces rejects.
 
-    They name the files of rejects, the source files whose older rejects are replaced, and the table of rejects.
+    The properties name the files of rejects, the source files whose older rejects are replaced, and the table of
+    rejects.
     """
     texts = [base64.b64encode(message.to_bytes()).decode() for message in messages]
     digests = base64.b64encode(b"".join(digest(file, _FILE) for file in replaced)).decode()
@@ -145,7 +146,7 @@ def check_share(table: Table, spec: TableSpec, written: WriteResult) -> None:
     """Raise AuditFailed, and delete the files of the load, when more rows were rejected than the declaration allows.
 
     Rows that waited since earlier loads do not count, and neither do rows that the source delivers again after their
-    wait: they would stop all later loads.
+    wait, because these rows would stop all later loads.
     """
     rows = written.rows_read - written.removals
     rejected = written.rows_rejected - written.lookup.late_rejected

@@ -26,7 +26,7 @@ _ADVICE = {
     "CLUSTER_AUTHORIZATION_FAILED": "grant the user DESCRIBE on the cluster",
     "GROUP_AUTHORIZATION_FAILED": "name a group that the user may read in source.client, as group.id",
 }
-"""What to do about errors of the client, by name."""
+"""What to do about errors of the client, by the name of the error."""
 
 
 def kafka() -> ModuleType:

@@ -1,7 +1,7 @@
 """Position: up to which offset the messages of each partition are loaded, and from which cluster and topics.
 
-The property of a load's snapshot is the only record of it. An offset has a meaning only in the cluster and in the topic
-that the position names: a topic that was deleted and re-created has another id.
+A property of the load's snapshot is the only record of the position. An offset has a meaning only in the cluster and in
+the topic that the position names: a topic that was deleted and re-created has another id.
 """
 
 from __future__ import annotations

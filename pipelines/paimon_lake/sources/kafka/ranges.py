@@ -1,4 +1,4 @@
-"""Ranges: choose the offsets of the next batch, and cut them into parts of similar size."""
+"""Ranges: choose the offsets of the next batch, and divide these offsets into parts of similar size."""
 
 from __future__ import annotations
 

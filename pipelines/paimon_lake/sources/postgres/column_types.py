@@ -18,7 +18,7 @@ _TYPES = {
     **dict.fromkeys(sorted(AS_TEXT), "STRING"),
 }
 _HEADER = 4
-"""What PostgreSQL adds to the lengths and precisions in a type modifier."""
+"""The number that PostgreSQL adds to lengths and precisions in a type modifier."""
 _MOST_DIGITS = 38
 
 

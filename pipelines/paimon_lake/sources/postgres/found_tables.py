@@ -13,7 +13,7 @@ from paimon_lake.protocol import PipelineError, some
 from paimon_lake.sources.postgres.server import Server
 
 MOST_TABLES = 100
-"""How many source tables one table may have: each snapshot of the table has a position for each of them."""
+"""The largest number of source tables of one table; each snapshot of the table has a position for each of them."""
 _TABLES = """
 SELECT n.nspname::text, c.relname::text, c.relkind::text, c.oid::bigint
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

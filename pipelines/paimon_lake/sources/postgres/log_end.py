@@ -1,4 +1,4 @@
-"""Log end: how much of the log of a PostgreSQL server is after a position, and whether it has changes of a table.
+"""Log end: the size of the log of a PostgreSQL server after a position, and whether it has changes of a table.
 
 The log has changes of all tables, so its length alone says little about one table. The slot is asked, with a bound on
 messages and time, for the oldest transaction that changed the table. Nothing is confirmed: a load reads the same

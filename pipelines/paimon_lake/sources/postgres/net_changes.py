@@ -40,7 +40,7 @@ _GATHER_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class NetBatch:
-    """What some transactions did to a table: a batch as ``batch_of_changes`` returns it, and counts."""
+    """The changes of a table in some transactions: a batch as ``batch_of_changes`` returns it, and counts."""
 
     batch: pa.RecordBatch
     changes: int = 0
@@ -166,7 +166,7 @@ def _last(found: MessageColumns, rows: np.ndarray, names: list[str], decoder: De
 
 
 def _values(data: np.ndarray, at: np.ndarray, ends: np.ndarray, places: list[int], width: int) -> _Values:
-    """Return where the values of the columns ``places`` are, in the rows that begin at ``at``; null for ``_LACKS``."""
+    """Return the positions of the values of the columns ``places`` in the rows at ``at``; null for ``_LACKS``."""
     if (big_endian(data, at, 2) != width).any():
         raise PipelineError("the log has a row that does not fit the description of its table")
     at = at + 2

@@ -51,7 +51,7 @@ class Dialect:
     has_envelope: bool = False
     """Whether an event may be in ``{"schema": ..., "payload": event}``."""
     placeholders: tuple[str, ...] = ()
-    """The texts that are written for a value which the event does not have."""
+    """The texts that stand for a value that the event does not have."""
 
 
 _DEBEZIUM = Dialect(

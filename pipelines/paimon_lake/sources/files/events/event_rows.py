@@ -37,7 +37,7 @@ from paimon_lake.sources.files.text.records import Records
 from paimon_lake.sources.files.text.text_values import TextRules
 
 _FEW = 64
-"""The number of events that are read in Python when Arrow refuses them together."""
+"""When Arrow refuses at most this many events together, they are read in Python."""
 _PARTS = 16
 _MOST_READERS = 100
 _TRUNCATE = (

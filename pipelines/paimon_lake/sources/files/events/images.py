@@ -27,7 +27,7 @@ from paimon_lake.sources.files.text.records import Records
 from paimon_lake.sources.files.typed_values import extra_members
 
 _SAMPLE = 16
-"""The number of events whose values show in which forms the columns are written."""
+"""The number of events from which the forms of the columns are determined."""
 
 Bad = list[tuple[int, Unfit]]
 """The positions of records with changes that are rejected, and why."""
@@ -60,7 +60,7 @@ class ImageReader:
     key: Sequence[str]
     ignore_extra: bool
     heads: Callable[[pa.Table, Sequence[int]], Heads]
-    """Returns what the events of some records do, and raises PipelineError when they cannot be loaded."""
+    """Returns what the events of some records do; raises PipelineError when the events cannot be loaded."""
     source: str = ""
     """The column that gets the name of the table of an event; "" when there is none."""
     new_columns: NewColumns | None = None
@@ -238,7 +238,7 @@ class ImageReader:
         return replace(images, rows=rows, old=old)
 
     def _changes(self, event: Object, kind: str) -> list[tuple[Any, Any]]:
-        """Return the rows that an event changes, each with the row before it; raises Unfit when it has none."""
+        """Return the rows that an event changes, each with its old row; raises Unfit when the event has no rows."""
         row, old = self.dialect.row, self.dialect.old
         new, before = self._list(event.member(row), row), self._list(event.member(old), old)
         if kind == DELETE and self.dialect.deleted == old:

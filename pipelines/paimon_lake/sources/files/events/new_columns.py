@@ -1,7 +1,7 @@
 """New columns: the members of events that the table does not have, with the types that events show.
 
-The schema of an envelope of Debezium states the types. Without it, the values show them: whole numbers are BIGINT,
-other numbers DOUBLE, texts STRING. A member that is always null has no type yet.
+The schema of an envelope of Debezium states the types. Without a schema, the values show the types: whole numbers are
+BIGINT, other numbers DOUBLE, texts STRING. A member that is always null has no type yet.
 """
 
 from __future__ import annotations

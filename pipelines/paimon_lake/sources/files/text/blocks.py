@@ -154,7 +154,7 @@ class TextFile:
     def read(self, stream: pa.NativeFile, size: int) -> bytes:
         """Return the next bytes, b"" at the end of the file.
 
-        Raises PipelineError if they cannot be read or unpacked.
+        Raises PipelineError if the bytes cannot be read or unpacked.
         """
         try:
             return bytes(stream.read(size))

@@ -38,7 +38,7 @@ def member_paths(kinds: Mapping[str, DataType]) -> list[Path]:
 
 
 def lacking(kinds: Mapping[str, DataType], seen: Collection[Path]) -> list[Path]:
-    """Return the paths of members that no object has, although an object in which they could be occurs."""
+    """Return the paths of members that no object has, although an object that could have the member occurs."""
     return [path for path in member_paths(kinds) if path not in seen and (*path[:-1], OBJECT) in seen]
 
 
@@ -51,7 +51,7 @@ class Members:
         self.seen: set[Path] = set()
 
     def unseen(self) -> list[Path]:
-        """Return the members that no object had so far, although an object in which they could be occurred."""
+        """Return the members that no object had so far, although an object that could have the member occurred."""
         return lacking(self.kinds, self.seen) if self.kinds else []
 
     def note_columns(self, columns: Mapping[str, pa.Array]) -> None:

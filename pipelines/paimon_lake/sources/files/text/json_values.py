@@ -175,7 +175,7 @@ def _map(pairs: Object, kind: DataType, path: Path, ignore_extra: bool) -> list[
 
 
 def word_of(value: Any) -> str:
-    """Return what a value is, in words."""
+    """Return the kind of a JSON value in words, such as ``an array``; for a number, the number."""
     if isinstance(value, Object):
         return _WORDS[dict]
     return _WORDS.get(type(value)) or f"the number {shown(value)[1:-1]}"
