@@ -55,7 +55,7 @@ def create_archive() -> Path:
     """
     version = java_version()
     if not version:
-        raise ArchiveFailed(f"no Java {LEAST_JAVA} or later was found, or it does not tell its version")
+        raise ArchiveFailed(f"no Java {LEAST_JAVA} or later was found, or its version is not known")
     folder = archive_folder()
     folder.mkdir(parents=True, exist_ok=True)
     for part in folder.glob(".new-*.jsa"):  # Java may write an archive after this process was killed
@@ -116,7 +116,7 @@ def _check(path: Path, version: str) -> None:
     with_archive = subprocess.run([java, *java_options(path, version), "-version"], capture_output=True, check=False)
     outputs = [(one.returncode, one.stdout, len(one.stderr.splitlines())) for one in (plain, with_archive)]
     if outputs[0] != outputs[1]:
-        raise ArchiveFailed(f"{java} does not accept an archive quietly")
+        raise ArchiveFailed(f"{java} fails or prints messages when it starts with the archive")
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ def descriptions(spec: TableSpec) -> dict[str, str]:
         name = check_name(check.label)
         if name in {*texts, *_AUDITS}:
             raise SettingsError(f"{spec.name}: the name {name!r} of a check is taken: give the check another name")
-        blocks = " A load that fails it is not published." if check.block else ""
+        blocks = " A load that fails this check is not published." if check.block else ""
         texts[name] = f"{cleandoc(type(check).__doc__ or '')} Declared for this table.{blocks}"
     return texts
 

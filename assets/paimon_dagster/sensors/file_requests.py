@@ -121,7 +121,7 @@ def _tick_result(
     If more runs are needed, its ``state`` is None, so that the next tick checks again.
     """
     kept = tuple(requests[:room])
-    runs = f"{len(kept)} run{'s' * (len(kept) != 1)} requested; one that fails is repeated by hand"
+    runs = f"{len(kept)} run{'s' * (len(kept) != 1)} requested; repeat a failed run by hand"
     messages = [*([runs] if kept else []), *messages]
     return TickResult("; ".join(messages), state if len(kept) == len(requests) else None, kept, added)
 

@@ -36,7 +36,7 @@ _OF_PARTS = frozenset(("source", "kinds", "order_by"))
 """The keys that are below the part in the file, not at the top."""
 _NOT_HERE = ("source", "mode", "kinds", "order_by", "natural_key", "mark_done")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-_FOLLOWS = "the parts say it"
+_FOLLOWS = "the parts determine it"
 _REFUSED = {
     "sequence.field": "each part has order_by",
     "rowkind.field": "each part may have kinds",
@@ -237,7 +237,7 @@ def _of_table(spec: TableSpec) -> Iterator[tuple[Key, str]]:
 
 def _of_check(spec: TableSpec, check: PartsCompleteCheck) -> Iterator[tuple[Key, str]]:
     if check.block:
-        yield ("block",), "has no effect that helps: a load of one part cannot bring the others; remove block"
+        yield ("block",), "has no effect here: a load of one part cannot load the other parts; remove block"
     for name in check.parts:
         if name not in spec.parts:
             yield ("parts",), f"{name!r:.80} is not a part{nearest(name, list(spec.parts))}"

@@ -52,7 +52,7 @@ def commit_load(table: Table, messages: Sequence[CommitMessage], load: LoadCommi
     the messages are deleted. After CommitStateUnknown the files stay.
     """
     user = load_user(load.loaded or table.name)
-    if load.after is not None and not _is_newest(table, load):  # rolled back, or another load was first
+    if load.after is not None and not _is_newest(table, load):  # after a rollback, or after a concurrent load
         abort(messages, table.context)
         raise NumberTaken
     attempt = str(uuid.uuid4())

@@ -224,7 +224,7 @@ class _Writing:
         """
         try:
             return self._answer(lane, found)
-        except (PipelineError, SchemaMismatch) as error:  # not raised: Spark would retry the task
+        except (PipelineError, SchemaMismatch) as error:  # returned, not raised, because Spark would retry the task
             return _TaskResult(error=str(error))
 
     def _answer(self, lane: int, found: Iterator[Parsed] | None) -> _TaskResult:

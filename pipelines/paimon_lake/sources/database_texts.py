@@ -1,4 +1,4 @@
-"""Database texts: convert columns of PostgreSQL's texts to the Arrow types in which its driver reads the same values.
+"""Database texts: convert columns of PostgreSQL's text forms to the Arrow types that its driver returns.
 
 So rows that are copied and rows that are read from the log go through the same casts. Texts are as the settings
 DateStyle = ISO, TimeZone = UTC, bytea_output = hex and extra_float_digits = 1 write them. Infinite dates and years

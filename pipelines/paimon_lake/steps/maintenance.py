@@ -62,7 +62,7 @@ def compact(
         details["rows_rewritten"] = report.rows_rewritten
     note = _done("spread", "merged", report, report.waiting_files)
     if report.conflicts:
-        note += f", {report.conflicts} buckets not: concurrent commits conflicted"
+        note += f", {report.conflicts} buckets not merged: concurrent commits conflicted"
     commits = [snapshot.id for snapshot in report.snapshots]
     return result_of("compact", table, before, started, commits=commits, details=details, note=note)
 

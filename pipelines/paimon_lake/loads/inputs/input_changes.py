@@ -48,7 +48,7 @@ def broken_position(table: TableView, at: Position, ids: range) -> str:
             if position_of(table.context.snapshots.read(at[0])) == tuple(at):
                 return ""
         except SnapshotNotFound:
-            return "has expired"  # during this call
+            return "has expired"  # the snapshot expired during this call
     return "has expired" if at[0] < ids.start else "was rolled back, or the table was re-created"
 
 

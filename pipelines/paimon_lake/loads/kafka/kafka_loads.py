@@ -248,7 +248,7 @@ def connection_of(source: KafkaSource, folder: str) -> Connection:
 
 
 def _shape(spec: TableSpec, source: KafkaSource, step: LoadStep) -> RowShape:
-    """Return how the members of messages become columns: as members of files do, with the topic as the path."""
+    """Return how the members of messages become columns, by the same rules as for files of JSON or events."""
     add = {column: {"topic": "file"}.get(what, what) for column, what in source.add.items()}
     kind = "jsonl" if source.format == "json" else source.format
     files = FilesSource(

@@ -60,7 +60,7 @@ class Connection:
             **{name: value.reveal() for name, value in self.settings.items()},
             "bootstrap.servers": ",".join(self.servers),
             "error_cb": lambda error: errors.append(error.str()),
-            "log_level": 0,  # errors come to error_cb; the log would go to the standard error output
+            "log_level": 0,  # error_cb receives the errors, so no log is needed on the standard error output
             **{name.replace("_", "."): value for name, value in more.items()},
         }
 

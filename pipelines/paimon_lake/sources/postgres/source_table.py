@@ -55,7 +55,7 @@ class SourceColumn:
     type_oid: int
     type_modifier: int
     type_name: str
-    """The type, of a domain its base type; ``enum`` for every enumerated type."""
+    """The name of the type; for a domain, of its base type; ``enum`` for every enumerated type."""
     is_generated: bool
     is_not_null: bool
     older_value: str | None = None
@@ -149,7 +149,7 @@ def read_publication(server: Server, publication: str, name: Sequence[str], oid:
     if not found:
         return None
     number, version, has_all_tables, entry, entry_version, has_all_kinds, seen = found[0]
-    is_listed, seen = seen is not None, seen or {}  # a publication of all tables does not have unlogged ones
+    is_listed, seen = seen is not None, seen or {}  # a publication of all tables has no unlogged tables
     return Publication(
         f"{number}:{version}:{entry}:{entry_version}",
         is_listed and (has_all_tables or entry is not None),

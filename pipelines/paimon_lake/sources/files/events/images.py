@@ -176,7 +176,7 @@ class ImageReader:
         return pa.StructArray.from_arrays([image.field(at) for at in range(count)], fields=fields, mask=image.is_null())
 
     def by_python(self, events: Sequence[tuple[int, Object]], bad: Bad) -> Images:
-        """Read events, each with the position of its record, one by one."""
+        """Read events one by one; ``events`` has the position of the record of each event."""
         heads, read = [], []
         for at, event in events:
             try:
