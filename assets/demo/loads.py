@@ -21,7 +21,7 @@ from paimon_lake.tables import open_lake, open_table
 
 _Ranges = tuple[tuple[str, str], ...]
 _Changed = dict[str, list[tuple[str, str]] | None]
-"""For each table that runs of this demo changed: the first and last partition of each run; None when all rows
+"""Maps each table that runs of this demo changed to the first and last partition of each run; None when all rows
 changed."""
 
 

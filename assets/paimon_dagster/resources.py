@@ -88,7 +88,7 @@ def spark_of(context: _Context, translator: PaimonTranslator) -> SparkResource:
 
 
 def place_of(settings: Settings) -> dict[str, str]:
-    """Return the arguments with which the resources of another process read the same settings."""
+    """Return the arguments for resources in another process, so that these read the same settings."""
     return {
         "environment": settings.environment,
         "warehouse": settings.warehouse,

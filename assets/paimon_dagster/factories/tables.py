@@ -150,7 +150,7 @@ def _kept(
 
 
 def run_key(context: dg.AssetExecutionContext, spec: TableSpec, keys: Sequence[str] | None) -> str:
-    """Return a run key that is the same for a step, for its retries, and in runs that repeat its run."""
+    """Return a run key that is the same for a step, for its retries, and in repetitions of its run."""
     return " ".join([context.run.root_run_id or context.run.run_id, spec.name, *(keys or ())])
 
 

@@ -100,7 +100,7 @@ def _tick(
 ) -> TickResult:
     """Return the result for one table.
 
-    An error of its files or metadata becomes its message, and other tables continue.
+    An error about its files or metadata becomes the message of the table; other tables are not affected.
     """
     spec, catalog = settings.table(name), open_lake(settings)
     unknown = replace(before, state=None, requests=(), added=())

@@ -77,7 +77,7 @@ def _before(column: str, since: datetime, rows: Rows) -> Predicate:
 
 
 def _snapshot_at(rows: Rows, since: datetime) -> Rows | None:
-    """Return the rows at the newest snapshot that was committed by ``since``; None for a younger table."""
+    """Return the rows at the newest snapshot committed at or before ``since``; None when there is none."""
     found = rows.table.inspect.snapshots()
     times = dict(zip(found["snapshot_id"].to_pylist(), found["commit_time_utc"].to_pylist(), strict=True))
     old = [number for number, time in times.items() if time <= since]

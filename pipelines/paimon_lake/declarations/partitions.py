@@ -34,7 +34,7 @@ class Partitions(Model):
     timezone: TimeZone = "UTC"
     """The time zone in which days and hours begin; for hours, one whose clocks never change."""
     end_offset: int = 0
-    """The number of incomplete or future partitions that also exist; 1 adds the current partition."""
+    """The number of incomplete or future partitions to add; 1 adds the current partition."""
     values: Names = ()
     """The keys of static partitions."""
     column: str = ""

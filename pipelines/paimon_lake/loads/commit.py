@@ -42,7 +42,7 @@ class LoadCommit:
     after: int | None = None
     """The load that must be the newest, because this load continues where that one ended; None: any load."""
     listed: Snapshot | None = None
-    """A snapshot at which ``after`` was the newest load: while that is the latest snapshot, none are listed."""
+    """A snapshot at which ``after`` was the newest load: while this is the latest one, no list is needed."""
 
 
 def commit_load(table: Table, messages: Sequence[CommitMessage], load: LoadCommit) -> Snapshot:
@@ -99,7 +99,7 @@ def _audited(
 def _complete(
     table: Table, messages: Sequence[CommitMessage], request: CommitRequest, load: LoadCommit
 ) -> Snapshot | None:
-    """Commit the messages; for an overwrite that adds and removes no file, commit an empty append as the record."""
+    """Commit the messages; for an overwrite that adds and removes no file, commit an empty append to record the load."""
     snapshot = table.complete(request, messages, _overwrite(table, load.replace))
     if snapshot is None and load.replace is not None and not _is_taken(table, load):
         snapshot = table.complete(request, [])

@@ -150,7 +150,7 @@ class DatabaseLoads:
 def write_read(
     step: LoadStep, read: DatabaseRead, parts: Sequence[str], snapshot: str | None, *, overwrites: bool
 ) -> WriteResult:
-    """Read the rows of each condition in ``parts`` in a task, all at ``snapshot`` of PostgreSQL (None: unrelated)."""
+    """Read the rows of each condition in ``parts`` in a task, all at one ``snapshot`` (None: at different moments)."""
     sql = [select(read.rows.selected, read.database.relation, [*read.conditions, part]) for part in parts]
     return write_parts(
         step.spark(),

@@ -65,7 +65,7 @@ def shape_of(
     table: Table,
     lookups: Lookups | None = None,
 ) -> RowShape:
-    """Return the shape of the files of a table, or of the rows of a database, which have the names of the table.
+    """Return the shape of the files of a table, or of rows of a database, whose columns have the table's names.
 
     The files lack the columns that ``lookups`` fill, and have the columns by which rows are looked up.
 
@@ -110,7 +110,7 @@ def row_fields(spec: TableSpec, table: Table) -> tuple[DataField, ...]:
 
 
 def check_filled(spec: TableSpec, columns: Collection[str]) -> None:
-    """Raise PipelineError unless the rows of a part have the columns that the part fills, and no column of another."""
+    """Raise PipelineError unless the rows of a part have all columns that the part fills, and no other columns."""
     if not isinstance(spec, PartSpec):
         return
     for column in (*spec.primary_key, *spec.filled):

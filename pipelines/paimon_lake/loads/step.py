@@ -52,7 +52,7 @@ class LoadStep:
 
     @property
     def stamp(self) -> Stamp:
-        """The values that rejects of this load have in the columns about the load."""
+        """The values of the columns of rejects that describe this load."""
         return Stamp(self.number, self.at)
 
     @property

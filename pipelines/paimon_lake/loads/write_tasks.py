@@ -75,9 +75,9 @@ class WriteResult:
     entries: Mapping[str, str] = field(default_factory=dict)
     """Properties of the snapshot that are known only when the whole source is read."""
     waiting: tuple[CommitMessage, ...] = ()
-    """The files that say which rows begin and end to wait for rows of other tables."""
+    """The files of rows that begin to wait for rows of other tables, or no longer wait."""
     lookup: LookupCounts = field(default_factory=LookupCounts)
-    """The numbers of rows that wait, or that another table has no row for."""
+    """The numbers of rows that wait, or for which another table has no row."""
 
     @property
     def rows_rejected(self) -> int:

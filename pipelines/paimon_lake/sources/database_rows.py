@@ -98,7 +98,7 @@ class DatabaseRows:
 
 @dataclass(frozen=True)
 class Reason:
-    """Says why a row of a column does not fit."""
+    """Returns the reason why the value of a row does not fit its column."""
 
     column: pa.Array
     kind: DataType

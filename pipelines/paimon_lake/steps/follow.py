@@ -4,9 +4,9 @@ A second thread compacts a table after a load has committed rows, while the next
 compaction only when a bucket of its table has ``num-sorted-run.stop-trigger`` sorted runs, because more runs make reads
 slow. A compaction that conflicts with a concurrent commit changes nothing, and the next one merges its runs.
 
-A part of a wide table that fails is loaded again later, as a table is; the other parts go on without it.
+A part of a wide table that fails is loaded again later, like a table; the other parts continue.
 
-Tables that share a slot are all followed when one of them is named: one load of them reads the log for all.
+Tables that share a slot are all followed when one of them is named: one load reads the log for all of them.
 """
 
 from __future__ import annotations

@@ -45,8 +45,9 @@ class LakeTableSource(Model):
     rename: Texts = Field(default={})
     """Maps a column of the source to a column of this table; other columns of the part have the same name in both."""
     cache_bytes: Annotated[int, Field(ge=1 << 20, le=1 << 40)] = 512 << 20
-    """The greatest size of the columns that a load reads of the source, of the mapping table, and of the changed rows
-    of each, in bytes of decoded values. Each process keeps the tables in temporary files; larger tables are refused."""
+    """The greatest size of the columns that a load reads, in bytes of decoded values: of the source, of the mapping
+    table, and of the changed rows of each. Each process keeps the tables in temporary files; larger tables are
+    refused."""
 
     @property
     def tables(self) -> tuple[str, str]:
@@ -65,7 +66,7 @@ def followed_tables(source: Source | None) -> tuple[str, ...]:
 
 
 def check_lake_table(spec: TableSpec) -> None:
-    """Raise Mistake for a table, not a part of one, with a source of type ``table``."""
+    """Raise Mistake for a source of type ``table`` outside of a part of a table."""
     if isinstance(spec.source, LakeTableSource) and not spec.is_part:
         raise Mistake("table fills only parts of a wide table: use a source of type sql", "source", "type")
 

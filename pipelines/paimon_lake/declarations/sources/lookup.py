@@ -21,7 +21,7 @@ WAITING = ("__kind", "__file", "__load", "__lane", "__row", "__since")
 """The columns that a table of waiting rows has besides the columns of the source."""
 
 _IGNORE_DELETE = ("ignore-delete", *(f"{one}.ignore-delete" for one in ("deduplicate", "first-row", "partial-update")))
-"""The option with which a table ignores deletes, and its older names, which have the same effect."""
+"""The option with which a table ignores deletes, and older names of this option with the same effect."""
 
 
 def table_name(value: str) -> str:

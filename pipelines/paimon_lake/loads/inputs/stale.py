@@ -96,7 +96,7 @@ class _InputState:
     known: dict[int, InputChanges | str]
 
     def stale(self, number: int, keys: Sequence[str] | None) -> dict[str, str]:
-        """Return which partitions ``keys`` of a load are stale, with reasons; None: the load was of the whole table."""
+        """Return the stale partitions among ``keys`` of a load (None: the whole table was loaded), with reasons."""
         base = self._base(number)
         changes = self._changes(base)
         if isinstance(changes, str):

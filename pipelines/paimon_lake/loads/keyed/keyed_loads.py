@@ -4,7 +4,7 @@ A load reads the source and the mapping table at one snapshot each, and commits 
 snapshots, and the next load reads the changes since then. The order column of the part gets a number that is greater in
 each later load: when a row of the wide table gets another source row, this row may be older than the previous one, and
 must win. The snapshot records the number too, because a rollback during a load may leave a number that is greater than
-all ids of snapshots. A load that does not continue an earlier one reads the numbers that the wide table has.
+all ids of snapshots. A load that does not continue an earlier load reads the greatest number from the wide table.
 """
 
 from __future__ import annotations

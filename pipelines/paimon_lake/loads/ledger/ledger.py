@@ -190,7 +190,7 @@ def commit_entries(
 
     Return None when a load took the number, or when the table was rolled back since the snapshot ``listed``, the last
     one from which the ledger was read: the ledger may have entries of removed rows. Without ``listed``, a rollback
-    before this call is seen by the number of the newest load only.
+    before this call is detected only by the number of the newest load.
     """
     loaded, properties = loaded or table.name, entries_of(ledger)
     base = listed or table.latest_snapshot()

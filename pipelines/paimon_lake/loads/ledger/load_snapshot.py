@@ -190,7 +190,7 @@ def events_in(snapshots: pa.Table, loaded: str) -> list[Event]:
 
 
 def _carried(number: int, text: str, loaded: str) -> list[LoadSnapshot]:
-    """Return the entries of one part in a snapshot that copies the ledgers of all parts, as a list of at most one."""
+    """Return the entries of one part in a snapshot that copies the ledgers of all parts: a list of at most one load."""
     try:
         found = json.loads(text).get(loaded)
         if found is None:

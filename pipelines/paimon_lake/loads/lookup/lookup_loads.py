@@ -94,7 +94,7 @@ def _pinned(step: LoadStep) -> dict[str, TableView]:
 def _rules(step: LoadStep, views: Mapping[str, TableView]) -> tuple[tuple[JoinRule, ...], dict[str, DataType]]:
     """Return the lookups with the present columns of the tables, and the types of columns that are only read.
 
-    Only read are columns that the table does not have, and columns that other parts of a wide table fill. Raises
+    Only-read columns are columns that the table does not have, or that other parts of a wide table fill. Raises
     PipelineError when the columns of the tables do not fit.
     """
     rules, only_in_source = [], dict[str, DataType]()

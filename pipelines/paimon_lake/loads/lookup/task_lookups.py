@@ -1,9 +1,9 @@
 """Task lookups: look up the columns of the rows of one task, reject rows, and let rows wait.
 
 A row that waits is written to the table of waiting rows instead. In a table with a key, a newer row of the key removes
-the row that waits, because it would otherwise be written over the newer row later. For this, a task keeps the hashes of
-the keys that wait since earlier loads, and of the keys of its own waiting rows, 4 bytes each. A key that does not wait
-and has an equal hash is also removed, which changes nothing.
+the row that waits, because the older row would otherwise replace the newer row later. For this, a task keeps the hashes
+of the keys that wait since earlier loads, and of the keys of its own waiting rows, 4 bytes each. A key that does not
+wait and has an equal hash is also removed, which changes nothing.
 
 A row whose key waits already counts as waiting since the key began to wait. So a source that delivers all rows in each
 load does not restart the wait. For this, a task keeps the keys that wait in mapped files.

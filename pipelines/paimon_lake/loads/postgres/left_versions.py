@@ -83,7 +83,7 @@ def _groups(settings: Settings) -> list[str]:
 def _versions(group: Group) -> list[int]:
     """Return the numbers of the versions of a group, also of versions whose publish was interrupted after the tags.
 
-    [] when the newest one with tables was not published by a load.
+    Returns [] when the newest version with tables was not published by a load.
     """
     numbers, begun = group.store.numbers("version"), group.store.numbers("intent")
     try:

@@ -46,7 +46,7 @@ class NamedRows:
 
 @dataclass(frozen=True)
 class CopiedRows:
-    """Reads a part of the copy in a task: the texts of some queries, each with the name of its source table."""
+    """Reads a part of the copy in a task: the results of some queries, each with the name of its source table."""
 
     tables: Mapping[str, DatabaseRead]
     named: NamedRows
@@ -68,7 +68,7 @@ class ChangedRows:
     """Converts the changes of some source tables in a task, as ``part_of`` has encoded them."""
 
     tables: Mapping[str, tuple[str, ChangeRows]]
-    """For each source table its name in rejects, and how its changes are read."""
+    """Maps each source table to its name in rejects, and to the rules for reading its changes."""
     named: NamedRows
     stored: StoredRows
 

@@ -16,7 +16,7 @@ _KEYS = re.compile(rf"\bsource\.({'|'.join(sorted(OF_SLOT))})\b")
 
 
 def named_keys(text: str, database: str) -> str:
-    """Return an error text with the keys of ``base.yaml`` for a table of a database; unchanged for "", no database."""
+    """Return an error text with the keys of ``base.yaml`` for a table of a database; unchanged for the name ""."""
     return _KEYS.sub(rf"postgres.{database}.\1", text) if database else text
 
 

@@ -154,7 +154,7 @@ class SourceColumns:
         return self.marked(replace(position, columns=columns, known=known, made=made)), types
 
     def _readable(self, types: dict[str, DataType], added: Sequence[str]) -> dict[str, DataType]:
-        """Return the types; raises PipelineError when one of the added columns has none."""
+        """Return the types; raises PipelineError when one of the added columns has no type of Paimon."""
         if missing := [name for name in added if name not in types]:
             raise PipelineError(
                 f"{self.text}: the new column {missing[0]!r} has the type {self.table.columns[missing[0]].type_name}, "

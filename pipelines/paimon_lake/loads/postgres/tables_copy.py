@@ -99,7 +99,7 @@ def _write(
 def _parts(
     reads: Mapping[str, DatabaseRead], sizes: Mapping[str, int], options: PostgresChangesSource, snapshot: str
 ) -> list[bytes]:
-    """Return the queries of each task, of about as many bytes in all tasks.
+    """Return the queries of each task; all tasks read about the same number of bytes.
 
     ``sizes``: about how many bytes each table has.
     """

@@ -32,7 +32,7 @@ class RowRules:
     key: tuple[str, ...] = ()
     """The key columns of the files of change events, as the files name them; () for other files."""
     order: tuple[str, ...] = ()
-    """The columns that order the changes of a key, which a delete must have too."""
+    """The columns that order the changes of a key; also a delete must have them."""
     source: str = ""
     """The column that gets the name of the table of an event; "" when there is none."""
     new_columns: str = "refuse"

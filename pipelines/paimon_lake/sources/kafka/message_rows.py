@@ -100,7 +100,7 @@ class MessageRows:
         return replace(parsed, skipped={TOMBSTONE: len(values) - len(kept)})
 
     def _with_deletes(self, messages: Messages, lost: list[Lost]) -> list[bytes | None]:
-        """Return the values, each tombstone as an event that deletes the row with its key, or that is skipped."""
+        """Return the values; a tombstone becomes an event that deletes the row with its key, or that is skipped."""
         if not self._key:
             return [b"null" if value is None else value for value in messages.values]
         source = json.dumps({"db": self._form.database, **_table_names(self._form.table)})

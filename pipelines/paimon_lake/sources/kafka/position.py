@@ -22,7 +22,7 @@ def place_text(place: Place) -> str:
 
 
 def offsets_text(offsets: Mapping[Place, int]) -> str:
-    """Return the offsets of partitions as text, of some when there are many: ``orders[0]=7, orders[1]=9``."""
+    """Return the offsets of partitions as text, ``orders[0]=7, orders[1]=9``; of many partitions, only some."""
     return some([f"{place_text(place)}={offset}" for place, offset in offsets.items()])
 
 

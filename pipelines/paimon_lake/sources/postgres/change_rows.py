@@ -58,7 +58,7 @@ def batch_of_changes(changes: Mapping[Key, LastChange], width: int, key: Sequenc
 
 @dataclass(frozen=True)
 class ChangeRows:
-    """How the changes of a table of PostgreSQL are read into a table."""
+    """Converts the changes of a table of PostgreSQL to rows of a table and rejects."""
 
     rows: DatabaseRows
     key: tuple[str, ...]

@@ -32,8 +32,8 @@ _SIZES = "SELECT oid::bigint, pg_table_size(oid) FROM unnest(%s::oid[]) AS oid"
 def found_tables(server: Server, wanted: Sequence[str]) -> list[str]:
     """Return the sorted names ``schema.name`` of the tables that match ``wanted``.
 
-    Raises PipelineError for a name without a table, for patterns that no table has, for more than ``MOST_TABLES``, and
-    for a partitioned table without some of its parts.
+    Raises PipelineError for a name without a table, for patterns that no table matches, for more than ``MOST_TABLES``,
+    and for a partitioned table without some of its parts.
     """
     kinds, oids = {}, {}
     for schema, name, kind, oid in _matching(server, wanted):

@@ -1,7 +1,7 @@
 """Server: connections to a PostgreSQL server, with its facts, publications and replication slots.
 
-A connection commits each statement. Its errors become PipelineErrors without the URL and the password, which say what
-the user can do. Names are passed as parameters or quoted by psycopg.
+A connection commits each statement. Its errors become PipelineErrors without the URL and the password; the texts say
+what the user can do. Names are passed as parameters or quoted by psycopg.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ADVICE = {
 """What to do about errors of PostgreSQL, by SQLSTATE."""
 _EXISTS = "42710"
 _IDLE_SESSIONS = 140000
-"""The version of PostgreSQL from which on idle sessions can time out."""
+"""The first version of PostgreSQL in which idle sessions can time out."""
 _CANCELED = "57014"
 _FLUSH_SECONDS = 30
 _FACTS = """
@@ -64,7 +64,7 @@ WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 AND d.datname = c
   AND ((l.classid::bigint << 32) | l.objid::bigint) = {_LOCK}
 """
 QUIET_SECONDS = 1.5
-"""After how long a wait for a slot is logged."""
+"""A wait for a slot is logged after this time."""
 _TRY_SECONDS = 0.1
 
 

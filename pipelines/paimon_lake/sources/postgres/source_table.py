@@ -48,7 +48,7 @@ FROM pg_publication p LEFT JOIN pg_publication_rel r ON r.prpubid = p.oid AND r.
 
 @dataclass(frozen=True)
 class SourceColumn:
-    """A column of the table; ``type_oid`` and ``type_modifier`` are what messages of pgoutput name too."""
+    """A column of the table; messages of pgoutput contain the same ``type_oid`` and ``type_modifier``."""
 
     name: str
     number: int
@@ -77,7 +77,7 @@ class SourceTable:
     keys: frozenset[frozenset[str]]
     """The columns of each unique key without nulls that is not deferrable."""
     made: int = 0
-    """The number of columns that were ever made: the number of the newest one, dropped ones included."""
+    """The number of columns that were ever created, dropped columns included."""
 
     def schema(self) -> pa.Schema:
         """Return the columns that can be read, as the driver of PostgreSQL describes them."""
@@ -131,7 +131,7 @@ def read_table(server: Server, name: Sequence[str]) -> SourceTable:
 
 
 def type_names(server: Server, oids: Collection[int]) -> dict[int, str]:
-    """Return the names of types as ``SourceColumn.type_name`` has them; types that were dropped are not in it."""
+    """Return the names of types as ``SourceColumn.type_name`` has them; dropped types are left out."""
     return dict(server.rows(_TYPES, [list(oids)]))
 
 

@@ -46,7 +46,7 @@ class Transactions:
 
 @dataclass(frozen=True)
 class MessageColumns:
-    """The messages one after the other, and one value of each array for each message."""
+    """The bytes of all messages, and arrays with one value for each message."""
 
     data: np.ndarray
     """The bytes of all messages, and some zeros."""

@@ -35,7 +35,7 @@ class Unwrapped:
     of_event: np.ndarray
     """The position of each event's schema."""
     wrapped: np.ndarray
-    """The positions of the records that may be in an envelope which was not found."""
+    """The positions of the records that may have an envelope, although none was found."""
 
 
 def unwrap(records: Records) -> Unwrapped:

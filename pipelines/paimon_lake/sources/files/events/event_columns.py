@@ -38,7 +38,7 @@ class EventColumn:
     name: str
     kind: DataType
     forms: Mapping[str, pa.DataType]
-    """The Arrow type as which values of each form are read; the most likely form is the first."""
+    """Maps each form to the Arrow type in which its values are read; the most likely form is the first."""
     connect: ConnectType
     unit: str
     """What a number for a date or time counts; "" when numbers are not valid."""

@@ -148,7 +148,7 @@ class EventReader:
         return slow
 
     def _parsed(self, found: Unwrapped, positions: np.ndarray, broken: Bad) -> dict[str, list[tuple[int, Object]]]:
-        """Return events, parsed in Python, with their positions, by the schema of their envelope."""
+        """Return events that are parsed in Python, each with its position, by the schema of the envelope."""
         parsed: dict[str, list[tuple[int, Object]]] = {}
         wrapped = set(found.wrapped.tolist())
         for at in positions.tolist():

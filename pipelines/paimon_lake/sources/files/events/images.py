@@ -30,7 +30,7 @@ _SAMPLE = 16
 """The number of events from which the forms of the columns are determined."""
 
 Bad = list[tuple[int, Unfit]]
-"""The positions of records with changes that are rejected, and why."""
+"""The positions of records with changes that are rejected, each with the reason."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class ImageReader:
         return form, column.forms[form]
 
     def _reads_decimals(self) -> bool:
-        """Whether a column is read as a decimal by Arrow."""
+        """Whether Arrow reads one of the columns as a decimal."""
         forms = ((one.kind, self._form(one)[0]) for one in self.columns.values())
         return any(form != "text" and has_root(kind, TypeRoot.DECIMAL) for kind, form in forms)
 

@@ -23,7 +23,7 @@ NESTED = "nested"
 
 @dataclass
 class NewColumns:
-    """The texts of the types that were seen for each member; envelopes also show types of columns of the table."""
+    """The texts of the types that were seen for each member; envelopes also state the types of the table's columns."""
 
     seen: dict[str, set[str]] = field(default_factory=dict)
 

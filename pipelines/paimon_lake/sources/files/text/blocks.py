@@ -108,7 +108,7 @@ class TextFile:
     def _pieces(self, stream: pa.NativeFile, at: int, end: int | None, is_inside: bool, cut: Cut) -> Iterator[bytes]:
         """Yield blocks of whole lines: all lines that begin at or after ``at`` and before ``end`` (None: all).
 
-        With ``is_inside``, ``at`` may be inside of a line, which belongs to the split before and is skipped.
+        With ``is_inside``, ``at`` may be inside of a line; this line belongs to the previous split and is skipped.
         """
         at = self._skip(stream, at - is_inside)
         data = b""

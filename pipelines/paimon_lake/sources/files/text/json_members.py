@@ -95,11 +95,11 @@ class Members:
                 self._note_type(arrow.field(at).type, child.type, (*path, child.name))
 
     def note_texts(self, texts: Iterable[bytes]) -> None:
-        """Note the members of objects one by one, until all are seen; texts that are no object have none."""
+        """Note the members of objects one by one, until all members are seen; texts that are no object are skipped."""
         self.note_objects(parsed_text(text) for text in texts)
 
     def note_objects(self, values: Iterable[Any]) -> None:
-        """Note the members of parsed objects, until all are seen; other values have none."""
+        """Note the members of parsed objects, until all members are seen; other values are skipped."""
         for value in values:
             if isinstance(value, dict):
                 self._note_object(value, self.kinds, ())

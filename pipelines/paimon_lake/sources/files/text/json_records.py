@@ -19,7 +19,7 @@ _INEXACT = r"[0-9.]{39}|[:,\[\s\"][+-]?[0-9]+\.?[0-9]*[eE][+-]?[0-9]"
 """Numbers that Arrow may read wrongly as a decimal: with more than 38 digits, or with an exponent."""
 
 Parse = Callable[[Records, list[Lost], Callable[[], int]], Parsed]
-"""Parses the records of a block. The second argument: records that are no text; the third counts earlier lines."""
+"""Parses the records of a block. The second argument has records that are no text; the third counts lines."""
 
 
 def read_lines(file: TextFile, parse: Parse) -> Iterator[Parsed]:
