@@ -131,7 +131,7 @@ class VolumeCheck(_Check):
 
 
 class LagCheck(_Check):
-    """The table is not far behind its source of changes, and the source does not keep much of its log for it.
+    """The table is not far behind its source of changes, and the source keeps little of its log for the table.
 
     The check asks the source, without Spark. It fails when the source does not answer.
     """

@@ -99,7 +99,7 @@ def _audited(
 def _complete(
     table: Table, messages: Sequence[CommitMessage], request: CommitRequest, load: LoadCommit
 ) -> Snapshot | None:
-    """Commit the messages; for an overwrite that adds and removes no file, commit an empty append to record the load."""
+    """Commit the messages; for an overwrite that adds and removes no file, commit an empty append instead."""
     snapshot = table.complete(request, messages, _overwrite(table, load.replace))
     if snapshot is None and load.replace is not None and not _is_taken(table, load):
         snapshot = table.complete(request, [])

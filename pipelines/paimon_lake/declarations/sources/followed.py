@@ -25,7 +25,7 @@ _NOT_FOLLOWED = {
 
 
 def check_followed(spec: TableSpec) -> None:
-    """Refuse what would make a table differ from the table of PostgreSQL that it follows."""
+    """Refuse keys and options with which a table would differ from the table of PostgreSQL that it follows."""
     if not isinstance(spec.source, PostgresChangesSource):
         return
     if not spec.primary_key:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class KeyFrom(Model):
-    """A mapping table: to which rows of the wide table a row of the source belongs; these may be any number of rows."""
+    """A mapping table, which states to which rows of the wide table (any number) a row of the source belongs."""
 
     table: Annotated[str, AfterValidator(table_name)]
     """The mapping table, ``<database>.<table>``; it is declared, and its primary key is the key of the wide table."""

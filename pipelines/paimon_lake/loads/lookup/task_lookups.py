@@ -37,7 +37,7 @@ from paimon_lake.sources.files.columnar import row_text
 from paimon_lake.sources.files.rejects import REJECTS, Parsed, cut
 
 _CHANGE = "__change"
-"""The column that says whether a row begins to wait (+I) or ends (-D); it is not stored."""
+"""The column that says whether a row begins to wait (+I) or no longer waits (-D); it is not stored."""
 
 _ANY_SIZE = 1 << 62
 """No bound: the files of the waiting keys are smaller than the table of waiting rows."""

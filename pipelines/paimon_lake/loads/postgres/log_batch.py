@@ -31,7 +31,7 @@ class LogBatch:
     has_changes: bool
     """Whether any of the tables that were read has changes."""
     is_last: bool
-    """Whether the batch ends where the run ends."""
+    """Whether the batch ends at the LSN at which the run ends."""
 
 
 @dataclass

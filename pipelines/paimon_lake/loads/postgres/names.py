@@ -31,7 +31,7 @@ def names_of(settings: Settings, table: str, source: PostgresChangesSource, entr
 
     The tables of a database have the same names. Names that loads made contain a digest of the lake and the table or
     the database, so no other lake has them. Recorded names are kept when the lake is moved. A recorded name of
-    another form is not used, because ``release`` drops the slot and the publication with these names.
+    another form is not used, because ``release`` would drop the slot or publication of this name.
     """
     recorded: Mapping[str, Any] = entry if isinstance(entry, dict) else {}
     owner = source.database or table

@@ -4,8 +4,8 @@ The snapshot of each load has the position in the log up to which it has all tra
 the log from the position on: it is advanced only to positions that are committed, before the next changes are read. So
 committed changes are not read again, and changes that are not committed are read again.
 
-When the columns of the source change in a batch, the load ends before that transaction, and the next load begins with
-it (decision 0056).
+When the columns of the source change in a batch, the load ends before the transaction of that change, and the next load
+begins with this transaction (decision 0056).
 """
 
 from __future__ import annotations

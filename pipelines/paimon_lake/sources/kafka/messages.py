@@ -115,7 +115,7 @@ class RangeReader:
             if held >= BLOCK_BYTES or (block and at >= wanted.end):
                 yield self._block(block, size)
                 block, size, held = [], 0, 0
-                last = time.monotonic()  # the time in which the block was written does not count
+                last = time.monotonic()  # the time for writing the block does not count as a stall
             if time.monotonic() - last > STALL_SECONDS:
                 raise PipelineError(
                     f"{self.connection.name}: {place_text(wanted.place)} delivered nothing after offset {at - 1} for "
