@@ -85,7 +85,7 @@ def changes_sensor(
         requests: list[dg.RunRequest] = []
         events: list[dg.AssetCheckEvaluation] = []
         messages = []
-        databases: set[str] = set()  # the databases of the requested runs
+        databases: set[str] = set()  # a requested run loads all tables of its database
         for spec in specs:
             name, before = spec.name, seen.get(spec.name, Seen())
             if name not in answers:

@@ -110,7 +110,7 @@ def row_fields(spec: TableSpec, table: Table) -> tuple[DataField, ...]:
 
 
 def check_filled(spec: TableSpec, columns: Collection[str]) -> None:
-    """Raise PipelineError unless the rows of a part have the columns that the part fills, and no other table columns."""
+    """Raise PipelineError unless the rows of a part have the columns that the part fills, and no other columns."""
     if not isinstance(spec, PartSpec):
         return
     for column in (*spec.primary_key, *spec.filled):
