@@ -92,7 +92,7 @@ class StepResult:
 
     @property
     def files(self) -> int:
-        """Live data files after the step."""
+        """The number of live data files after the step."""
         return sum(level.files for level in self.levels_after.values())
 
     def to_json(self, indent: int | None = 2) -> str:

@@ -33,7 +33,7 @@ def freshness(check: FreshnessCheck, rows: Rows, context: CheckContext) -> Resul
 
     For a table with parts, the part that was not loaded for the longest time is compared. Without recorded loads, the
     age of the newest snapshot that changed rows is compared. A date stands for its first moment. Dates and timestamps
-    without a time zone are in UTC. A time in the future passes.
+    without a time zone are in UTC. A time in the future passes the check.
     """
     if check.column:
         return _column_freshness(check, rows, context.now)

@@ -144,8 +144,8 @@ class DatabaseSource(Model):
     transaction of a writer."""
     split: str = ""
     """A column of whole numbers; its range is read in ``parts`` parallel parts. The parts of a load see PostgreSQL at
-    one moment. The parts of SQLite do not: a row whose value in this column changes during the load may be read twice
-    or not at all."""
+    one moment. With SQLite, the parts see different moments: a row whose value in this column changes during the load
+    may be read twice or not at all."""
     parts: Annotated[int, Field(ge=1, le=16)] = 4
     """The number of parts that are read in parallel; needs ``split``. At most 16, because each part adds a sorted run
     to the buckets of a table with a key."""

@@ -21,7 +21,7 @@ class RangeReport:
     """The report of a task about a range that it has read."""
 
     size: int = 0
-    """The bytes of the values."""
+    """The size of the values in bytes."""
     messages: int = 0
     newest: int = -1
     """The timestamp of the newest message in epoch milliseconds; -1 when no message has one."""

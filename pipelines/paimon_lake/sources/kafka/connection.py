@@ -48,7 +48,7 @@ class Connection:
 
     @property
     def name(self) -> str:
-        """The servers, for messages."""
+        """The name of the cluster in messages: its servers."""
         return f"Kafka at {', '.join(self.servers)}"
 
     def _secrets(self) -> list[Secret]:

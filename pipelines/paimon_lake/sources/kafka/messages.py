@@ -47,7 +47,7 @@ class Messages:
     newest: int
     """The timestamp of the last message in epoch milliseconds; -1 when it has none."""
     size: int
-    """The bytes of the values."""
+    """The size of the values in bytes."""
 
 
 @contextlib.contextmanager

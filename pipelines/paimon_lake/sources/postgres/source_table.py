@@ -68,7 +68,7 @@ class SourceTable:
 
     oid: int
     file_node: int
-    """Changes when the table is truncated or rewritten."""
+    """The file node; it changes when the table is truncated or rewritten."""
     columns: Mapping[str, SourceColumn]
     identity: str
     """What the log has of the old row: ``d`` the primary key, ``i`` the key of an index, ``f`` all, ``n`` nothing."""
@@ -93,7 +93,7 @@ class Publication:
     """A publication, and what it says about one table."""
 
     version: str
-    """Changes with every change of the publication that concerns the table."""
+    """A text that differs after every change of the publication that concerns the table."""
     names_table: bool
     """Whether the publication names the table, or all tables; a publication of a schema does not name its tables."""
     has_all_kinds: bool

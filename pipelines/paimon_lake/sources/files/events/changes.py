@@ -29,7 +29,7 @@ class Written:
     """The rows of some events that fit the table."""
 
     positions: np.ndarray
-    """The record of each row, ascending."""
+    """The position of the record of each row, ascending."""
     rows: pa.RecordBatch
     moved: int
     """The number of updates that changed the key; each such update is two rows."""

@@ -127,7 +127,7 @@ class EventReader:
                     yield self._reader(schema), images
 
     def _objects(self, events: Records, broken: Bad) -> np.ndarray:
-        """Return which events may be objects; tombstones are counted."""
+        """Return flags for the events that may be objects; count tombstones."""
         objects = has_braces(events)
         for at in np.flatnonzero(~objects).tolist():
             if events.raw(at) == b"null":
@@ -141,7 +141,7 @@ class EventReader:
         return objects
 
     def _is_slow(self, found: Unwrapped) -> np.ndarray:
-        """Return which events Arrow does not read."""
+        """Return flags for the events that Arrow does not read."""
         slow = np.full(len(found.events), self.has_map)
         slow[found.wrapped] = True
         slow[records_with(found.events, self.dialect.placeholders)] = True

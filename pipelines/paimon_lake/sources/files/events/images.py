@@ -38,7 +38,7 @@ class Images:
     """The changes of rows in some events."""
 
     positions: np.ndarray
-    """The record of each change, ascending."""
+    """The position of the record of each change, ascending."""
     kinds: pa.Array
     """The kind of each change."""
     rows: list[Values]

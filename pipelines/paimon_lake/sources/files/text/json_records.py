@@ -101,7 +101,7 @@ def trimmed(records: Records) -> Records:
 
 
 def has_braces(records: Records) -> np.ndarray:
-    """Return which records begin and end with a brace, as every object does."""
+    """Return flags for the records that begin and end with a brace, as every object does."""
     if not len(records):
         return np.zeros(0, bool)
     buffer = np.frombuffer(records.data, np.uint8)

@@ -1,7 +1,8 @@
 """JSON values: check one JSON object against the columns of a table, in Python.
 
-This finds the reason why an object is rejected. It also reads the objects that Arrow cannot read exactly: objects of
-tables with a MAP, and numbers for a DECIMAL with an exponent or more than 38 digits. Other objects are read by Arrow.
+This module finds the reason why an object is rejected. It also reads the objects that Arrow cannot read exactly:
+objects of tables with a MAP, and numbers for a DECIMAL with an exponent or more than 38 digits. Other objects are read
+by Arrow.
 """
 
 from __future__ import annotations
