@@ -75,7 +75,7 @@ def _why_not_followed(name: str, spec: PartSpec, tables: Mapping[str, TableSpec]
 
 
 def _unfit(one: TableSpec, mine: str, other: TableSpec, theirs: str, *, is_key: bool) -> str:
-    """Return why the values of a column cannot be values of another column; "" when they can, or a type is not known."""
+    """Return why the values of a column cannot be values of another column; "" when they can, or types are unknown."""
     for spec, column in ((one, mine), (other, theirs)):
         if spec.columns and column not in spec.columns:
             return f"{column!r:.80} is not a column of {spec.name}{nearest(column, list(spec.columns))}"

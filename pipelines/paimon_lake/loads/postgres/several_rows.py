@@ -28,7 +28,7 @@ _PART = pa.schema([("table", pa.string()), ("is_truncated", pa.bool_()), ("chang
 
 @dataclass(frozen=True)
 class NamedRows:
-    """How rows of a source table become rows of the table: with its name, and nulls in columns that it lacks."""
+    """Converts rows of a source table to rows of the table: adds the name, and nulls for missing columns."""
 
     schema: pa.Schema
     """The columns of the table."""
