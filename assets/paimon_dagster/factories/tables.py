@@ -159,8 +159,8 @@ def dependencies(
 ) -> list[dg.AssetSpec | dg.AssetDep]:
     """Return the tables that a table and its parts read or look up, with their partition mappings.
 
-    For a source outside of the lake, return the asset of the source. All partitions are needed of a table that is
-    looked up, and of an input that several parts read by different partitions.
+    For a source outside of the lake, return the asset of the source. A table that is looked up is needed with
+    all partitions, and so is an input that several parts read by different partitions.
     """
     deps: list[dg.AssetSpec | dg.AssetDep] = []
     mappings: dict[str, dg.PartitionMapping | None] = {}

@@ -95,7 +95,7 @@ class PartSpec(TableSpec):
 
 
 def load_specs(spec: TableSpec) -> tuple[TableSpec, ...]:
-    """Return the parts of a table, or the table itself, which loads load; () for a table that is not loaded."""
+    """Return a spec for each load of a table: its parts, or the table itself; () for a table that is not loaded."""
     if spec.parts:
         return tuple(part_spec(spec, name) for name in spec.parts)
     return () if spec.source is None else (spec,)
@@ -107,7 +107,7 @@ def part_names(spec: TableSpec) -> tuple[str, ...]:
 
 
 def followed_specs(spec: TableSpec) -> tuple[TableSpec, ...]:
-    """Return the parts, or the table itself, that loads fill from sources of changes; () when there are none."""
+    """Return the specs of ``load_specs`` whose sources are sources of changes; () when there are none."""
     return tuple(one for one in load_specs(spec) if has_changes(one.source))
 
 
