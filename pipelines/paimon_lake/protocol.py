@@ -35,15 +35,19 @@ class PartsFailed(Exception):
     def __init__(self, text: str, result: StepResult, errors: Mapping[str, Exception]) -> None:
         """``result``: what was committed, also by batches of parts that failed later; ``errors``: by failed part."""
         super().__init__(text)
-        self.result = result
+        self.result, self.results = result, (result,)
         self.errors = dict(errors)
 
 
 class TablesFailed(Exception):
-    """A run of tables that share a source failed after it had committed loads, which stay."""
+    """Tables could not be loaded, after loads of the same run were committed or beside tables that were loaded.
+
+    Tables are loaded in one run when they share a source. What was committed stays.
+    """
 
     def __init__(self, text: str, results: Sequence[StepResult], errors: Mapping[str, Exception]) -> None:
-        """``results``: what was committed, one for each table; ``errors``: the error of each table that failed."""
+        """``results``: what was committed, one for each table, and the result of the table that was asked for, also
+        without commits, unless it failed; ``errors``: the error of each table that failed."""
         super().__init__(text)
         self.results = tuple(results)
         self.errors = dict(errors)

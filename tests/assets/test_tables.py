@@ -255,6 +255,30 @@ def test_what_a_load_committed_before_it_failed_is_materialized(run: Callable[..
     assert len(calls) == 1
 
 
+@pytest.mark.parametrize("runs_both", [False, True])
+def test_a_table_that_failed_beside_the_loaded_one_fails_its_own_step_or_the_run(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, runs_both: bool
+) -> None:
+    mine = StepResult("load", "dim.customers", 7, 2, 2, (7,), {}, {0: LevelSize(1, 2, 3)}, 0.1)
+    refused = PipelineError("dim.other: refused")
+
+    def load(spark: Any, settings: Settings, name: str, *_: Any, **__: Any) -> StepResult:
+        raise refused if name == "dim.other" else TablesFailed("refused; kept", [mine], {"dim.other": refused})
+
+    (settings.folder / "tables" / "dim.other.yaml").write_text("columns: {id: BIGINT}\nprimary_key: id\n" + CUSTOMERS)
+    monkeypatch.setitem(sys.modules, "paimon_lake.loads.load", SimpleNamespace(load_table=load))
+    definitions = build_definitions(load_settings("local", configs=settings.folder))
+    keys = [dg.AssetKey(["dim", name]) for name in (("customers", "other") if runs_both else ("customers",))]
+    job = definitions.resolve_implicit_global_asset_job_def()
+    job = job.get_subset(asset_selection=set(keys), asset_check_selection=set())
+    result = job.execute_in_process(raise_on_error=False)
+    assert not result.success
+    failed = {event.step_key for event in result.filter_events(lambda event: event.is_step_failure)}
+    assert failed == ({"dim__other"} if runs_both else {"dim__customers"})
+    (event,) = result.get_asset_materialization_events()
+    assert event.asset_key == dg.AssetKey(["dim", "customers"])
+
+
 def test_a_run_of_one_partition_loads_only_this_one(run: Callable[..., dg.ExecuteInProcessResult]) -> None:
     load = FakeLoad()
     assert run(load, "ods.orders", partition_key="2024-01-02").success

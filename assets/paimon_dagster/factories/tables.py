@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import dagster as dg
@@ -58,14 +59,15 @@ def table_asset(settings: Settings, spec: TableSpec, translator: PaimonTranslato
         check_results: list[CheckResult] = []
 
         def step() -> StepResult:
-            return _load(context, lake.settings, spark.session, spec, keys, config.reload, check_results)
+            return _load(context, lake.settings, spark.session, spec, keys, config.reload, translator, check_results)
 
         try:
             done = materialized(context, step, lambda r: _more(context, lake.settings, spec, translator, r))
-        except TablesFailed as error:
+        except (PartsFailed, TablesFailed) as error:
             yield from _kept(context, lake.settings, spec, translator, error)
             final = all(isinstance(one, AuditFailed | PipelineError) for one in error.errors.values())
-            raise dg.Failure(str(error), allow_retries=not final) from error
+            metadata = result_metadata(error.result) if isinstance(error, PartsFailed) else None
+            raise dg.Failure(str(error), metadata=metadata, allow_retries=not final) from error
         finally:
             # The results are yielded, because Dagster drops results that a failed step has only logged.
             yield from [check_evaluation(result, key) for result in check_results]
@@ -81,9 +83,13 @@ def _load(
     spec: TableSpec,
     keys: Sequence[str] | None,
     reload: bool,
+    translator: PaimonTranslator,
     check_results: list[CheckResult],
 ) -> StepResult:
-    """Load the table, and add the results of blocking checks to ``check_results``, also when one stopped the load."""
+    """Load the table, and add the results of blocking checks to ``check_results``, also when one stopped the load.
+
+    A failure of other tables, which the load loads too, is raised unless the run has a step for each of them.
+    """
     from paimon_lake.loads.load import load_table
 
     key, properties = run_key(context, spec, keys), run_properties(context)
@@ -92,11 +98,12 @@ def _load(
     except AuditFailed as error:
         check_results += error.check_results
         raise
-    except PartsFailed as error:
-        check_results += error.result.check_results
-        final = all(isinstance(one, AuditFailed | PipelineError) for one in error.errors.values())
-        metadata = result_metadata(error.result)
-        raise dg.Failure(str(error), metadata=metadata, allow_retries=not final) from error
+    except TablesFailed as error:
+        loading = context.job_def.asset_layer.selected_asset_keys
+        if not {translator.asset_key(settings.table(name)) for name in error.errors} <= loading - {context.asset_key}:
+            raise
+        context.log.error(f"{error}; the steps of these tables in this run load them again")
+        result = replace(error.results[0], others=error.results[1:])
     check_results += result.check_results
     return result
 
@@ -108,28 +115,24 @@ def _more(
     translator: PaimonTranslator,
     result: StepResult,
 ) -> dict[str, Any]:
-    """Return further metadata of a load; log a materialization of each other table in which it made a commit."""
+    """Return further metadata of a load; log the events of each other table in which it made a commit."""
     for other in result.others:
-        if other.commits:
-            for event in _events(
-                settings, translator, other, f"loaded together with {spec.name}, whose slot it shares"
-            ):
-                context.log_event(event)
+        for event in _events(settings, translator, other, f"loaded together with {spec.name}, whose slot it shares"):
+            context.log_event(event)
     return lineage_metadata(context, settings, spec, translator, result)
 
 
 def _events(
     settings: Settings, translator: PaimonTranslator, result: StepResult, description: str
 ) -> Iterator[dg.AssetCheckEvaluation | dg.AssetMaterialization]:
-    """Yield the results of the blocking checks of a load, and its materialization."""
-    version, key = data_version(result), translator.asset_key(settings.table(result.table))
+    """Yield the results of the blocking checks of a load, and its materialization if it made a commit."""
+    spec, version = settings.table(result.table), data_version(result)
+    key = translator.asset_key(spec)
     yield from (check_evaluation(check_result, key) for check_result in result.check_results)
-    yield dg.AssetMaterialization(
-        key,
-        description=description,
-        metadata=result_metadata(result),
-        tags=None if version is None else {_DATA_VERSION: version.value},
-    )
+    lacks_part = bool(spec.parts) and spec.partitions is not None  # a part failed: its partitions are not complete
+    if result.commits and not lacks_part:
+        tags = None if version is None else {_DATA_VERSION: version.value}
+        yield dg.AssetMaterialization(key, description=description, metadata=result_metadata(result), tags=tags)
 
 
 def _kept(
@@ -137,13 +140,13 @@ def _kept(
     settings: Settings,
     spec: TableSpec,
     translator: PaimonTranslator,
-    failed: TablesFailed,
+    failed: PartsFailed | TablesFailed,
 ) -> Iterator[dg.AssetCheckEvaluation | dg.AssetMaterialization]:
-    """Yield what a load committed before it failed, and the checks that stopped it."""
+    """Yield what a load committed although it failed, and the checks that stopped it."""
     for result in failed.results:
         context.log.info(result.sentence())
-        yield from _events(settings, translator, result, f"committed before the load of {spec.name} failed")
-    for name, error in failed.errors.items():
+        yield from _events(settings, translator, result, f"committed by a load of {spec.name} that failed")
+    for name, error in failed.errors.items() if isinstance(failed, TablesFailed) else ():
         if isinstance(error, AuditFailed):
             key = translator.asset_key(settings.table(name))
             yield from (check_evaluation(check_result, key) for check_result in error.check_results)

@@ -163,6 +163,9 @@ class Follow:
             if isinstance(error, TablesFailed):
                 yield from self._kept(error, pool)
                 _raise_lost_jvm(error)
+                if table.name not in error.errors:  # the tables that failed are loaded in their turn
+                    self._next_loads(error.results)
+                    return
             if is_first and table.name in self.names:
                 raise _error_of(table.name, error) from None
             if isinstance(error, PartsFailed):
@@ -174,11 +177,18 @@ class Follow:
             yield Failure("load", table.name, _error_of(table.name, error))
             return
         table.failed_parts = waiting
-        rows_written = result.rows_written + sum(one.rows_written for one in result.others)
-        by_name = {one.table: one for one in (replace(result, others=()), *result.others)}
+        results = (replace(result, others=()), *result.others)
+        by_name = {one.table: one for one in results}
         for one in self._tables:
             if one.name in by_name:
                 yield from self._loaded(one, by_name[one.name], pool)
+        self._next_loads(results)
+
+    def _next_loads(self, results: Sequence[StepResult]) -> None:
+        """Set when the tables of one load are loaded next."""
+        names, rows_written = {one.table for one in results}, sum(one.rows_written for one in results)
+        for one in self._tables:
+            if one.name in names:
                 one.due = self._due(one, rows_written)
 
     def _parts_failed(
