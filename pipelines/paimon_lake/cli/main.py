@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"paimon-lake {asked.command}: {error}", file=sys.stderr)
         return 1
     except PartsFailed as error:
-        if asked.json:
+        if asked.json and asked.command != "follow":  # which has printed it
             print(error.result.to_json(), flush=True)
         print(f"paimon-lake {asked.command}: {error}", file=sys.stderr)
         return 1

@@ -160,17 +160,17 @@ class Follow:
             waiting = {part: one for part, one in table.failed_parts.items() if one.due > now}
             result = load_table(self.spark, self.settings, table.name, without_parts=waiting)
         except FAILURES as error:
-            if isinstance(error, TablesFailed):
+            if isinstance(error, PartsFailed | TablesFailed):
                 yield from self._kept(error, pool)
                 _raise_lost_jvm(error)
-                if table.name not in error.errors:  # the tables that failed are loaded in their turn
-                    self._next_loads(error.results)
-                    return
+            if isinstance(error, TablesFailed) and table.name not in error.errors:
+                self._next_loads(error.results)  # the tables that failed are loaded in their turn
+                return
             if is_first and table.name in self.names:
                 raise _error_of(table.name, error) from None
             if isinstance(error, PartsFailed):
-                yield from self._parts_failed(table, waiting, error, pool)
-                _raise_lost_jvm(error)
+                self._parts_failed(table, waiting, error)
+                yield Failure("load", table.name, error)
                 return
             table.failures += 1
             table.due = time.monotonic() + self._pause(table.failures)
@@ -191,17 +191,13 @@ class Follow:
             if one.name in names:
                 one.due = self._due(one, rows_written)
 
-    def _parts_failed(
-        self, table: _Followed, waiting: Mapping[str, _FailedPart], error: PartsFailed, pool: ThreadPoolExecutor
-    ) -> Iterator[StepResult | Failure]:
-        """Yield what the other parts committed, and the failure; ``waiting``: the parts that were not loaded now."""
+    def _parts_failed(self, table: _Followed, waiting: Mapping[str, _FailedPart], error: PartsFailed) -> None:
+        """Set when a table and its failed parts are loaded next; ``waiting``: the parts that were not loaded now."""
         failed = dict(waiting)
         for part in error.errors:
             failures = 1 + (table.failed_parts[part].failures if part in table.failed_parts else 0)
             failed[part] = _FailedPart(failures, time.monotonic() + self._pause(failures))
         table.failed_parts = failed
-        yield from self._loaded(table, error.result, pool)
-        yield Failure("load", table.name, error)
         table.due = self._due(table, error.result.rows_written)
         if failed.keys() == self.settings.table(table.name).parts.keys():
             table.due = min(one.due for one in failed.values())
@@ -213,7 +209,7 @@ class Follow:
             if table.compaction is None and table.compaction_due is None:
                 table.compaction = self._compact(table, pool)
 
-    def _kept(self, failed: TablesFailed, pool: ThreadPoolExecutor) -> Iterator[StepResult]:
+    def _kept(self, failed: PartsFailed | TablesFailed, pool: ThreadPoolExecutor) -> Iterator[StepResult]:
         """Yield what a load committed before it failed; a table that failed itself still counts as failing."""
         for result in failed.results:
             for one in self._tables:
