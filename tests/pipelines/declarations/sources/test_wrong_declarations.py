@@ -83,6 +83,9 @@ OTHERS = {
     "dim.planes": "columns: {id: STRING, model: STRING, weight: DOUBLE}\nprimary_key: id\n",
     "d.delays": "columns: {id: BIGINT, delay: INT}\nprimary_key: id\nsource: {type: files, path: delays/*.csv}\n",
 }
+TWO_WAITS = LOOKUPS[1].replace("model: STRING", "model: STRING, again: STRING") + (
+    "    - {table: dim.planes, on: {tail: id}, columns: {again: model}, missing: wait, max_wait: 1 h}\n"
+)
 WRONG = [
     (EVENTS, "primary_key: id\n", "", ":5: source.format: debezium-json needs a primary_key: its events update and delete rows by their keys"),
     (EVENTS, "primary_key: id", "natural_key: id", ":6: source.format: debezium-json needs a primary_key: its events update and delete rows by their keys"),
@@ -157,6 +160,7 @@ WRONG = [
     (LOOKUPS, "missing: wait", "missing: later", ":10: source.lookup[0].missing must be one of null, reject, wait, not 'later'"),
     (LOOKUPS, "      max_wait: 2 d\n", "", ":7: source.lookup[0]: missing: wait needs max_wait, such as max_wait: 2 d"),
     (LOOKUPS, "max_wait: 2 d", "max_wait: '2'", ":11: source.lookup[0].max_wait: must be a duration with its unit, such as 2 d or 12 h, not '2'"),
+    (LOOKUPS, LOOKUPS[1], TWO_WAITS, ":12: source.lookup[1].max_wait: 1 h differs from 2 d of source.lookup[0]: a row waits once, for all tables that it looks up; use the same value"),
     (LOOKUPS, "missing: wait", "missing: null", ":7: source.lookup[0]: max_wait needs missing: wait"),
     (LOOKUPS, "max_wait: 2 d", "max_wait: 2 d\n      refresh: true", ":12: unknown key source.lookup[0].refresh: written rows are not looked up again; to update them when the other table changes, fill these columns by a part with `source: {type: table, key_from: ...}` (known here: …)"),
     (LOOKUPS, "max_wait: 2 d", "max_wait: 2 d\n      cache_bytes: 5", ":12: source.lookup[0].cache_bytes must be 1.04858e+06 or more, not 5"),
