@@ -19,7 +19,6 @@ from paimon_lake.declarations.sources.schema_changes import is_same_kind, is_wid
 from paimon_lake.declarations.sources.source import PostgresChangesSource
 from paimon_lake.loads.database import naming
 from paimon_lake.loads.ledger.load_snapshot import POSITION
-from paimon_lake.loads.postgres.lag import IDLE_BYTES, IDLE_MESSAGES
 from paimon_lake.loads.postgres.log_batch import LogBatch, SharedRead
 from paimon_lake.loads.postgres.opened_source import OpenedSource, open_source
 from paimon_lake.loads.postgres.postgres_changes import PostgresChangesLoads, lag_details, rows_at
@@ -38,7 +37,6 @@ from paimon_lake.sources.files.columns import table_schema
 from paimon_lake.sources.postgres.change_rows import ChangeRows
 from paimon_lake.sources.postgres.column_types import column_type
 from paimon_lake.sources.postgres.found_tables import found_tables
-from paimon_lake.sources.postgres.log_end import LogEnd
 from paimon_lake.sources.postgres.lsn import lsn_text
 from paimon_lake.sources.postgres.net_changes import NetBatch
 from paimon_lake.sources.postgres.position import Position
@@ -196,14 +194,9 @@ class SeveralTablesLoads(PostgresChangesLoads):
                 )
         changes = sum(one.changes for one in found.values())
         is_same = all(now[name].columns == position.columns for name, position in at.tables.items())
-        is_moved = not batch.is_last if self._shared is None else self._shared.moves_all
-        is_short = end - at.lsn < IDLE_BYTES and batch.transactions.read < IDLE_MESSAGES
         has_skipped = batch.has_changes and at.reach > at.lsn  # of later tables: the lag would count them for ever
-        if not changes and is_same and not is_moved and is_short and not has_skipped:
-            self._seen = at.lsn, end
-            if batch.is_last:
-                told |= lag_details(server, at, LogEnd(end - at.lsn, False, 0.0))
-            return NothingToLoad([f"no changes of {server.database.name} up to {lsn_text(end)}"], told)
+        if not changes and is_same and not has_skipped and (idle := self._idle(server, at, batch, end, told)):
+            return idle
         self.is_cut = end < batch.end
         positions = {
             name: replace(source.columns.marked(now[name]), lsn=max(end, at.tables[name].lsn))
