@@ -195,7 +195,9 @@ class _TableRun:
         if isinstance(done, NothingToLoad):
             self.rest = done
             return False
-        self.loads.append(done)
+        step, loaded = done
+        self.loads.append(loaded)  # before the steps after its commit, so that their errors do not hide it
+        _complete(step, loaded.snapshot)
         return True
 
     def position(self) -> object:
@@ -227,7 +229,7 @@ def _attempts(
     properties: Mapping[str, str] | None,
     *,
     reload: bool,
-) -> LoadedOnce | NothingToLoad:
+) -> tuple[LoadStep, LoadedOnce] | NothingToLoad:
     """Plan and commit one load, again when other writers prevent it; raises CommitConflict when all tries failed."""
     refused: BaseException | None = None
     began: int | None = None
@@ -249,16 +251,20 @@ def _attempts(
         except NumberTaken as taken:
             refused = taken.__cause__
             continue
-        if changes_rejects(snapshot.properties or {}):
-            publish_rejects(table, step.rejects, spec.load_name)
-        if changes_waiting(snapshot.properties or {}):
-            publish_waiting(settings, spec, table)
-        _mark(step, again=True)
-        return loaded_once(plan, snapshot, written, check_results)
+        return step, loaded_once(plan, snapshot, written, check_results)
     why = "" if refused is None else f": {refused}"
     raise CommitConflict(
         f"{spec.load_name}: {_TRIES} tries lost against other writers of this table: load it again later{why}"
     )
+
+
+def _complete(step: LoadStep, snapshot: Snapshot) -> None:
+    """Publish what a load has committed beside its rows: rejects, waiting rows and marks."""
+    if changes_rejects(snapshot.properties or {}):
+        publish_rejects(step.table, step.rejects, step.spec.load_name)
+    if changes_waiting(snapshot.properties or {}):
+        publish_waiting(step.settings, step.spec, step.table)
+    _mark(step, again=True)
 
 
 def _step(

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from paimon_lake.cli import main as command_line
+from paimon_lake.loads import load
 from paimon_lake.loads.files.file_load import FileLoads
 from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, TablesFailed
 from paimon_lake.steps.follow import Follow
@@ -81,3 +82,18 @@ def test_a_first_batch_that_fails_raises_its_own_error(failing):
     failing.file("in/1.csv", "id,a\nx,2\n")
     with pytest.raises(AuditFailed):
         failing.load("shop.t")
+
+
+def test_a_failure_right_after_a_commit_does_not_hide_it(quick, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    quick.declare("shop.t", TABLE + "rejects: {max_share: 0.5}\n")
+    quick.file("in/1.csv", "id,a\n1,2\nx,3\n")
+    with monkeypatch.context() as patched:
+        patched.setattr(load, "publish_rejects", full)
+        with pytest.raises(TablesFailed, match=r"No space .*; committed before, and kept: shop\.t \(snapshot 1\)$"):
+            quick.load("shop.t")
+    assert quick.rows("shop.t") == [(1, 2)]
+    quick.load("shop.t")
+    assert len(quick.rows("shop.t__rejects")) == 1
