@@ -58,8 +58,13 @@ class _FailedPart:
 
 
 def _error_of(table: str, error: Exception) -> Exception:
-    """Return the error of a table, without what its load committed before: that is told on its own."""
-    return error.errors.get(table, error) if isinstance(error, TablesFailed) else error
+    """Return the error of a table, if it alone failed, without what its load committed: that is told on its own."""
+    return error.errors[table] if isinstance(error, TablesFailed) and error.errors.keys() == {table} else error
+
+
+def _is_loaded(table: str, error: TablesFailed) -> bool:
+    """Whether a load that failed has loaded the table that was asked for."""
+    return table not in error.errors and table in {one.table for one in error.results}
 
 
 def _raise_lost_jvm(error: PartsFailed | TablesFailed) -> None:
@@ -163,8 +168,9 @@ class Follow:
             if isinstance(error, PartsFailed | TablesFailed):
                 yield from self._kept(error, pool)
                 _raise_lost_jvm(error)
-            if isinstance(error, TablesFailed) and table.name not in error.errors:
-                self._next_loads(error.results)  # the tables that failed are loaded in their turn
+            if isinstance(error, TablesFailed) and _is_loaded(table.name, error):
+                self._next_loads(error.results)
+                yield from self._failed_beside(error)
                 return
             if is_first and table.name in self.names:
                 raise _error_of(table.name, error) from None
@@ -172,9 +178,7 @@ class Follow:
                 self._parts_failed(table, waiting, error)
                 yield Failure("load", table.name, error)
                 return
-            table.failures += 1
-            table.due = time.monotonic() + self._pause(table.failures)
-            yield Failure("load", table.name, _error_of(table.name, error))
+            yield self._failed(table, _error_of(table.name, error))
             return
         table.failed_parts = waiting
         results = (replace(result, others=()), *result.others)
@@ -190,6 +194,25 @@ class Follow:
         for one in self._tables:
             if one.name in names:
                 one.due = self._due(one, rows_written)
+
+    def _failed_beside(self, error: TablesFailed) -> Iterator[Failure]:
+        """Yield the failures of tables in a load of another table, except of tables that wait after a failure.
+
+        Raises the error of the first load of a named table.
+        """
+        for one in self._tables:
+            if one.name not in error.errors or (one.failures and one.due > time.monotonic()):
+                continue
+            if not one.is_begun and one.name in self.names:
+                raise error.errors[one.name] from None
+            one.is_begun = True
+            yield self._failed(one, error.errors[one.name])
+
+    def _failed(self, table: _Followed, error: Exception) -> Failure:
+        """Return the failure of a table, and set when the table is loaded next."""
+        table.failures += 1
+        table.due = time.monotonic() + self._pause(table.failures)
+        return Failure("load", table.name, error)
 
     def _parts_failed(self, table: _Followed, waiting: Mapping[str, _FailedPart], error: PartsFailed) -> None:
         """Set when a table and its failed parts are loaded next; ``waiting``: the parts that were not loaded now."""
