@@ -16,6 +16,7 @@ from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.check_result import CheckResult
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.agreement.tables import inputs_of
+from paimon_lake.declarations.databases import database_of
 from paimon_lake.declarations.part_spec import load_specs
 from paimon_lake.declarations.sources.kafka import KafkaSource
 from paimon_lake.declarations.sources.lookup import lookups_of
@@ -99,13 +100,31 @@ def _load(
         check_results += error.check_results
         raise
     except TablesFailed as error:
-        loading = context.job_def.asset_layer.selected_asset_keys
-        if not {translator.asset_key(settings.table(name)) for name in error.errors} <= loading - {context.asset_key}:
+        if not _other_steps_fail(context, settings, spec, translator, error):
             raise
-        context.log.error(f"{error}; the steps of these tables in this run load them again")
-        result = replace(error.results[0], others=error.results[1:])
+        context.log.error(f"{error}; the steps of the tables that failed load them again")
+        result, *others = sorted(error.results, key=lambda one: one.table != spec.name)
+        result = replace(result, others=tuple(others))
     check_results += result.check_results
     return result
+
+
+def _other_steps_fail(
+    context: dg.AssetExecutionContext,
+    settings: Settings,
+    spec: TableSpec,
+    translator: PaimonTranslator,
+    failed: TablesFailed,
+) -> bool:
+    """Whether the table was loaded, and each table that failed has a step of its own in the run.
+
+    The tables of a consistent group are loaded all or none.
+    """
+    database = database_of(spec)
+    if spec.name in failed.errors or (database and settings.postgres[database].consistent):
+        return False
+    loading = context.job_def.asset_layer.selected_asset_keys
+    return all(translator.asset_key(settings.table(name)) in loading for name in failed.errors)
 
 
 def _more(
