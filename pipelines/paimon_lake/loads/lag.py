@@ -81,9 +81,8 @@ def _with_due(settings: Settings, name: str, answer: Lag | Exception) -> Lag | E
     """Return an answer about a table; rows that wait and are due also make it behind."""
     try:
         if isinstance(answer, Lag) and not answer.is_behind and due_now(settings, loaded_spec(settings.tables, name)):
-            return replace(
-                answer, is_behind=True, note="; ".join(filter(None, (answer.note, "rows that wait are due")))
-            )
+            notes = [one for one in (answer.note, "rows that wait are due") if one]
+            return replace(answer, is_behind=True, note="; ".join(notes))
     except (PipelineError, PaimonError) as error:
         return error
     return answer

@@ -159,7 +159,7 @@ def publish_waiting(settings: Settings, spec: TableSpec, table: Table) -> None:
     is damaged.
     """
     catalog = open_lake(settings)
-    if any(changes_waiting(load.properties) for load in loads_of(table)) and catalog.table_exists(spec.waiting_table):
+    if catalog.table_exists(spec.waiting_table):
         waiting = catalog.table(spec.waiting_table)
         for load in unpublished_loads(table, waiting):
             _publish(table, waiting, load)
