@@ -26,24 +26,21 @@ class AuditFailed(Exception):
     """The content that a step was about to publish is wrong: nothing was published, and a retry would not help."""
 
     check_results: tuple[CheckResult, ...] = ()
-    """The results of the declared checks; () when no declared check failed, but another audit."""
+    """The results of the declared checks; () when only another audit failed."""
 
 
 class PartsFailed(Exception):
-    """Some parts of a table could not be loaded; the loads of the other parts succeeded and stay."""
+    """Some parts of a table could not be loaded; the loads of the other parts succeeded and remain."""
 
     def __init__(self, text: str, result: StepResult, errors: Mapping[str, Exception]) -> None:
-        """``result``: what was committed, also by batches of parts that failed later; ``errors``: by failed part."""
+        """``result``: all that was committed, also by parts that failed later; ``errors``: the error of each part."""
         super().__init__(text)
         self.result, self.results = result, (result,)
         self.errors = dict(errors)
 
 
 class TablesFailed(Exception):
-    """Tables could not be loaded, after loads of the same run were committed or beside tables that were loaded.
-
-    Tables are loaded in one run when they share a source. What was committed stays.
-    """
+    """Tables that share a source, or batches of one table, could not be loaded; what their run committed remains."""
 
     def __init__(self, text: str, results: Sequence[StepResult], errors: Mapping[str, Exception]) -> None:
         """``results``: what was committed, one for each table, and the result of the table that was asked for, also
@@ -96,7 +93,7 @@ class StepResult:
 
     @property
     def files(self) -> int:
-        """Live data files after the step."""
+        """The number of live data files after the step."""
         return sum(level.files for level in self.levels_after.values())
 
     def to_json(self, indent: int | None = 2) -> str:

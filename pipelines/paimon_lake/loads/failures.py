@@ -1,4 +1,4 @@
-"""Failures: the errors of loads that failed after other loads of the same run were committed, which stay."""
+"""Failures: the errors of runs that committed loads and then failed; what was committed remains."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from paimon_lake.session import spark_reason
 
 
 class BatchFailed(Exception):
-    """A batch of a table or part failed after other batches of the same run were committed, which stay."""
+    """A batch of a table or part failed; earlier batches of the same run were committed, and remain."""
 
     def __init__(self, result: StepResult, error: Exception) -> None:
         """``result``: what the other batches loaded; ``error``: why the last one failed."""

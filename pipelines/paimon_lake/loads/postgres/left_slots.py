@@ -31,7 +31,7 @@ WHERE slot_type = 'logical' AND NOT temporary ORDER BY slot_name
 
 @dataclass(frozen=True)
 class LeftSlots:
-    """What was found: ``problems`` are slots that hold disk space, ``notes`` are what cannot be known."""
+    """The result: ``problems`` are slots that hold disk space, ``notes`` say what could not be determined."""
 
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -96,7 +96,7 @@ def _declared_slots(settings: Settings) -> set[str]:
 
 
 def _recorded_slots(settings: Settings) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield (system, slot) and the table, for the tables of the lake that have no such source any more."""
+    """Yield ((system, slot), table) for the recorded slots of tables that do not have the source any more."""
     lake, declared = open_lake(settings), _sources(settings)
     for database in lake.list_databases():
         for table in lake.list_tables(database):
@@ -109,7 +109,7 @@ def _recorded_slots(settings: Settings) -> Iterator[tuple[tuple[str, str], str]]
 
 
 def _position(lake: Catalog, name: str) -> Mapping[str, object]:
-    """Return the recorded position of a table; {} without one, and for a damaged table, which ``show`` reports."""
+    """Return the recorded position of a table; {} if it has none, or is damaged, which ``show`` reports."""
     try:
         entry = read_ledger(lake.table(name), accept_gaps=True).position
     except (PaimonError, PipelineError):

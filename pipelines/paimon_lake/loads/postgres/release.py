@@ -22,18 +22,19 @@ from paimon_lake.tables import open_lake
 
 
 def release(settings: Settings, table: str) -> list[str]:
-    """Drop what loads made for a table, which need not exist; return one sentence for each.
+    """Drop the slot and the publication that loads made for a table; return one sentence for each.
 
-    What other declared tables share is kept, and the table is removed from the publication. A slot and a publication of
-    the user stay, whatever their names. Loads are refused from then on, until one with ``reload``. Raises PipelineError
-    for a table with another source, and when the server refuses, for example because the slot is in use.
+    The table need not exist. A shared slot and publication are kept, and the table is removed from the publication. A
+    slot and a publication of the user stay, whatever their names. Then loads are refused, until one with ``reload``.
+    Raises PipelineError for a table with another source, and when the server refuses, for example because the slot is
+    in use.
     """
     source = settings.table(table).source
     if not isinstance(source, PostgresChangesSource):
         raise PipelineError(f"{table}: only a table with a source of type postgres_changes has something to release")
     lake = open_lake(settings)
     entry = read_ledger(lake.table(table), accept_gaps=True).position if lake.table_exists(table) else None
-    made_by_loads = source.model_copy(update={SLOT: "", PUBLICATION: ""})  # also after a name was declared
+    made_by_loads = source.model_copy(update={SLOT: "", PUBLICATION: ""})  # also if a name was declared later
     names = names_of(settings, table, made_by_loads, entry)
     database = open_database(source.url, table=source.name, query="", folder=settings.folder)
     done = []
@@ -57,7 +58,7 @@ def release(settings: Settings, table: str) -> list[str]:
 
 
 def _followed(server: Server, source: PostgresChangesSource, entry: object = None) -> set[str]:
-    """Return the source tables of a table: those of its position ``entry``, and those that it means now."""
+    """Return the source tables of a table: the tables in its position ``entry``, and the tables that match now."""
     recorded = entry.get("tables", ()) if isinstance(entry, dict) else ()
     named = meant_tables(server, source.table) if "*" in source.name else source.table
     return {*recorded, *named}
