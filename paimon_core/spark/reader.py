@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -50,8 +52,8 @@ def read_spark(
     table = table.reading()
     scan = table.scan(columns, where, timestamps_in_micros=timestamps_in_micros)
     predicate = scan.where
-    seen = in_microseconds if timestamps_in_micros else _unchanged
-    fields = seen(table.context).schema.select(scan.columns)
+    seen = in_microseconds(table.context) if timestamps_in_micros else table.context
+    fields = seen.schema.select(scan.columns)
     schema, arrow = spark_schema(fields), arrow_schema(fields)
     needed = list(dict.fromkeys([*scan.columns, *(sorted(predicate.columns) if predicate is not None else ())]))
     native: list[Split] = []
@@ -66,15 +68,7 @@ def read_spark(
     if native:
         branches.append(_native(spark, native, table, scan.columns, needed, predicate))
     if merged:
-        reference = TableReference.of(table.context)
-        names = list(scan.columns)
-
-        def work(payload: bytes) -> Iterator[pa.RecordBatch]:
-            context = seen(reference.open())
-            request = ReadRequest(names, predicate, damaged=DamagedFiles.of(context.options))
-            for rows in read_split(context, Split.from_bytes(payload), request):
-                yield from to_spark(rows, arrow).to_batches()
-
+        work = SplitReader(TableReference.of(table.context), scan.columns, predicate, arrow, timestamps_in_micros)
         sizes = [split.size_bytes for split in merged]
         branches.append(run_tasks(spark, [s.to_bytes() for s in merged], work, schema, sizes))
     if not branches:
@@ -82,8 +76,27 @@ def read_spark(
     return branches[0] if len(branches) == 1 else branches[0].unionAll(branches[1])
 
 
-def _unchanged(context: TableContext) -> TableContext:
-    return context
+@dataclass(frozen=True)
+class SplitReader:
+    """Reads the splits of one Spark task, which opens the table once."""
+
+    reference: TableReference
+    columns: Sequence[str]
+    where: Predicate | None
+    schema: pa.Schema
+    """The columns with the types of Spark."""
+    timestamps_in_micros: bool = False
+
+    def __call__(self, payload: bytes) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one split, given as bytes."""
+        request = ReadRequest(list(self.columns), self.where, damaged=DamagedFiles.of(self._context.options))
+        for rows in read_split(self._context, Split.from_bytes(payload), request):
+            yield from to_spark(rows, self.schema).to_batches()
+
+    @cached_property
+    def _context(self) -> TableContext:
+        context = self.reference.open()
+        return in_microseconds(context) if self.timestamps_in_micros else context
 
 
 def _is_native(split: Split, table: TableView, needed: Sequence[DataField]) -> bool:

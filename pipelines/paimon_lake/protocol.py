@@ -35,15 +35,16 @@ class PartsFailed(Exception):
     def __init__(self, text: str, result: StepResult, errors: Mapping[str, Exception]) -> None:
         """``result``: all that was committed, also by parts that failed later; ``errors``: the error of each part."""
         super().__init__(text)
-        self.result = result
+        self.result, self.results = result, (result,)
         self.errors = dict(errors)
 
 
 class TablesFailed(Exception):
-    """A run of tables that share a source failed; the loads that it committed before remain."""
+    """Tables that share a source, or batches of one table, could not be loaded; what their run committed remains."""
 
     def __init__(self, text: str, results: Sequence[StepResult], errors: Mapping[str, Exception]) -> None:
-        """``results``: what was committed, one for each table; ``errors``: the error of each table that failed."""
+        """``results``: what was committed, one for each table, and the result of the table that was asked for, also
+        without commits, unless it failed; ``errors``: the error of each table that failed."""
         super().__init__(text)
         self.results = tuple(results)
         self.errors = dict(errors)

@@ -10,6 +10,7 @@ from typing import Any
 
 import dagster as dg
 import pytest
+from dagster._core.events import StepMaterializationData
 
 from paimon_dagster.lake import build_definitions
 from paimon_dagster.sensors import changes_sensor
@@ -162,6 +163,22 @@ def test_after_failed_loads_the_next_request_waits(
     assert tick(settings).run_requests
     assert [wait_seconds(failures, 60) for failures in (1, 5, 1000)] == [60, 600, 600]
     assert wait_seconds(1, 900) == 900
+
+
+def test_a_failed_run_that_loaded_the_table_does_not_delay_the_next_request(
+    tmp_path: Path, tick: Tick, world: World, instance: dg.DagsterInstance
+) -> None:
+    settings = declared_lake(tmp_path / "lake", {"four.a": ON_CHANGES})
+    world.answers = {"four.a": BEHIND}
+    ended(instance, "four_a", dg.DagsterRunStatus.FAILURE, world.now)
+    assert not tick(settings).run_requests
+    (run,) = instance.get_run_records(dg.RunsFilter(job_name="load__four_a"))
+    loaded = dg.AssetMaterialization(dg.AssetKey(["four", "a"]))
+    event = dg.DagsterEvent(
+        "ASSET_MATERIALIZATION", "load__four_a", event_specific_data=StepMaterializationData(loaded)
+    )
+    instance.report_dagster_event(event, run.dagster_run.run_id)
+    assert len(tick(settings).run_requests) == 1, "another table of its slot, or a part, failed"
 
 
 def test_after_a_failed_question_the_next_question_of_this_table_waits(

@@ -78,6 +78,7 @@ def test_a_failed_part_fails_the_step_and_the_others_stay(lake: SmallLake, monke
         assert not failed.success
         (event,) = [event for event in failed.all_events if event.is_step_failure]
         assert "part second failed" in str(event.step_failure_data.user_failure_data.description)
+        assert len(failed.get_asset_materialization_events()) == 1, "the other part is committed"
         assert lake.rows("d.wide") == [(1, 2, 3, None, None)]
         lake.file("b/1.csv", "id,b,b_at\n1,4,3\n")
         done = run()

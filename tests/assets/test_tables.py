@@ -255,6 +255,37 @@ def test_what_a_load_committed_before_it_failed_is_materialized(run: Callable[..
     assert len(calls) == 1
 
 
+@pytest.mark.parametrize(
+    ("selected", "consistent", "steps"),
+    [
+        (("a",), "false", {"shop__a"}),
+        (("a", "b"), "false", {"shop__b"}),
+        (("a", "b"), "true", {"shop__a", "shop__b"}),
+    ],
+)
+def test_a_table_that_failed_beside_the_loaded_one_fails_its_own_step_or_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, selected: tuple[str, ...], consistent: str, steps: set[str]
+) -> None:
+    mine = StepResult("load", "shop.a", 7, 2, 2, (7,), {}, {0: LevelSize(1, 2, 3)}, 0.1)
+    refused = PipelineError("shop.b: refused")
+
+    def load(spark: Any, settings: Settings, name: str, *_: Any, **__: Any) -> StepResult:
+        raise refused if name == "shop.b" else TablesFailed("refused; kept", [mine], {"shop.b": refused})
+
+    tables = {f"shop.{one}": f"source: {{type: postgres_changes, database: shop, table: s.{one}}}\n" for one in "ab"}
+    database = f"{{url: 'postgresql://lake@db.example/shop', consistent: {consistent}}}"
+    settings = declared_lake(tmp_path / "other", tables, f"warehouse: w\npostgres: {{shop: {database}}}\n")
+    monkeypatch.setitem(sys.modules, "paimon_lake.loads.load", SimpleNamespace(load_table=load))
+    job = build_definitions(settings).resolve_implicit_global_asset_job_def()
+    keys = {dg.AssetKey(["shop", one]) for one in selected}
+    job = job.get_subset(asset_selection=keys, asset_check_selection=set())
+    result = job.execute_in_process(raise_on_error=False)
+    assert not result.success
+    assert {event.step_key for event in result.filter_events(lambda event: event.is_step_failure)} == steps
+    (event,) = result.get_asset_materialization_events()
+    assert event.asset_key == dg.AssetKey(["shop", "a"])
+
+
 def test_a_run_of_one_partition_loads_only_this_one(run: Callable[..., dg.ExecuteInProcessResult]) -> None:
     load = FakeLoad()
     assert run(load, "ods.orders", partition_key="2024-01-02").success

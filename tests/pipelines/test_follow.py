@@ -196,6 +196,16 @@ def test_a_part_that_fails_is_repeated_and_the_other_parts_go_on_without_it(wide
     assert follows.failing == {}
 
 
+def test_the_commits_beside_a_part_whose_first_load_failed_are_told(wide, monkeypatch, capsys):
+    monkeypatch.setattr(follow_command, "start_session", lambda settings: wide.session)
+    wide.file("b/0.csv", "id,b,b_at\n1,x,0\n")
+    assert main(["follow", "shop.wide", "--configs", str(wide.folder), "--seconds", "30", "--json"]) == 1
+    told = capsys.readouterr()
+    (line,) = told.out.splitlines()
+    assert json.loads(line)["commits"] == [1]
+    assert "part b failed: " in told.err
+
+
 def test_a_table_whose_parts_all_fail_is_loaded_again_when_one_of_them_is_due(wide, monkeypatch):
     plan, tried = FileLoads.plan, []
 

@@ -69,12 +69,40 @@ def test_the_first_load_of_a_table_that_was_not_named_does_not_end_it(lake, monk
     assert follows.failing == {"shop.a": "load"}
 
 
-def test_what_a_load_committed_before_it_failed_is_told(lake, monkeypatch):
+@pytest.mark.parametrize("asked", ["shop.a", "shop.b"])
+def test_what_a_load_committed_before_it_failed_is_told(lake, monkeypatch, asked):
     whole = result("shop.a", others=(result("shop.b"),))
+    other = "shop.b" if asked == "shop.a" else "shop.a"
+    failed = TablesFailed("refused", [result(other, 5)], {asked: PipelineError(f"{asked}: refused")})
+    answers = [whole, failed] if asked == "shop.a" else [whole, result("shop.a", 4), failed]
+    calls, told, follows = followed(lake, monkeypatch, *answers)
+    assert calls[-1] == asked
+    assert [(type(one).__name__, one.table) for one in told[-2:]] == [("StepResult", other), ("Failure", asked)]
+    assert follows.failing == {asked: "load"}
+
+
+def test_a_table_that_failed_beside_the_asked_one_is_told_once_for_each_wait(lake, monkeypatch):
+    whole = result("shop.a", others=(result("shop.b"),))
+    failed = [TablesFailed("refused", [result("shop.a", n)], {"shop.b": PipelineError("refused")}) for n in range(1, 9)]
+    monkeypatch.setattr(Follow, "_pause", lambda *_: 60.0)
+    calls, told, follows = followed(lake, monkeypatch, whole, *failed)
+    assert set(calls) == {"shop.a"}, "the table that failed waits"
+    assert [one.table for one in told] == ["shop.a", "shop.b", *["shop.a"] * 7]
+    assert follows.failing == {"shop.b": "load"}
+
+
+def test_the_first_load_of_a_named_table_ends_it_also_beside_the_asked_one(lake, monkeypatch):
     failed = TablesFailed("refused", [result("shop.a", 5)], {"shop.b": PipelineError("shop.b: refused")})
-    calls, told, follows = followed(lake, monkeypatch, whole, failed)
-    assert [(type(one).__name__, one.table) for one in told[:2]] == [("StepResult", "shop.a"), ("Failure", calls[-1])]
-    assert follows.failing == {calls[-1]: "load"}
+    with pytest.raises(PipelineError, match=r"^shop\.b: refused$"):
+        followed(lake, monkeypatch, failed, result("shop.a"))
+
+
+def test_a_table_that_a_failure_of_another_one_stops_waits_too(lake, monkeypatch):
+    whole = result("shop.a", others=(result("shop.b"),))
+    failed = TablesFailed("shop.b: refused", [], {"shop.b": PipelineError("shop.b: refused")})
+    calls, told, follows = followed(lake, monkeypatch, whole, failed, whole)
+    assert [(type(one).__name__, one.table) for one in told] == [("Failure", "shop.a")]
+    assert (calls, follows.failing) == (["shop.a", "shop.a", "shop.b"], {})
 
 
 def test_the_first_load_of_a_named_table_tells_what_it_committed_and_ends(lake, monkeypatch):

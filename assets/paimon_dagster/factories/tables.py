@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import dagster as dg
@@ -15,6 +16,7 @@ from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.check_result import CheckResult
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.agreement.tables import inputs_of
+from paimon_lake.declarations.databases import database_of
 from paimon_lake.declarations.part_spec import load_specs
 from paimon_lake.declarations.sources.kafka import KafkaSource
 from paimon_lake.declarations.sources.lookup import lookups_of
@@ -58,14 +60,15 @@ def table_asset(settings: Settings, spec: TableSpec, translator: PaimonTranslato
         check_results: list[CheckResult] = []
 
         def step() -> StepResult:
-            return _load(context, lake.settings, spark.session, spec, keys, config.reload, check_results)
+            return _load(context, lake.settings, spark.session, spec, keys, config.reload, translator, check_results)
 
         try:
             done = materialized(context, step, lambda r: _more(context, lake.settings, spec, translator, r))
-        except TablesFailed as error:
+        except (PartsFailed, TablesFailed) as error:
             yield from _kept(context, lake.settings, spec, translator, error)
             final = all(isinstance(one, AuditFailed | PipelineError) for one in error.errors.values())
-            raise dg.Failure(str(error), allow_retries=not final) from error
+            metadata = result_metadata(error.result) if isinstance(error, PartsFailed) else None
+            raise dg.Failure(str(error), metadata=metadata, allow_retries=not final) from error
         finally:
             # The results are yielded, because Dagster drops results that a failed step has only logged.
             yield from [check_evaluation(result, key) for result in check_results]
@@ -81,9 +84,13 @@ def _load(
     spec: TableSpec,
     keys: Sequence[str] | None,
     reload: bool,
+    translator: PaimonTranslator,
     check_results: list[CheckResult],
 ) -> StepResult:
-    """Load the table; add the results of blocking checks to ``check_results``, also when a check stopped the load."""
+    """Load the table; add the results of blocking checks to ``check_results``, also when a check stopped the load.
+
+    A failure of other tables, which the load loads too, is raised unless the run has a step for each of them.
+    """
     from paimon_lake.loads.load import load_table
 
     key, properties = run_key(context, spec, keys), run_properties(context)
@@ -92,13 +99,32 @@ def _load(
     except AuditFailed as error:
         check_results += error.check_results
         raise
-    except PartsFailed as error:
-        check_results += error.result.check_results
-        final = all(isinstance(one, AuditFailed | PipelineError) for one in error.errors.values())
-        metadata = result_metadata(error.result)
-        raise dg.Failure(str(error), metadata=metadata, allow_retries=not final) from error
+    except TablesFailed as error:
+        if not _other_steps_fail(context, settings, spec, translator, error):
+            raise
+        context.log.error(f"{error}; the steps of the tables that failed load them again")
+        result, *others = sorted(error.results, key=lambda one: one.table != spec.name)
+        result = replace(result, others=tuple(others))
     check_results += result.check_results
     return result
+
+
+def _other_steps_fail(
+    context: dg.AssetExecutionContext,
+    settings: Settings,
+    spec: TableSpec,
+    translator: PaimonTranslator,
+    failed: TablesFailed,
+) -> bool:
+    """Whether the table was loaded, and each table that failed has a step of its own in the run.
+
+    The tables of a consistent group are loaded all or none.
+    """
+    database = database_of(spec)
+    if spec.name in failed.errors or (database and settings.postgres[database].consistent):
+        return False
+    loading = context.job_def.asset_layer.selected_asset_keys
+    return all(translator.asset_key(settings.table(name)) in loading for name in failed.errors)
 
 
 def _more(
@@ -110,26 +136,22 @@ def _more(
 ) -> dict[str, Any]:
     """Return further metadata of a load; log a materialization of each other table that the load changed."""
     for other in result.others:
-        if other.commits:
-            for event in _events(
-                settings, translator, other, f"loaded together with {spec.name}, whose slot it shares"
-            ):
-                context.log_event(event)
+        for event in _events(settings, translator, other, f"loaded together with {spec.name}, whose slot it shares"):
+            context.log_event(event)
     return lineage_metadata(context, settings, spec, translator, result)
 
 
 def _events(
     settings: Settings, translator: PaimonTranslator, result: StepResult, description: str
 ) -> Iterator[dg.AssetCheckEvaluation | dg.AssetMaterialization]:
-    """Yield the results of the blocking checks of a load, and its materialization."""
-    version, key = data_version(result), translator.asset_key(settings.table(result.table))
+    """Yield the results of the blocking checks of a load, and its materialization if it made a commit."""
+    spec, version = settings.table(result.table), data_version(result)
+    key = translator.asset_key(spec)
     yield from (check_evaluation(check_result, key) for check_result in result.check_results)
-    yield dg.AssetMaterialization(
-        key,
-        description=description,
-        metadata=result_metadata(result),
-        tags=None if version is None else {_DATA_VERSION: version.value},
-    )
+    lacks_part = bool(spec.parts) and spec.partitions is not None  # a part failed: its partitions are not complete
+    if result.commits and not lacks_part:
+        tags = None if version is None else {_DATA_VERSION: version.value}
+        yield dg.AssetMaterialization(key, description=description, metadata=result_metadata(result), tags=tags)
 
 
 def _kept(
@@ -137,13 +159,13 @@ def _kept(
     settings: Settings,
     spec: TableSpec,
     translator: PaimonTranslator,
-    failed: TablesFailed,
+    failed: PartsFailed | TablesFailed,
 ) -> Iterator[dg.AssetCheckEvaluation | dg.AssetMaterialization]:
-    """Yield materializations of what a load committed before it failed, and the results of its failed checks."""
+    """Yield materializations of what a load committed although it failed, and the results of its failed checks."""
     for result in failed.results:
         context.log.info(result.sentence())
-        yield from _events(settings, translator, result, f"committed before the load of {spec.name} failed")
-    for name, error in failed.errors.items():
+        yield from _events(settings, translator, result, f"committed by a load of {spec.name} that failed")
+    for name, error in failed.errors.items() if isinstance(failed, TablesFailed) else ():
         if isinstance(error, AuditFailed):
             key = translator.asset_key(settings.table(name))
             yield from (check_evaluation(check_result, key) for check_result in error.check_results)

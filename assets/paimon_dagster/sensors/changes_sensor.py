@@ -168,7 +168,12 @@ def _requests(
     if in_flight(instance, job):
         return [], f"{text}: a load is queued or running"
     runs = instance.get_run_records(dg.RunsFilter(job_name=job, statuses=_ENDED), limit=_RUNS_READ)
-    is_failed = [run.dagster_run.status == DagsterRunStatus.FAILURE for run in runs]
+    loaded = instance.get_latest_materialization_event(translator.asset_key(spec))
+    is_failed = [
+        run.dagster_run.status == DagsterRunStatus.FAILURE
+        and (loaded is None or loaded.run_id != run.dagster_run.run_id)  # else another table or part failed
+        for run in runs
+    ]
     failures = is_failed.index(False) if False in is_failed else len(is_failed)
     if failures:
         again = (runs[0].end_time or 0.0) + wait_seconds(failures, interval)

@@ -64,12 +64,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"paimon-lake {asked.command}: {error}", file=sys.stderr)
         return 1
     except PartsFailed as error:
-        if asked.json:
+        if asked.json and asked.command != "follow":  # it has printed the result
             print(error.result.to_json(), flush=True)
         print(f"paimon-lake {asked.command}: {error}", file=sys.stderr)
         return 1
     except TablesFailed as error:
-        for result in error.results:
+        for result in error.results if asked.command != "follow" else ():  # it has printed them
             print(result.to_json() if asked.json else result.sentence(), flush=True)
         print(f"paimon-lake {asked.command}: {error}", file=sys.stderr)
         return 1

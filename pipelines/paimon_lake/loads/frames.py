@@ -6,7 +6,6 @@ the same query and the same versions, was committed before. A compaction of an i
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -32,6 +31,7 @@ from paimon_lake.loads.inputs.content_version import content_version
 from paimon_lake.loads.inputs.input_loads import STALE
 from paimon_lake.loads.inputs.stale import by_partition, stale_partitions
 from paimon_lake.loads.inputs.stale_text import by_reason
+from paimon_lake.loads.ledger.load_properties import key_digest
 from paimon_lake.loads.ledger.load_snapshot import INPUTS, KEY
 from paimon_lake.loads.ledger.restore import lost_inputs
 from paimon_lake.loads.partition_keys import rows_of
@@ -155,7 +155,7 @@ def _plan(
     step: LoadStep, inputs: Mapping[str, TableView], what: str, write: Callable[[], WriteResult]
 ) -> PlannedLoad | NothingToLoad:
     versions = {name: content_version(table) for name, table in inputs.items()}
-    content, part = _digest([what, versions]), _digest(step.partitions)
+    content, part = key_digest([what, versions]), key_digest(step.partitions)
     key = f"{content}:{part}"
     knows_repeats = bool(inputs) or bool(step.run_key)
     if step.reload and inputs and key in step.meanwhile.keys:
@@ -197,10 +197,6 @@ def _is_loaded(step: LoadStep, key: str, content: str) -> bool:
     if at is None or not step.replaces:
         return at is not None
     return all(later.startswith(f"{content}:") for later, snapshot in step.ledger.keys.items() if snapshot > at)
-
-
-def _digest(value: object) -> str:
-    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:16]
 
 
 def _source_name(spec: TableSpec) -> str:

@@ -9,13 +9,16 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import replace
 from typing import cast
 
+from paimon_core.errors import PaimonError
 from paimon_lake.declarations import Settings, TableSpec
-from paimon_lake.declarations.part_spec import PartSpec, followed_specs
+from paimon_lake.declarations.part_spec import PartSpec, followed_specs, loaded_spec
 from paimon_lake.declarations.sources.kafka import KafkaSource
 from paimon_lake.declarations.sources.source import CHANGES, PostgresChangesSource
 from paimon_lake.loads.kafka.lag import kafka_lags
+from paimon_lake.loads.lookup.due_rows import due_now
 from paimon_lake.loads.postgres.lag import postgres_lags
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.lag import Answer, Lag
@@ -70,7 +73,19 @@ def _followed(spec: TableSpec) -> tuple[TableSpec, ...]:
 def _ask(
     ask: Ask, settings: Settings, names: Sequence[str], deadline: float, found: dict[str, Lag | Exception]
 ) -> None:
-    found.update(ask(settings, names, deadline))
+    for name, answer in ask(settings, names, deadline):
+        found[name] = _with_due(settings, name, answer)
+
+
+def _with_due(settings: Settings, name: str, answer: Lag | Exception) -> Lag | Exception:
+    """Return an answer about a table; rows that wait and are due also make it behind."""
+    try:
+        if isinstance(answer, Lag) and not answer.is_behind and due_now(settings, loaded_spec(settings.tables, name)):
+            notes = [one for one in (answer.note, "rows that wait are due") if one]
+            return replace(answer, is_behind=True, note="; ".join(notes))
+    except (PipelineError, PaimonError) as error:
+        return error
+    return answer
 
 
 def _server(spec: TableSpec) -> tuple[Ask, str]:

@@ -27,6 +27,7 @@ from paimon_lake.differences import column_differences
 from paimon_lake.loads.blocking_audit import blocking_audit
 from paimon_lake.loads.commit import LoadCommit, NumberTaken, commit_load, newest_load
 from paimon_lake.loads.done import mark_loaded
+from paimon_lake.loads.failures import BatchFailed, tables_failed
 from paimon_lake.loads.inputs.stale import stale_now
 from paimon_lake.loads.ledger.ledger import Ledger, loads_after, read_ledger
 from paimon_lake.loads.ledger.load_properties import (
@@ -46,7 +47,7 @@ from paimon_lake.loads.lookup.lookup_loads import with_waiting
 from paimon_lake.loads.lookup.lookups import abort_waiting
 from paimon_lake.loads.lookup.waiting_table import changes_waiting, newest_waiting, publish_waiting
 from paimon_lake.loads.partition_keys import check_key
-from paimon_lake.loads.parts import BatchFailed, load_parts
+from paimon_lake.loads.parts import load_parts
 from paimon_lake.loads.postgres.shared_slot import load_shared
 from paimon_lake.loads.rejected.rejects import (
     changes_rejects,
@@ -90,8 +91,8 @@ def load_table(
     assigned keys to dynamic buckets while a concurrent commit did so too is written again; after 3 attempts,
     CommitConflict is raised. The parts of a wide table load at the same time, each in commits of its own; ``part``
     is the only part to load, ``without_parts`` are not loaded. Raises PipelineError for a wrong request, AuditFailed
-    when too many rows are rejected or a blocking check fails (nothing is published then), PartsFailed when parts
-    failed, after the other parts were loaded.
+    when too many rows are rejected or a blocking check fails (nothing is published then). When a part or another table
+    failed, or a batch after other batches, PartsFailed or TablesFailed is raised, with what was committed.
     """
     spec = settings.table(name)
     begun = partial(_TableRun.begun, spark, settings, run_key=run_key, properties=properties)
@@ -110,15 +111,18 @@ def load_table(
         try:
             while run.load(source) and run.loads[-1].plan.has_more:
                 pass
-        except Exception as error:
-            if not (one.is_part and run.loads):
+        except Exception as error:  # whatever it is, what was committed is told
+            if not run.loads:
                 raise
             raise BatchFailed(run.result(), error) from error
         return run.result()
 
     if spec.parts or part:
         return load_parts(spark, settings, spec, part, load, without=without_parts)
-    return load(spec)
+    try:
+        return load(spec)
+    except BatchFailed as failed:
+        raise tables_failed({name: failed.error}, [failed.result]) from failed.error
 
 
 @dataclass
@@ -191,7 +195,9 @@ class _TableRun:
         if isinstance(done, NothingToLoad):
             self.rest = done
             return False
-        self.loads.append(done)
+        step, loaded = done
+        self.loads.append(loaded)  # before the steps after its commit, so that their errors do not hide it
+        _complete(step, loaded.snapshot)
         return True
 
     def position(self) -> object:
@@ -223,7 +229,7 @@ def _attempts(
     properties: Mapping[str, str] | None,
     *,
     reload: bool,
-) -> LoadedOnce | NothingToLoad:
+) -> tuple[LoadStep, LoadedOnce] | NothingToLoad:
     """Plan and commit one load; retry after conflicts with other writers, then raise CommitConflict."""
     refused: BaseException | None = None
     began: int | None = None
@@ -245,16 +251,20 @@ def _attempts(
         except NumberTaken as taken:
             refused = taken.__cause__
             continue
-        if changes_rejects(snapshot.properties or {}):
-            publish_rejects(table, step.rejects, spec.load_name)
-        if changes_waiting(snapshot.properties or {}):
-            publish_waiting(settings, spec, table)
-        _mark(step, again=True)
-        return loaded_once(plan, snapshot, written, check_results)
+        return step, loaded_once(plan, snapshot, written, check_results)
     why = "" if refused is None else f": {refused}"
     raise CommitConflict(
         f"{spec.load_name}: {_TRIES} tries lost against other writers of this table: load it again later{why}"
     )
+
+
+def _complete(step: LoadStep, snapshot: Snapshot) -> None:
+    """Publish what a load has committed beside its rows: rejects, waiting rows and marks."""
+    if changes_rejects(snapshot.properties or {}):
+        publish_rejects(step.table, step.rejects, step.spec.load_name)
+    if changes_waiting(snapshot.properties or {}):
+        publish_waiting(step.settings, step.spec, step.table)
+    _mark(step, again=True)
 
 
 def _step(

@@ -11,32 +11,20 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from pyspark.errors import PySparkException
-
-from paimon_core.errors import PaimonError
 from paimon_core.table.table import Table
 from paimon_lake.check_result import CheckResult
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.part_spec import PartSpec, load_specs
+from paimon_lake.loads.failures import BatchFailed, reason
 from paimon_lake.loads.inputs.stale import stale_now
 from paimon_lake.loads.load_result import ADDED, worst_results
 from paimon_lake.loads.part_states import part_states
 from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepResult
-from paimon_lake.session import Spark, spark_reason
+from paimon_lake.session import Spark
 from paimon_lake.tables import TableState, open_table, result_of, state_of
 
 AT_ONCE = 4
 """The number of parts that load at the same time, in threads of the driver."""
-
-
-class BatchFailed(Exception):
-    """A batch of a part failed; earlier batches of the same run were committed, and remain."""
-
-    def __init__(self, result: StepResult, error: Exception) -> None:
-        """``result``: what the other batches loaded; ``error``: why the last one failed."""
-        super().__init__(str(error))
-        self.result = result
-        self.error = error
 
 
 @dataclass(frozen=True)
@@ -49,7 +37,7 @@ class PartLoad:
 
     def sentence(self) -> str:
         """Return one clause: the rows and snapshots, why nothing was loaded, or the error."""
-        failed = "" if self.error is None else f"failed: {_reason(self.error)}"
+        failed = "" if self.error is None else f"failed: {reason(self.error)}"
         if self.result is None:
             return failed
         if failed:
@@ -73,8 +61,8 @@ def load_parts(
 ) -> StepResult:
     """Load the parts of a table, all but ``without`` or only ``part``; at most ``AT_ONCE`` load at the same time.
 
-    ``load`` loads one part. Raises PartsFailed when parts failed, the original error when ``part`` failed, and
-    PipelineError for an unknown part.
+    ``load`` loads one part. Raises PartsFailed when parts failed, the original error when ``part`` failed and nothing
+    was committed, and PipelineError for an unknown part.
     """
     started = time.monotonic()
     parts = [one for one in load_specs(spec) if isinstance(one, PartSpec)]
@@ -86,7 +74,7 @@ def load_parts(
     before = state_of(table)
     spark()  # started once, before several threads need it
     loads = _loads(chosen, load)
-    if part and loads[0].error is not None:
+    if part and loads[0].error is not None and loads[0].result is None:
         raise loads[0].error
     others = {one.part for one in parts} - {one.part for one in chosen}
     states = {one.part: one.sentence() for one in part_states(settings, spec, table) if one.part in others}
@@ -142,17 +130,9 @@ def _combined(
     done = replace(done, check_results=_check_results(loads), column_lineage=lineage, stale=stale)
     errors = {load.part: load.error for load in loads if load.error is not None}
     if errors:
-        told = "; ".join(f"part {part} failed: {_reason(error)}" for part, error in errors.items())
+        told = "; ".join(f"part {part} failed: {reason(error)}" for part, error in errors.items())
         raise PartsFailed(f"{done.sentence()}; {told}", done, errors)
     return done
-
-
-def _reason(error: Exception | None) -> str:
-    """Return an error as one line: its message, and the type of an error that is not for users."""
-    if isinstance(error, PySparkException):
-        return spark_reason(error)
-    is_told = isinstance(error, PipelineError | AuditFailed | PaimonError)
-    return " ".join((str(error) if is_told else f"{type(error).__name__}: {error}").split())
 
 
 def _check_results(loads: Sequence[PartLoad]) -> tuple[CheckResult, ...]:

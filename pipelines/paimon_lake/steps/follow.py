@@ -58,8 +58,14 @@ class _FailedPart:
 
 
 def _error_of(table: str, error: Exception) -> Exception:
-    """Return the error of a table, without what its load committed before: that is yielded separately."""
-    return error.errors.get(table, error) if isinstance(error, TablesFailed) else error
+    """Return the error of a table, if only this table failed, without what its load committed: that is yielded
+    separately."""
+    return error.errors[table] if isinstance(error, TablesFailed) and error.errors.keys() == {table} else error
+
+
+def _is_loaded(table: str, error: TablesFailed) -> bool:
+    """Whether a load that failed has loaded the table that was asked for."""
+    return table not in error.errors and table in {one.table for one in error.results}
 
 
 def _raise_lost_jvm(error: PartsFailed | TablesFailed) -> None:
@@ -160,38 +166,62 @@ class Follow:
             waiting = {part: one for part, one in table.failed_parts.items() if one.due > now}
             result = load_table(self.spark, self.settings, table.name, without_parts=waiting)
         except FAILURES as error:
-            if isinstance(error, TablesFailed):
+            if isinstance(error, PartsFailed | TablesFailed):
                 yield from self._kept(error, pool)
                 _raise_lost_jvm(error)
+            if isinstance(error, TablesFailed) and _is_loaded(table.name, error):
+                self._next_loads(error.results)
+                yield from self._failed_beside(error)
+                return
             if is_first and table.name in self.names:
                 raise _error_of(table.name, error) from None
             if isinstance(error, PartsFailed):
-                yield from self._parts_failed(table, waiting, error, pool)
-                _raise_lost_jvm(error)
+                self._parts_failed(table, waiting, error)
+                yield Failure("load", table.name, error)
                 return
-            table.failures += 1
-            table.due = time.monotonic() + self._pause(table.failures)
-            yield Failure("load", table.name, _error_of(table.name, error))
+            yield self._failed(table, _error_of(table.name, error))
             return
         table.failed_parts = waiting
-        rows_written = result.rows_written + sum(one.rows_written for one in result.others)
-        by_name = {one.table: one for one in (replace(result, others=()), *result.others)}
+        results = (replace(result, others=()), *result.others)
+        by_name = {one.table: one for one in results}
         for one in self._tables:
             if one.name in by_name:
                 yield from self._loaded(one, by_name[one.name], pool)
+        self._next_loads(results)
+
+    def _next_loads(self, results: Sequence[StepResult]) -> None:
+        """Set when the tables of one load are loaded next."""
+        names, rows_written = {one.table for one in results}, sum(one.rows_written for one in results)
+        for one in self._tables:
+            if one.name in names:
                 one.due = self._due(one, rows_written)
 
-    def _parts_failed(
-        self, table: _Followed, waiting: Mapping[str, _FailedPart], error: PartsFailed, pool: ThreadPoolExecutor
-    ) -> Iterator[StepResult | Failure]:
-        """Yield what the other parts committed, and the failure; ``waiting``: the parts that were not loaded now."""
+    def _failed_beside(self, error: TablesFailed) -> Iterator[Failure]:
+        """Yield the failures of tables in a load of another table, except of tables that wait after a failure.
+
+        Raises the error of the first load of a named table.
+        """
+        for one in self._tables:
+            if one.name not in error.errors or (one.failures and one.due > time.monotonic()):
+                continue
+            if not one.is_begun and one.name in self.names:
+                raise error.errors[one.name] from None
+            one.is_begun = True
+            yield self._failed(one, error.errors[one.name])
+
+    def _failed(self, table: _Followed, error: Exception) -> Failure:
+        """Return the failure of a table, and set when the table is loaded next."""
+        table.failures += 1
+        table.due = time.monotonic() + self._pause(table.failures)
+        return Failure("load", table.name, error)
+
+    def _parts_failed(self, table: _Followed, waiting: Mapping[str, _FailedPart], error: PartsFailed) -> None:
+        """Set when a table and its failed parts are loaded next; ``waiting``: the parts that were not loaded now."""
         failed = dict(waiting)
         for part in error.errors:
             failures = 1 + (table.failed_parts[part].failures if part in table.failed_parts else 0)
             failed[part] = _FailedPart(failures, time.monotonic() + self._pause(failures))
         table.failed_parts = failed
-        yield from self._loaded(table, error.result, pool)
-        yield Failure("load", table.name, error)
         table.due = self._due(table, error.result.rows_written)
         if failed.keys() == self.settings.table(table.name).parts.keys():
             table.due = min(one.due for one in failed.values())
@@ -203,7 +233,7 @@ class Follow:
             if table.compaction is None and table.compaction_due is None:
                 table.compaction = self._compact(table, pool)
 
-    def _kept(self, failed: TablesFailed, pool: ThreadPoolExecutor) -> Iterator[StepResult]:
+    def _kept(self, failed: PartsFailed | TablesFailed, pool: ThreadPoolExecutor) -> Iterator[StepResult]:
         """Yield what a load committed before it failed; a table in ``failed.errors`` still counts as failing."""
         for result in failed.results:
             for one in self._tables:

@@ -204,6 +204,16 @@ def test_the_lag_is_the_number_of_messages_that_are_not_loaded(fake):
     assert isinstance(lag(), PipelineError)
 
 
+def test_rows_that_wait_and_are_due_make_a_table_behind(fake, monkeypatch):
+    monkeypatch.setattr(asked, "kafka_lags", lambda *more: kafka_lags(*more, lambda _: fake.broker))
+    fake.source("")
+    fake.load("shop.o")
+    assert not asked.lag(fake.settings, "shop.o").is_behind
+    monkeypatch.setattr(asked, "due_now", lambda settings, spec: spec.name == "shop.o")
+    found = asked.lag(fake.settings, "shop.o")
+    assert (found.is_behind, found.text()) == (True, "up to date; rows that wait are due")
+
+
 WIDE = """
 columns: {id: BIGINT, a: INT, a_at: INT, b: INT, b_at: INT}
 primary_key: id

@@ -15,7 +15,7 @@ from paimon_lake.loads.inputs.content_version import content_version
 from paimon_lake.loads.ledger import ledger as ledgers
 from paimon_lake.loads.ledger import part_ledgers
 from paimon_lake.loads.ledger.ledger import Ledger, carry_on, carry_to, read_ledger
-from paimon_lake.loads.ledger.load_properties import load_user
+from paimon_lake.loads.ledger.load_properties import key_digest, load_user
 from paimon_lake.loads.ledger.load_snapshot import CARRIED, FILES, KEY, KEYS, PARTS, POSITION, STEP, TOTAL, WATERMARK
 from paimon_lake.loads.ledger.loaded_files import LoadedFiles
 from paimon_lake.loads.ledger.part_ledgers import carry_all_on
@@ -332,3 +332,7 @@ def test_a_commit_of_another_program_does_not_stop_a_copy(table: Table, monkeypa
     monkeypatch.setattr(CommitRequest, "committed_snapshot", followed)
     assert carry_on(table, {1}) is not None
     assert read_ledger(table.refresh()).files.state("/b.csv", "v1") == "loaded"
+
+
+def test_the_digests_of_keys_stay_as_tables_have_recorded_them() -> None:
+    assert key_digest(["q", {"b": "1 at 2024", "a": "2 at 2024"}]) == "635a7ca560201b94"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import time
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -15,6 +17,8 @@ from paimon_lake.loads import load
 from paimon_lake.loads.files.file_load import FileLoads
 from paimon_lake.loads.ledger.load_snapshot import loads_of
 from paimon_lake.loads.lookup import dimension as dimensions
+from paimon_lake.loads.lookup import due_rows
+from paimon_lake.loads.lookup.due_rows import due_now
 from paimon_lake.loads.postgres.postgres_changes import PostgresChangesLoads
 from paimon_lake.loads.step import LoadStep, PlannedLoad
 from paimon_lake.protocol import AuditFailed, PipelineError
@@ -128,6 +132,31 @@ def test_a_row_waits_until_its_row_arrives(quick):
     assert quick.rows("ods.flights")[1:] == [(2, "c", "Comet"), (3, None, None), (4, "c", "Comet")]
     assert waiting(quick) == []
     equal(quick)
+
+
+def test_rows_are_due_when_a_table_that_they_look_up_changed_or_their_wait_has_ended(quick, monkeypatch):
+    declared(quick, rule=WAIT)
+
+    def due():
+        return due_now(quick.settings, quick.settings.table("ods.flights"))
+
+    assert not due(), "there is no table yet"
+    flights(quick, 1, "1,a", "2,c")
+    assert not due()
+    planes(quick, 1, "a,Airbus,100,I")
+    assert due()
+    quick.load("ods.flights")
+    assert not due()
+    with monkeypatch.context() as patched:
+        patched.setattr(due_rows, "time", SimpleNamespace(time=lambda: time.time() + 3 * 86_400))
+        assert due()
+    planes(quick, 2, "c,Comet,7,I")
+    with monkeypatch.context() as patched:
+        patched.setattr(load, "publish_waiting", lambda *_: None)
+        flights(quick, 2, "3,x")
+    assert due(), "which rows wait is not committed"
+    quick.load("ods.flights")
+    assert (due(), waiting(quick)) == (False, [3])
 
 
 @pytest.mark.parametrize("after", ["reject", "null"])

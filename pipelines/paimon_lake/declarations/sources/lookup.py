@@ -54,7 +54,7 @@ class Lookup(Model):
     ``wait`` keeps it in ``<table>__waiting`` and tries it again with each load for ``max_wait``. With ``wait``, a row
     that has a null in ``on`` gets nulls at once."""
     max_wait: OptionalDuration = ""
-    """How long a row waits, such as ``2 d``; needed with ``missing: wait``."""
+    """How long a row waits, such as ``2 d``; needed with ``missing: wait``, and the same in all lookups that wait."""
     after_wait: Annotated[
         Literal["reject", "null"],
         BeforeValidator(_null, json_schema_input_type=Literal["reject", "null"] | None),
@@ -152,8 +152,16 @@ def _check_target(spec: TableSpec, column: str, taken: dict[str, str], key: tupl
 
 def _check_waiting(spec: TableSpec) -> None:
     """Raise Mistake when a waiting row, which is written later than it was read, would make the table wrong."""
-    number = next(n for n, lookup in enumerate(lookups_of(spec.source)) if lookup.missing == "wait")
+    waiting = {n: lookup for n, lookup in enumerate(lookups_of(spec.source)) if lookup.missing == "wait"}
+    number, first = next(iter(waiting.items()))
     key = ("source", "lookup", number, "missing")
+    for other, lookup in waiting.items():
+        if lookup.max_wait_ms != first.max_wait_ms:
+            raise Mistake(
+                f"{lookup.max_wait} differs from {first.max_wait} of source.lookup[{number}]: a row waits once, for "
+                "all tables that it looks up; use the same value",
+                *("source", "lookup", other, "max_wait"),
+            )
     if spec.write_mode in ("overwrite", "overwrite-partitions"):
         raise Mistake(f"wait does not fit mode {spec.write_mode}: a load reads the replaced rows again", *key)
     engine = spec.options.get("merge-engine", "deduplicate").strip().lower()

@@ -9,7 +9,6 @@ all ids of snapshots. A load that does not continue an earlier load reads the gr
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -24,7 +23,7 @@ from paimon_lake.declarations.sources.lake_table import LakeTableSource
 from paimon_lake.loads.frames import pinned_inputs
 from paimon_lake.loads.inputs.input_loads import STALE
 from paimon_lake.loads.keyed.keyed_rows import KeyedRows
-from paimon_lake.loads.ledger.load_properties import load_command
+from paimon_lake.loads.ledger.load_properties import key_digest, load_command
 from paimon_lake.loads.ledger.load_snapshot import INPUTS, KEY, WATERMARK
 from paimon_lake.loads.ledger.restore import lost_inputs
 from paimon_lake.loads.lookup.dimension import Dimension
@@ -57,7 +56,8 @@ class KeyedLoads:
         order = _order(step, spec, begins=not seen)
         rows = self._rows(step, spec, views, columns, order)
         ids = [[one.id for one in table.fields] for table in (rows.source, rows.mapping)]  # re-created: new ids
-        declared = _digest([source.tables, dict(source.key_from.on), dict(source.key_from.columns), columns, ids])
+        named = [dict(sorted(one.items())) for one in (source.key_from.on, source.key_from.columns, columns)]
+        declared = key_digest([source.tables, *named, ids])
         if seen and (seen.keys() != positions.keys() or declared not in list(step.ledger.keys)[-1:]):
             raise PipelineError(
                 f"{spec.load_name}: its tables or columns were declared in another way when it was loaded, or columns "
@@ -160,7 +160,3 @@ def _write(step: LoadStep, rows: KeyedRows) -> WriteResult:
     lineage = {mine: ((rows.mapping.name, field.name),) for mine, field in keys}
     lineage |= {mine: ((rows.source.name, theirs),) for mine, theirs in rows.columns.items()}
     return replace(written, lineage=lineage)
-
-
-def _digest(value: object) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]

@@ -3,6 +3,9 @@
 Loads write the properties and checks read them. Checks must not import from loads, so this module has the names.
 """
 
+import hashlib
+import json
+
 PARTITIONS, PARTITION_COUNT = "pipeline.partitions", "pipeline.partition-count"
 """The requested partitions of a load, as a JSON list of keys, and the number of partitions that the load read."""
 ROWS_READ, ROWS_WRITTEN, ROWS_REJECTED = "pipeline.rows-read", "pipeline.rows-written", "pipeline.rows-rejected"
@@ -38,3 +41,11 @@ def load_command(loaded: str) -> str:
     """Return the command that loads the table, or the part of a table, with this load name."""
     part = part_of(loaded)
     return f"paimon-lake load --table {table_of(loaded)}{f' --part {part}' if part else ''}"
+
+
+def key_digest(value: object) -> str:
+    """Return the digest of a JSON value in the keys of loads; tables have recorded it, so it must stay as it is.
+
+    The order of the keys of a mapping counts.
+    """
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:16]

@@ -20,9 +20,10 @@ from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.agreement.lookups import INEXACT, type_mismatch
 from paimon_lake.declarations.sources.lookup import Lookup, lookups_of, waits
 from paimon_lake.declarations.sources.source import PostgresChangesSource
-from paimon_lake.loads.ledger.load_snapshot import POSITION, loads_of
+from paimon_lake.loads.ledger.load_snapshot import POSITION
 from paimon_lake.loads.lookup.counts import LookupCounts
 from paimon_lake.loads.lookup.dimension import Dimension
+from paimon_lake.loads.lookup.due_rows import LOOKUPS, are_due
 from paimon_lake.loads.lookup.lookups import JoinRule, Lookups, WaitingRows
 from paimon_lake.loads.lookup.waiting_rollback import restored
 from paimon_lake.loads.lookup.waiting_table import (
@@ -37,9 +38,6 @@ from paimon_lake.loads.step import LoadStep, NothingToLoad, PlannedLoad, TableSo
 from paimon_lake.loads.write_tasks import WriteResult, write_parts
 from paimon_lake.protocol import KIND, PipelineError, StepResult
 from paimon_lake.tables import open_table
-
-LOOKUPS = "pipeline.lookups"
-"""The snapshots at which a load has read the tables that it looks up."""
 
 
 class LookupLoads:
@@ -67,7 +65,7 @@ class LookupLoads:
             int(step.at.timestamp() * 1000),
             isinstance(step.spec.source, PostgresChangesSource),
             emptied_columns(step.spec),
-            None if waiting is None else _waiting_rows(step, waiting, rules, positions, is_void=is_void),
+            None if waiting is None else _waiting_rows(step, waiting, positions, is_void=is_void),
         )
         planned = self._source.plan(replace(step, lookups=lookups))
         if isinstance(planned, NothingToLoad):
@@ -145,7 +143,6 @@ def _unfit(step: LoadStep, lookup: Lookup, why: str) -> PipelineError:
 def _waiting_rows(
     step: LoadStep,
     waiting: Table,
-    rules: tuple[JoinRule, ...],
     positions: Mapping[str, Position],
     *,
     is_void: bool,
@@ -156,11 +153,7 @@ def _waiting_rows(
     since = None if latest is None or is_void else first_since_ms(waiting.at(snapshot=latest.id))
     if latest is None or since is None:
         return WaitingRows(TableReference.of(waiting.context), None, key, is_due=False)
-    loads = loads_of(step.table)
-    known = loads[-1].json(LOOKUPS, step.table.name) if loads else None
-    changed = known != {name: list(position) for name, position in positions.items()}
-    wait_ms = min(rule.max_wait_ms for rule in rules if rule.missing == "wait")
-    is_due = changed or since + wait_ms <= step.at.timestamp() * 1000
+    is_due = are_due(step.spec, step.table, since, positions, step.at.timestamp() * 1000)
     return WaitingRows(TableReference.of(waiting.context), latest.id, key, is_due)
 
 

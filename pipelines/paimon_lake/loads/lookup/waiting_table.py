@@ -159,14 +159,17 @@ def publish_waiting(settings: Settings, spec: TableSpec, table: Table) -> None:
     is damaged.
     """
     catalog = open_lake(settings)
-    loads = [load for load in loads_of(table) if changes_waiting(load.properties)]
-    if not loads or not catalog.table_exists(spec.waiting_table):
-        return
-    waiting = catalog.table(spec.waiting_table)
-    missing = set(waiting.filter_committed(load_user(table.name), [load.number for load in loads]))
-    for load in loads:
-        if load.number in missing and load.properties.get(OF_TABLE) == identity(waiting):
+    if catalog.table_exists(spec.waiting_table):
+        waiting = catalog.table(spec.waiting_table)
+        for load in unpublished_loads(table, waiting):
             _publish(table, waiting, load)
+
+
+def unpublished_loads(table: Table, waiting: Table) -> list[LoadSnapshot]:
+    """Return the loads of a table after which is not committed yet which rows wait, the oldest first."""
+    loads = [load for load in loads_of(table) if changes_waiting(load.properties)]
+    missing = set(waiting.filter_committed(load_user(table.name), [load.number for load in loads])) if loads else ()
+    return [load for load in loads if load.number in missing and load.properties.get(OF_TABLE) == identity(waiting)]
 
 
 def _publish(table: Table, waiting: Table, load: LoadSnapshot) -> None:

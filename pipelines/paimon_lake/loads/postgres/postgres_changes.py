@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -130,13 +130,8 @@ class PostgresChangesLoads:
         if covered is not None and not found.changes and batch.end >= covered:
             now = self._moved(step, server, source, now, columns.now)
         is_same = now.columns == position.columns
-        is_moved = not batch.is_last if self._shared is None else self._shared.moves_all
-        is_short = end - position.lsn < IDLE_BYTES and batch.transactions.read < IDLE_MESSAGES
-        if not found.changes and is_same and not is_moved and is_short:
-            self._seen = position.lsn, end
-            if batch.is_last:
-                told |= lag_details(server, position, LogEnd(end - position.lsn, False, 0.0))
-            return NothingToLoad([f"no changes of {source.text} up to {lsn_text(end)}"], told)
+        if not found.changes and is_same and (idle := self._idle(server, position, batch, end, told)):
+            return idle
         self.is_cut = end < batch.end
         entry = {POSITION: json.dumps(replace(columns.marked(now), lsn=end).to_json())}
         counts = {"changes": found.changes, "transactions": found.transactions}
@@ -150,6 +145,22 @@ class PostgresChangesLoads:
             has_more=True,
             schema_changes=() if is_same else sentences(position, now, types, self._source.schema_changes),
         )
+
+    def _idle(
+        self,
+        server: Server,
+        position: Position | TablePositions,
+        batch: LogBatch,
+        end: int,
+        told: Mapping[str, str | int | float],
+    ) -> NothingToLoad | None:
+        """Return why a batch without changes up to ``end`` is not committed; None to commit its end as the position."""
+        is_moved = not batch.is_last if self._shared is None else self._shared.moves_all
+        if is_moved or end - position.lsn >= IDLE_BYTES or batch.transactions.read >= IDLE_MESSAGES:
+            return None
+        self._seen = position.lsn, end
+        lag = lag_details(server, position, LogEnd(end - position.lsn, False, 0.0)) if batch.is_last else {}
+        return NothingToLoad([f"no changes of {server.database.name} up to {lsn_text(end)}"], {**told, **lag})
 
     def _continued(self, step: LoadStep, server: Server, source: OpenedSource, position: Position) -> Position:
         """Return the position with only the columns that the table has, and with the present name of the source."""

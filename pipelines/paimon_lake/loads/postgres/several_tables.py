@@ -14,11 +14,11 @@ from dataclasses import replace
 from functools import partial
 
 from paimon_core.spark.reference import TableReference
-from paimon_lake.declarations.sources.schema_changes import is_same_kind
+from paimon_core.types import DataType
+from paimon_lake.declarations.sources.schema_changes import is_same_kind, is_wider
 from paimon_lake.declarations.sources.source import PostgresChangesSource
 from paimon_lake.loads.database import naming
 from paimon_lake.loads.ledger.load_snapshot import POSITION
-from paimon_lake.loads.postgres.lag import IDLE_BYTES, IDLE_MESSAGES
 from paimon_lake.loads.postgres.log_batch import LogBatch, SharedRead
 from paimon_lake.loads.postgres.opened_source import OpenedSource, open_source
 from paimon_lake.loads.postgres.postgres_changes import PostgresChangesLoads, lag_details, rows_at
@@ -37,7 +37,6 @@ from paimon_lake.sources.files.columns import table_schema
 from paimon_lake.sources.postgres.change_rows import ChangeRows
 from paimon_lake.sources.postgres.column_types import column_type
 from paimon_lake.sources.postgres.found_tables import found_tables
-from paimon_lake.sources.postgres.log_end import LogEnd
 from paimon_lake.sources.postgres.lsn import lsn_text
 from paimon_lake.sources.postgres.net_changes import NetBatch
 from paimon_lake.sources.postgres.position import Position
@@ -73,6 +72,8 @@ class SeveralTablesLoads(PostgresChangesLoads):
                 later = {} if at is None else {name: sources[name] for name in names if name not in at.tables}
                 if at is None:
                     self._hold(step, server, sources)
+                self._hold_wider(step, sources, sources if at is None else later)
+                if at is None:
                     return planned_copies(step, server, sources, options)
                 if later:
                     left_out = self._left_out(step, later, at)
@@ -120,6 +121,28 @@ class SeveralTablesLoads(PostgresChangesLoads):
             return
         for name, source in sources.items():
             hold_since(step, _of(server, source), source, self._source, recorded.get(name))
+
+    def _hold_wider(self, step: LoadStep, sources: Sources, copied: Sources) -> None:
+        """Widen the table for tables to copy, where changes are applied; else refuse types that it does not hold.
+
+        Only the types that are wider than the type of another source table are looked at: the others are declared so.
+        """
+        held = {field.name: field.type.with_nullable(True) for field in step.table.schema.fields}
+        types = {name: _types_of(source) for name, source in sources.items()}
+        for name, source in copied.items():
+            wider = {one: kind for one, kind in types[name].items() if one in held and is_wider(held[one], kind)}
+            narrow = {one: other for one in wider for other in types if _is_wider_than(types[other], one, wider[one])}
+            if narrow and self._source.schema_changes == "refuse":
+                column, other = next(iter(narrow.items()))
+                kind = wider[column].sql
+                raise PipelineError(
+                    f"{source.read.database.place}: the column {column!r} is {kind} in {name} and "
+                    f"{types[other][column].sql} in {other}, and {held[column].sql} in the table, which does not hold "
+                    f"all of these values: declare it as {kind} and run `paimon-lake apply`, or set "
+                    "source.schema_changes: apply, which widens the table, or ignore, which rejects the values"
+                )
+            if self._source.schema_changes == "apply":
+                hold(step.table, {column: wider[column] for column in narrow}, source.text)
 
     def _left_out(self, step: LoadStep, later: Sources, at: TablePositions) -> list[str]:
         """Return the new columns that are left out: ``later`` tables have them, and the copied tables do not.
@@ -171,14 +194,9 @@ class SeveralTablesLoads(PostgresChangesLoads):
                 )
         changes = sum(one.changes for one in found.values())
         is_same = all(now[name].columns == position.columns for name, position in at.tables.items())
-        is_moved = not batch.is_last if self._shared is None else self._shared.moves_all
-        is_short = end - at.lsn < IDLE_BYTES and batch.transactions.read < IDLE_MESSAGES
         has_skipped = batch.has_changes and at.reach > at.lsn  # else the lag counts changes of later tables
-        if not changes and is_same and not is_moved and is_short and not has_skipped:
-            self._seen = at.lsn, end
-            if batch.is_last:
-                told |= lag_details(server, at, LogEnd(end - at.lsn, False, 0.0))
-            return NothingToLoad([f"no changes of {server.database.name} up to {lsn_text(end)}"], told)
+        if not changes and is_same and not has_skipped and (idle := self._idle(server, at, batch, end, told)):
+            return idle
         self.is_cut = end < batch.end
         positions = {
             name: replace(source.columns.marked(now[name]), lsn=max(end, at.tables[name].lsn))
@@ -272,6 +290,19 @@ def changes_loads(source: PostgresChangesSource, shared: SharedRead | None = Non
 def _of(server: Server, source: OpenedSource) -> Server:
     """Return the connection with a source table as the name in its errors."""
     return replace(server, database=source.read.database)
+
+
+def _types_of(source: OpenedSource) -> dict[str, DataType]:
+    """Return the types of the declared columns in a source table, without those that no column of a table holds."""
+    columns = zip(source.read.rows.schema.names, source.read.rows.columns, strict=True)
+    there = {declared: source.table.columns[column] for declared, column in columns}
+    found = {declared: column_type(one.type_name, one.type_modifier) for declared, one in there.items()}
+    return {declared: kind.with_nullable(True) for declared, kind in found.items() if kind is not None}
+
+
+def _is_wider_than(types: Mapping[str, DataType], column: str, kind: DataType) -> bool:
+    """Whether a type is wider than the type of a column among some types, if it is there."""
+    return column in types and is_wider(types[column], kind)
 
 
 def _check_same_types(sources: Sources) -> None:

@@ -23,15 +23,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
-from pyspark.errors import PySparkException
-
-from paimon_core.errors import NotFound, PaimonError
+from paimon_core.errors import NotFound
 from paimon_core.group.record import GroupVersion
 from paimon_lake.declarations import Settings
 from paimon_lake.declarations.agreement.order import in_order
 from paimon_lake.declarations.databases import PostgresDatabase, tables_of
 from paimon_lake.declarations.sources.lookup import waits
 from paimon_lake.declarations.sources.source import PostgresChangesSource
+from paimon_lake.loads.failures import tables_failed
 from paimon_lake.loads.postgres.lag import IDLE_BYTES
 from paimon_lake.loads.postgres.log_batch import SharedRead, read_batch
 from paimon_lake.loads.postgres.names import names_of
@@ -40,8 +39,7 @@ from paimon_lake.loads.postgres.several_tables import changes_loads
 from paimon_lake.loads.postgres.slot_keys import naming_keys
 from paimon_lake.loads.source_loads import with_lookups
 from paimon_lake.loads.step import TableSource
-from paimon_lake.protocol import AuditFailed, PipelineError, StepResult, TablesFailed
-from paimon_lake.session import spark_reason
+from paimon_lake.protocol import PipelineError, StepResult
 from paimon_lake.sources.database import open_database
 from paimon_lake.sources.postgres.lsn import lsn_text
 from paimon_lake.sources.postgres.position import Position
@@ -83,7 +81,7 @@ def load_shared(
     """Load all tables of the slot of a table; the result of this table has the results of the other tables.
 
     ``asked``: the loads of the table ``name``; ``begun`` opens another table. Raises TablesFailed when the run fails
-    after a table was committed, otherwise the error of the load that failed.
+    after a table was committed, and when another table could not be loaded; otherwise the error that ended the run.
     """
     runs = {name: asked}
 
@@ -95,17 +93,16 @@ def load_shared(
         with naming_keys(database):
             shared.run()
     except Exception as error:  # any error: readers see the commits before
+        errors = shared.errors if error in shared.errors.values() else {**shared.errors, name: error}
         if committed := [run.result() for run in runs.values() if run.loads]:
-            raise _failed(name, error, shared.errors, committed) from error
+            raise tables_failed(errors, committed) from error
         raise
-    results = {table: run.result() for table, run in runs.items() if table not in shared.failures or run.loads}
-    for table, done in results.items():
-        told = {} if shared.version is None else {"group_version": shared.version}
-        text = f" (the other tables of {database} do not wait for it)"
-        failed = [error + text for failing, error in shared.failures.items() if table in (name, failing)]
-        results[table] = replace(done, details={**done.details, **told}, skipped=(*done.skipped, *failed))
-    done = results.pop(name)
-    return replace(done, others=tuple(results.values()))
+    if shared.errors:
+        raise tables_failed(shared.errors, [run.result() for run in runs.values() if run.loads or run is asked])
+    told = {} if shared.version is None else {"group_version": shared.version}
+    done, *others = (run.result() for run in runs.values())
+    others = [replace(one, details={**one.details, **told}) for one in others]
+    return replace(done, details={**done.details, **told}, others=tuple(others))
 
 
 def _ordered(settings: Settings, database: str, asked: str) -> list[str]:
@@ -113,24 +110,6 @@ def _ordered(settings: Settings, database: str, asked: str) -> list[str]:
     where this order allows it."""
     tables = {name: settings.table(name) for name in tables_of(settings.tables, database)}
     return [name for group in in_order(tables) for name in sorted(group, key=lambda one: one != asked)]
-
-
-def _failed(
-    asked: str, error: Exception, errors: Mapping[str, Exception], committed: Sequence[StepResult]
-) -> TablesFailed:
-    """Return the error of a run that has committed loads; ``errors``: the tables that failed, if it is known."""
-    errors = errors if error in errors.values() else {**errors, asked: error}
-    reasons = "; ".join(dict.fromkeys(_reason(one) for one in errors.values()))
-    kept = ", ".join(f"{one.table} (snapshot {', '.join(map(str, one.commits))})" for one in committed)
-    return TablesFailed(f"{reasons}; committed before, and kept: {kept}", committed, errors)
-
-
-def _reason(error: Exception) -> str:
-    """Return an error as one line: its message, and the type of an error that is not for users."""
-    if isinstance(error, PySparkException):
-        return spark_reason(error)
-    is_told = isinstance(error, PaimonError | PipelineError | AuditFailed)
-    return str(error) if is_told else " ".join(f"{type(error).__name__}: {error}".split())
 
 
 @dataclass
@@ -149,11 +128,6 @@ class SharedLoad:
     """The tables that could not be loaded, with the error of each."""
     version: int | None = None
     """The newest version of the group; None unless the tables are consistent."""
-
-    @property
-    def failures(self) -> dict[str, str]:
-        """The tables that could not be loaded, with the reason of each."""
-        return {name: _reason(error) for name, error in self.errors.items()}
 
     def run(self) -> None:
         """Load the tables up to the end of the log when the run began; raises the error of a load that ends the run."""

@@ -6,29 +6,23 @@ import pytest
 
 from paimon_lake.cli.lake_commands import lines_of
 from paimon_lake.declarations import SettingsError
+from tests.support.declared_lakes import EVENTS
 
-PRODUCTS = """\
-columns: {id: BIGINT, name: STRING, at: TIMESTAMP(3)}
-primary_key: id
-source:
-  type: files
-  path: in/*.json
-  format: debezium-json
-"""
+NAME, PRODUCTS = EVENTS
 
 
 def test_the_mode_is_changes_and_may_be_stated(dry_lake):
     for text in (PRODUCTS, PRODUCTS + "mode: changes\n"):
-        dry_lake.declare("shop.products", text)
-        assert dry_lake.settings.table("shop.products").write_mode == "changes"
+        dry_lake.declare(NAME, text)
+        assert dry_lake.settings.table(NAME).write_mode == "changes"
 
 
 def test_canal_has_no_bytes(dry_lake):
     for kind in ("BYTES", "ARRAY<BINARY(2)>"):
         text = PRODUCTS.replace("debezium", "canal").replace("name: STRING", f"name: '{kind}'")
-        dry_lake.declare("shop.products", text)
+        dry_lake.declare(NAME, text)
         with pytest.raises(SettingsError, match=r":1: columns\.name: canal-json has no exact values of the type "):
-            dry_lake.settings.table("shop.products")
+            dry_lake.settings.table(NAME)
 
 
 @pytest.mark.parametrize(
@@ -41,8 +35,8 @@ def test_canal_has_no_bytes(dry_lake):
     ],
 )
 def test_the_check_of_a_lake_tells_wrong_options(dry_lake, options, message):
-    dry_lake.declare("shop.products", f"{PRODUCTS}  options: {options}\n")
+    dry_lake.declare(NAME, f"{PRODUCTS}  options: {options}\n")
     dry_lake.file("in/a.json", "")
     told, is_good = lines_of(dry_lake.spark, dry_lake.settings, Namespace(command="check"))
     assert not is_good
-    assert told[0].startswith(f"shop.products: {message}")
+    assert told[0].startswith(f"{NAME}: {message}")

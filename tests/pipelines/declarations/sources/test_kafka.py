@@ -5,12 +5,9 @@ from __future__ import annotations
 import pytest
 
 from paimon_lake.declarations import SettingsError
+from tests.support.declared_lakes import KAFKA
 
-GOOD = """
-columns: {id: BIGINT, t: STRING}
-primary_key: id
-source: {type: kafka, servers: "kafka.example:9092", topic: orders, format: json}
-"""
+_, GOOD = KAFKA
 
 
 def declared(lake, text):

@@ -5,12 +5,9 @@ from __future__ import annotations
 import pytest
 
 from paimon_lake.declarations import SettingsError
+from tests.support.declared_lakes import CHANGES
 
-GOOD = """
-columns: {id: BIGINT, t: STRING}
-primary_key: id
-source: {type: postgres_changes, url: "postgresql://lake@db.example/shop", table: s.o}
-"""
+_, GOOD = CHANGES
 
 
 def declared(lake, text):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paimon_lake.loads.kafka import kafka_loads
+from paimon_lake.loads.lag import lag
 from paimon_lake.protocol import PipelineError
 from paimon_lake.steps.audit import audit_loads
 
@@ -44,7 +45,9 @@ def test_messages_wait_in_one_task_and_keep_the_offsets(fed, monkeypatch):
     fed.load()
     assert fed.rows() == [(1, "a", "Anna"), (3, "a", "Anna"), (4, None, None)]
     names(fed, 2, "b,Bert", "d,Dora")
+    assert lag(fed.lake.settings, "shop.o").text() == "up to date; rows that wait are due"
     done = fed.load()
+    assert not lag(fed.lake.settings, "shop.o").is_behind
     assert (done.details["rows_waited"], done.details["rows_read"]) == (2, 0)
     assert done.details["position"] == f"{fed.topic}[0]=10"
     assert fed.rows() == [(1, "a", "Anna"), (2, "b", "Bert"), (3, "a", "Anna"), (4, None, None), (6, "d", "Dora")]

@@ -7,11 +7,13 @@ import pytest
 from paimon_lake.loads.lag import lags
 from paimon_lake.loads.ledger.ledger import read_ledger
 from paimon_lake.loads.postgres.release import release
-from paimon_lake.protocol import PipelineError
+from paimon_lake.protocol import AuditFailed, PipelineError
+from paimon_lake.steps.apply import apply
 from paimon_lake.tables import open_lake
 from tests.support.postgres import PASSWORD
 
 COLUMNS = "{shard: STRING, id: BIGINT, t: STRING}"
+COLUMNS_N = "{shard: STRING, id: INT, n: INT}"
 KEY = "primary_key: [shard, id]"
 
 
@@ -187,6 +189,29 @@ def test_a_later_table_with_other_columns_is_refused_unless_the_declaration_says
     declare(shards, ", schema_changes: ignore")
     assert shards.load().details["ignored_columns"] == "m"
     check(shards)
+
+
+@pytest.mark.parametrize("is_later", [False, True])
+def test_a_wider_type_is_refused_before_rows_are_read_unless_the_declaration_says_otherwise(shards, is_later):
+    narrow = "{shard: STRING, id: INT, n: SMALLINT}"
+    shards.run("ALTER TABLE s.o_1 DROP t, ADD n smallint", "ALTER TABLE s.o_2 DROP t, ADD n smallint")
+    declare(shards, columns=narrow)
+    if is_later:
+        shards.load()
+    shards.run("CREATE TABLE s.o_3 (id int PRIMARY KEY, n int)", "INSERT INTO s.o_3 VALUES (1, 70000)")
+    said = (
+        r"the column 'n' is INT in s\.o_3 and SMALLINT in s\.o_\d, and SMALLINT in the table, which does not hold .*: "
+        "declare it as INT and run `paimon-lake apply`, or set"
+    )
+    with pytest.raises(PipelineError, match=said):
+        shards.load()
+    declare(shards, ", schema_changes: ignore", columns=narrow)
+    with pytest.raises(AuditFailed, match=r"s\.o_3, column n"):
+        shards.load()
+    declare(shards, ", schema_changes: apply" if is_later else "", columns=narrow if is_later else COLUMNS_N)
+    apply(shards.lake.settings)
+    shards.load()
+    check(shards, "id, n")
 
 
 def test_the_position_is_at_the_lowest_table(shards):
