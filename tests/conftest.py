@@ -51,6 +51,7 @@ LONG = (
     "tests/pipelines/loads/postgres/test_interrupted.py",
     "tests/pipelines/loads/postgres/test_killed.py",
     "tests/pipelines/loads/postgres/test_lag.py",
+    "tests/pipelines/loads/postgres/test_part",
     "tests/pipelines/loads/postgres/test_left_slots.py",
     "tests/pipelines/loads/postgres/test_refusals.py",
     "tests/pipelines/loads/postgres/test_schema_changes.py",

@@ -17,7 +17,15 @@ from paimon_lake.declarations.part_spec import PartSpec
 from paimon_lake.loads.database import DatabaseRead
 from paimon_lake.loads.ledger.load_snapshot import WATERMARK
 from paimon_lake.loads.postgres.opened_source import OpenedSource
-from paimon_lake.loads.postgres.part_rows import REMOVE, ChangedPart, CopiedPart, PartRows, PartStoredRows, Removal
+from paimon_lake.loads.postgres.part_rows import (
+    KEY_BYTES,
+    REMOVE,
+    ChangedPart,
+    CopiedPart,
+    PartRows,
+    PartStoredRows,
+    Removal,
+)
 from paimon_lake.loads.postgres.postgres_changes import PostgresChangesLoads, encoded
 from paimon_lake.loads.postgres.stored_rows import StoredRows
 from paimon_lake.loads.postgres.table_copy import planned_copy
@@ -107,7 +115,7 @@ def _removal(step: LoadStep, rows: DatabaseRows, of_part: PartRows) -> Removal |
     if latest is None:
         return None
     table = TableReference.of(step.table.context)
-    return Removal(table, latest.id, spec.filled, rows.schema, of_part, spec.removes_rows)
+    return Removal(table, latest.id, spec.filled, rows.schema, of_part, spec.removes_rows, KEY_BYTES)
 
 
 def _number(step: LoadStep, lsn: int, *, begins: bool) -> int:

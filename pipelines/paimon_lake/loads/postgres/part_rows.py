@@ -65,7 +65,7 @@ class Removal:
     rows: PartRows
     removes_rows: bool
     """Whether a row -D removes the whole row of the table."""
-    most_bytes: int = KEY_BYTES
+    most_bytes: int
 
     def __call__(self, written: Callable[[], Iterable[pa.RecordBatch]]) -> Iterator[Parsed]:
         """Yield a row -D for each key of the part; they count as read, and not in the share of rejects.

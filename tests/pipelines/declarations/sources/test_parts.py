@@ -108,8 +108,46 @@ def test_a_wrong_declaration_of_a_topic(tmp_path: Path, old: str, new: str, mess
     assert re.sub(r"^\S*/tables/d\.wide\.yaml", "", str(refused.value)) == message
 
 
+OF_POSTGRES = """\
+columns: {id: BIGINT, a: STRING, a_at: BIGINT, b: STRING, b_at: INT}
+primary_key: id
+parts:
+  a: {source: {type: postgres_changes, url: "postgresql://h/d", table: s.a}, columns: a, order_by: a_at, deletes: row}
+  b: {source: {type: kafka, servers: "k:1", topic: b, format: json}, columns: b, order_by: b_at}
+schedule: {on: changes}
+checks: [{type: lag, max_messages: 5, max_bytes: 1000000}]
+"""
+OF_SLOTS = [
+    ('url: "postgresql://h/d"', "database: shop", ":4: parts.a.source.database: has no place in a part: each part has a slot of its own, and loads alone; write url"),
+    ("table: s.a}", "table: [s.a, s.b], source_column: a}", ":4: parts.a.source.source_column: has no place in a part, which follows one table: load a table from these tables, and fill the part by a query with `read: changes` over it"),
+    (", order_by: a_at", "", ":4: parts.a.order_by: must be one column of the type BIGINT, which loads fill with the position in the log: the log has no old values for rows that are deleted, so a column of the source cannot order them"),
+    ("columns: a,", "columns: [a, a_at],", ":4: parts.a.order_by: 'a_at' is filled by loads: remove it from columns"),
+    ("order_by: a_at,", "order_by: a_at, kinds: {column: op},", ":4: parts.a.kinds: has no place here: the log of PostgreSQL says what is inserted, updated and deleted"),
+    ("table: s.a}", "table: s.a, schema_changes: apply}", ":4: parts.a.source.schema_changes: apply does not fit a part: a new column would belong to no part"),
+    ("table: s.a}", "table: s.a, lookup: [{table: d.delays, on: {b_at: id}, columns: {a: delay}}]}", ":4: parts.a.source.lookup[0].on.b_at: 'b_at' is filled by another part, or by loads: the log may not repeat its value; look up by a column of this part"),
+    ("schedule:", "options: {deletion-vectors.enabled: true}\nschedule:", ":6: options.deletion-vectors.enabled: must be false, as the table would differ from its source in PostgreSQL"),
+    ("schedule:", "options: {bucket: -2}\nschedule:", ":6: options.bucket: must not be -2: loads read rows that would wait for a compaction"),
+]  # fmt: skip
+
+
+def test_tables_of_postgresql_fill_parts(tmp_path: Path) -> None:
+    spec = lake(tmp_path, OF_POSTGRES).table("d.wide")
+    assert [one.load_name for one in followed_specs(spec)] == ["d.wide part a", "d.wide part b"]
+    assert spec.table_options["fields.a_at.sequence-group"] == "a"
+
+
+@pytest.mark.parametrize(("old", "new", "message"), OF_SLOTS, ids=[f"{n}" for n in range(len(OF_SLOTS))])
+def test_a_wrong_declaration_of_a_part_of_postgresql(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert OF_POSTGRES.count(old) == 1
+    with pytest.raises(SettingsError) as refused:
+        lake(tmp_path / "lake", OF_POSTGRES.replace(old, new, 1))
+    assert re.sub(r"^\S*/tables/d\.wide\.yaml", "", str(refused.value)) == message
+
+
 def test_a_schedule_of_changes_needs_a_part_with_a_topic(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"schedule\.on: changes needs a part whose source is of type kafka"):
+    with pytest.raises(
+        SettingsError, match=r"schedule\.on: changes needs a part whose source is of type postgres_changes or kafka"
+    ):
         lake(tmp_path, f"{WIDE}schedule: {{on: changes}}\n")
 
 

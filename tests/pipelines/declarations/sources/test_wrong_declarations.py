@@ -189,7 +189,7 @@ WRONG = [
     (PARTS, "partitions:", "partition_by: gate\npartitions:", ":20: partition_by: 'gate' is not in the primary_key: only one part could fill it"),
     (PARTS, "    kinds: {column: rowkind}\n", "", ":18: parts.delays.deletes: row has no effect: the part has no kinds, so none of its rows deletes"),
     (PARTS, "kinds: {column: rowkind}", "kinds: {column: gate}", ":18: parts.delays.kinds.column: 'gate' is a column that this part does not fill"),
-    (PARTS, '{type: files, path: "gates/{date}.csv"}', '{type: postgres_changes, url: "postgresql://h/d", table: a.b}', ":11: parts.gates.source.type: postgres_changes cannot fill a part: load a table from it, and fill the part by a query with `read: changes` over this table"),
+    (PARTS, '{type: files, path: "gates/{date}.csv"}', '{type: postgres_changes, url: "postgresql://h/d", table: a.b}', ":13: parts.gates.order_by: must be one column of the type BIGINT, which loads fill with the position in the log: the log has no old values for rows that are deleted, so a column of the source cannot order them"),
     (PARTS, '{type: files, path: "gates/{date}.csv"}', '{type: files, path: "gates/{date}.csv", add: {delay: file}}', ":11: parts.gates.source.add: 'delay' is not a column of this part"),
     (PARTS, "gates/{date}.csv", "gates/*.csv", ":20: partitions: have no effect: no source of a part is divided by partitions"),
     (PARTS, "inputs: [d.delays]", "inputs: [d.delay]", ":15: parts.delays.source.inputs names d.delay, which is not declared; did you mean d.delays?"),
