@@ -114,7 +114,7 @@ def test_a_truncate_removes_the_values_of_its_part_only(wide, deletes):
     assert rows(wide) == [row for row in left if deletes == "columns" or row[0] != 4]
     wide.run("TRUNCATE s.p")
     load(wide)
-    assert rows(wide) == [row[:3] + (None,) for row in left[: 4 if deletes == "columns" else 2]]
+    assert rows(wide) == [(*row[:3], None) for row in left[: 4 if deletes == "columns" else 2]]
 
 
 @pytest.mark.parametrize("deletes", ["columns", "row"])
@@ -123,7 +123,7 @@ def test_a_reload_removes_the_values_of_rows_that_are_gone(wide, deletes):
     load(wide)
     wide.run("DELETE FROM s.p WHERE id = 4", "UPDATE s.p SET b = 'x' WHERE id = 3", "INSERT INTO s.p VALUES (7, 'n')")
     wide.run("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name ~ 'part_p'")
-    with pytest.raises(PartsFailed, match="part p failed: .* does not exist, so changes may be missing"):
+    with pytest.raises(PartsFailed, match=r"part p failed: .* does not exist, so changes may be missing"):
         load(wide)
     load(wide, part="p", reload=True)
     found = {row[0]: row[1:] for row in rows(wide)}
@@ -139,7 +139,7 @@ def test_a_part_that_is_added_later_and_one_whose_source_changes(wide):
     wide.run("CREATE TABLE s.q (id int PRIMARY KEY, b text)", "INSERT INTO s.q VALUES (4, 'q'), (8, 'q')")
     text = (wide.lake.folder / "tables" / "shop.w.yaml").read_text().replace("table: s.p", "table: s.q")
     wide.lake.declare("shop.w", text)
-    with pytest.raises(PartsFailed, match="part p failed: .* s.q: the publication 'paimon_shop_w_part_p_"):
+    with pytest.raises(PartsFailed, match=r"part p failed: .* s.q: the publication 'paimon_shop_w_part_p_"):
         load(wide)
     release(wide.lake.settings, "shop.w", "p")
     load(wide, part="p", reload=True)
@@ -152,7 +152,7 @@ def test_large_values_that_are_not_repeated_are_kept(wide):
     wide.run("UPDATE s.o SET n = 20 WHERE id < 3", "UPDATE s.o SET id = 13, n = 4 WHERE id = 3")
     load(wide)
     check(wide)
-    wide.run(f"UPDATE s.o SET id = 5, n = 7 WHERE id = 4", "UPDATE s.o SET n = 8 WHERE id = 5")
+    wide.run("UPDATE s.o SET id = 5, n = 7 WHERE id = 4", "UPDATE s.o SET n = 8 WHERE id = 5")
     load(wide)
     check(wide)
 
@@ -194,7 +194,7 @@ def test_a_copy_wins_over_greater_numbers_of_a_log_that_begins_lower(wide, monke
     load(wide)
     check(wide)
     table.write([{"id": 98, "p_lsn": (1 << 63) - 1}])
-    with pytest.raises(Exception, match="shop.w part p: p_lsn has the greatest BIGINT: choose another column"):
+    with pytest.raises(Exception, match=r"shop.w part p: p_lsn has the greatest BIGINT: choose another column"):
         load(wide, part="p", reload=True)
 
 
@@ -202,7 +202,7 @@ def test_keys_beyond_their_bound_are_refused(wide, monkeypatch):
     declare(wide, "row")
     load(wide)
     monkeypatch.setattr(part_changes, "KEY_BYTES", 40)
-    with pytest.raises(Exception, match="shop.w: the keys of the source take more than 40 B, and with `deletes: row`"):
+    with pytest.raises(Exception, match=r"shop.w: the keys of the source take more than 40 B, and with `deletes: row`"):
         load(wide, part="p", reload=True)
     load(wide)
     check(wide)
@@ -210,7 +210,7 @@ def test_keys_beyond_their_bound_are_refused(wide, monkeypatch):
 
 def test_the_order_column_must_not_be_a_column_of_the_source(wide):
     wide.run("ALTER TABLE s.o ADD o_lsn bigint")
-    with pytest.raises(PartsFailed, match="s.o has a column 'o_lsn' too, and loads fill order_by with the position"):
+    with pytest.raises(PartsFailed, match=r"s.o has a column 'o_lsn' too, and loads fill order_by with the position"):
         load(wide)
 
 
