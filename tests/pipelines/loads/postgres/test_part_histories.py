@@ -20,6 +20,7 @@ from paimon_lake.loads.ledger.ledger import read_ledger
 from paimon_lake.loads.postgres import part_changes
 from paimon_lake.sources.postgres.lsn import lsn_of
 from paimon_lake.sources.postgres.server import Server
+from paimon_lake.steps.expiry import expire
 from tests.pipelines.loads.postgres.histories import KEYS, History, States, dying, seeds
 from tests.support.loader_process import LoaderProcess
 from tests.support.postgres import PASSWORD
@@ -121,10 +122,10 @@ def wide(followed):
     return followed
 
 
-def declare(wide, seed: int) -> None:
+def declare(wide, seed: int, more: str = "") -> None:
     url = wide.url.replace(PASSWORD, "${DATABASE_PASSWORD}")
     split = (", split: id, parts: 2, batch_rows: 7", "")[seed % 3 == 0]
-    wide.lake.declare(NAME, WIDE.replace("URL", url).replace(" SPLIT", split))
+    wide.lake.declare(NAME, WIDE.replace("URL", url).replace(" SPLIT", split) + more)
     wide.run(f"ALTER TABLE s.o REPLICA IDENTITY {('DEFAULT', 'FULL')[seed % 2]}")
 
 
@@ -157,7 +158,8 @@ def killed(number: int):
 
 @pytest.mark.parametrize("seed", seeds(3))
 def test_any_history_of_two_tables_is_their_join(wide, monkeypatch, seed):
-    declare(wide, seed)
+    expires = seed % 4 == 1
+    declare(wide, seed, "retention: {keep_snapshots: 1, keep_hours: 0}\n" if expires else "")
     with contextlib.closing(PartHistory(wide, seed)) as history:
         states, pick, lake = WideStates(history), history.random, wide.lake
         lake.create(NAME)
@@ -177,6 +179,8 @@ def test_any_history_of_two_tables_is_their_join(wide, monkeypatch, seed):
             elif what == "killed":
                 with killed(pick.randrange(1, 70)):
                     lake.load(NAME, part=part, reload=again)
+            elif what == "compact" and expires:
+                expire(lake.spark, lake.settings, NAME)
             elif what == "compact":
                 lake.create(NAME).compact(full=pick.random() < 0.5)
             else:
@@ -184,7 +188,7 @@ def test_any_history_of_two_tables_is_their_join(wide, monkeypatch, seed):
             states.check_newest(lake)
         history.commit()
         lake.load(NAME)
-        assert states.check_all(lake) > 4
+        assert states.check_all(lake) > (0 if expires else 4)
 
 
 def copy_while_sessions_write(history, monkeypatch, part: str) -> None:

@@ -46,6 +46,10 @@ def declare(followed, deletes: str = "", more: str = "") -> None:
 
 @pytest.fixture
 def wide(followed):
+    return wide_lake(followed)
+
+
+def wide_lake(followed):
     (followed.lake.folder / "tables" / "shop.o.yaml").unlink()
     declare(followed)
     followed.run(
@@ -212,6 +216,47 @@ def test_the_order_column_must_not_be_a_column_of_the_source(wide):
     wide.run("ALTER TABLE s.o ADD o_lsn bigint")
     with pytest.raises(PartsFailed, match=r"s.o has a column 'o_lsn' too, and loads fill order_by with the position"):
         load(wide)
+
+
+def test_tasks_of_spark_copy_convert_and_remove(followed_by_spark):
+    wide = wide_lake(followed_by_spark)
+    declare(wide, "row")
+    wide.run(f"UPDATE s.o SET t = {LARGE.format('id')}")
+    load(wide)
+    wide.run("UPDATE s.o SET n = 9", "DELETE FROM s.o WHERE id = 1", "TRUNCATE s.p", "INSERT INTO s.p VALUES (3, 'c')")
+    load(wide)
+    load(wide, reload=True)
+    assert [(key, n, b) for key, n, _, b in rows(wide)] == [(2, 9, None), (3, 9, "c")]
+    texts = dict(wide.rows("SELECT id, t FROM s.o"))
+    assert all(t == texts[key] for key, _, t, _ in rows(wide))
+
+
+def test_a_rollback_of_the_table_is_noticed_by_each_part(wide):
+    load(wide)
+    wide.run("UPDATE s.o SET n = 50", "UPDATE s.p SET b = 'q'")
+    load(wide)
+    wide.lake.create("shop.w").rollback(snapshot=2)
+    refused = r"part o failed: .* was advanced to .*part p failed: .*or the table was rolled back: load the table with"
+    wide.run("UPDATE s.o SET n = 51 WHERE id = 1", "DELETE FROM s.p WHERE id = 6")
+    with pytest.raises(PartsFailed, match=refused):
+        load(wide)
+    load(wide, reload=True)
+    check(wide)
+
+
+def test_rows_look_up_columns_of_other_tables(wide):
+    wide.lake.declare("shop.d", "columns: {name: STRING, m: INT}\nprimary_key: name\n")
+    wide.lake.create("shop.d").write([{"name": "p3", "m": 3}, {"name": "p4", "m": 4}])
+    text = (wide.lake.folder / "tables" / "shop.w.yaml").read_text().replace("columns: b\n", "columns: [b, m]\n")
+    lookup = "parts: 2, lookup: [{table: shop.d, on: {b: name}, columns: {m: m}, missing: reject}]}"
+    text = text.replace("parts: 2}", lookup).replace("b: VARCHAR(3)", "b: STRING, m: INT")
+    wide.lake.declare("shop.w", text)
+    assert load(wide).details["rows_rejected"] == 2
+    wide.run("UPDATE s.p SET b = 'p3' WHERE id > 4", "UPDATE s.p SET b = 'none' WHERE id = 4")
+    assert load(wide).details["rows_rejected"] == 1
+    found = wide.lake.table("shop.w").scan(["id", "b", "m"]).to_arrow().to_pylist()
+    assert {row["id"]: (row["b"], row["m"]) for row in found if row["m"]} == dict.fromkeys((3, 5, 6), ("p3", 3))
+    assert {row["id"]: row["b"] for row in found if row["id"] < 5} == {1: None, 2: None, 3: "p3", 4: None}
 
 
 def test_each_part_has_a_lag_and_is_released_alone(wide, capsys):
