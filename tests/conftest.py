@@ -45,6 +45,7 @@ LONG = (
     "tests/pipelines/loads/kafka/",
     "tests/pipelines/loads/keyed/test_histories.py",
     "tests/pipelines/loads/lookup/test_histories.py",
+    "tests/pipelines/loads/lookup/test_part_histories.py",
     "tests/pipelines/loads/postgres/test_followed_lookups.py",
     "tests/pipelines/loads/postgres/test_group_histories.py",
     "tests/pipelines/loads/postgres/test_histories.py",

@@ -82,6 +82,11 @@ class PartSpec(TableSpec):
         return f"{super().rejects_table}_{self.part}"
 
     @property
+    def waiting_table(self) -> str:
+        """The name of the table of waiting rows of this part."""
+        return f"{super().waiting_table}_{self.part}"
+
+    @property
     def write_mode(self) -> Mode:
         """How a load of the part writes: ``changes`` where rows have kinds, else ``upsert``."""
         return "changes" if self.kinds is not None or has_events(self.source) else "upsert"
@@ -299,11 +304,5 @@ def _of_part(spec: TableSpec, name: str, part: Part) -> Iterator[tuple[Key, str]
         for column in lookup.columns:
             if column in spec.columns and column not in part.filled:
                 yield (*at, "columns", column), f"{column!r:.80} is not a column of this part"
-        if lookup.missing == "wait":
-            yield (
-                (*at, "missing"),
-                "wait does not fit a part: use null or reject, or load a table with this lookup, and fill the part by "
-                "a query with `read: changes` over it",
-            )
     if isinstance(part.source, SqlSource) and part.source.read == "partition" and spec.partitions is None:
         yield (*key, "source", "read"), "partition needs partitions, which divide the loads"

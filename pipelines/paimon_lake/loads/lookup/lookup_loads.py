@@ -156,7 +156,7 @@ def _waiting_rows(
     since = None if latest is None or is_void else first_since_ms(waiting.at(snapshot=latest.id))
     if latest is None or since is None:
         return WaitingRows(TableReference.of(waiting.context), None, key, is_due=False)
-    loads = loads_of(step.table)
+    loads = loads_of(step.table, step.spec.load_name)
     known = loads[-1].json(LOOKUPS, step.table.name) if loads else None
     changed = known != {name: list(position) for name, position in positions.items()}
     wait_ms = min(rule.max_wait_ms for rule in rules if rule.missing == "wait")

@@ -16,6 +16,7 @@ from paimon_core.spark.reference import TableReference
 from paimon_lake.declarations.part_spec import PartSpec
 from paimon_lake.loads.database import DatabaseRead
 from paimon_lake.loads.ledger.load_snapshot import WATERMARK
+from paimon_lake.loads.postgres.log_batch import LogBatch
 from paimon_lake.loads.postgres.opened_source import OpenedSource
 from paimon_lake.loads.postgres.part_rows import (
     KEY_BYTES,
@@ -45,6 +46,9 @@ _GREATEST = (1 << 63) - 1
 class PartChangesLoads(PostgresChangesLoads):
     """The loads of a part from a table of PostgreSQL."""
 
+    _number = 0
+    """The order of the rows of the batch that was read last."""
+
     def _check_empty(self, step: LoadStep) -> None:
         """Allow rows in the table: they have the columns of other parts, and a copy removes the values of this one."""
 
@@ -64,10 +68,17 @@ class PartChangesLoads(PostgresChangesLoads):
         planned = super()._changes(step, server, source, position)
         return planned if isinstance(planned, NothingToLoad) else replace(planned, replace=None)
 
+    def _read(
+        self, step: LoadStep, server: Server, source: OpenedSource, position: Position, batch: LogBatch
+    ) -> tuple[NetBatch, int, Position]:
+        found, end, now = super()._read(step, server, source, position, batch)
+        self._number = _number(step, end, begins=False)
+        return found, end, now
+
     def _write(
-        self, step: LoadStep, name: str, rows: DatabaseRows, found: NetBatch, ignored: Sequence[str], end: int
+        self, step: LoadStep, name: str, rows: DatabaseRows, found: NetBatch, ignored: Sequence[str]
     ) -> WriteResult:
-        of_part = PartRows(step.spec.order_by[0], _number(step, end, begins=False))
+        of_part = PartRows(step.spec.order_by[0], self._number)
         told = WriteResult(entries={WATERMARK: json.dumps(of_part.number)}, ignored_columns=tuple(ignored))
         if not len(found.batch) and not found.is_truncated:
             return told

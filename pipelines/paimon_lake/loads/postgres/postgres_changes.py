@@ -146,7 +146,7 @@ class PostgresChangesLoads:
         types = {field.name: field.type for field in step.table.schema.fields}
         rows = rows_at(server, source, now)
         return PlannedLoad(
-            lambda: self._write(step, source.text, rows, found, ignored, end),
+            lambda: self._write(step, source.text, rows, found, ignored),
             entry,
             {"position": lsn_text(end), **counts},
             Replace(everything=True) if found.is_truncated else None,
@@ -260,9 +260,8 @@ class PostgresChangesLoads:
         return moved
 
     def _write(
-        self, step: LoadStep, name: str, rows: DatabaseRows, found: NetBatch, ignored: Sequence[str], _end: int
+        self, step: LoadStep, name: str, rows: DatabaseRows, found: NetBatch, ignored: Sequence[str]
     ) -> WriteResult:
-        """Write the changes of the source ``name``, which are those up to an LSN."""
         batch = found.batch
         retries = step.lookups is not None and step.lookups.retries and not found.is_truncated
         if not len(batch) and not retries:
