@@ -123,7 +123,7 @@ def test_rows_of_a_part_wait_in_a_table_of_the_part(wide):
     assert wide.rows(NAME)[1] == (2, "B2", "Xian", 10, None, None, None), "a late row does not replace the waiting row"
     assert all(one.passed for one in audit(wide.settings, NAME))
     wide.declare(f"{NAME}__waiting_gates", PLANES)
-    with pytest.raises(SettingsError, match="the table has the name of the waiting rows of dwd.flight part gates"):
+    with pytest.raises(SettingsError, match=r"name of the waiting rows of dwd.flight part gates: give"):
         _ = wide.settings
 
 
