@@ -30,6 +30,29 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+__all__ = [
+    "AfterCommitFailed",
+    "AlreadyExists",
+    "BranchNotFound",
+    "CommitConflict",
+    "CommitStateUnknown",
+    "ConditionalWriteUnsupported",
+    "CorruptTable",
+    "DatabaseNotFound",
+    "InvalidOption",
+    "InvalidRequest",
+    "NotFound",
+    "PaimonError",
+    "PlanOutdated",
+    "ReadOutdated",
+    "SchemaMismatch",
+    "SnapshotNotFound",
+    "StorageError",
+    "TableNotFound",
+    "TagNotFound",
+    "UnsupportedFeature",
+]
+
 LONGEST_MESSAGE = 1_000
 """The most characters of a message; a longer message loses its middle part."""
 _LINE_END = re.compile(r"\s*[\r\n]\s*")
@@ -181,31 +204,3 @@ class StorageError(PaimonError, OSError):
 
 class CorruptTable(PaimonError):
     """A file that the metadata references is missing or does not decode."""
-
-
-def _repair(table: str) -> str:
-    return f"`paimon-core repair {table}` shows what can be read and mended"
-
-
-REPAIR = _repair("TABLE")
-
-
-def for_table(text: str, table: str) -> str:
-    """Return the text of an error with the name of the table in the advice to repair it."""
-    return text.replace(REPAIR, _repair(table))
-
-
-def advised(error: PaimonError, table: str) -> str:
-    """Return the text of an error of a table; for damage it includes the command that repairs the table."""
-    text = str(error)
-    if isinstance(error, CorruptTable) and "problem" not in error.facts:
-        text = f"{text}; {REPAIR}"
-    return for_table(text, table)
-
-
-def with_advice(error: CorruptTable, meaning: str) -> CorruptTable:
-    """Return the error with ``meaning`` and the repair command in its text; ``facts["problem"]`` is the text before."""
-    if "problem" in error.facts:
-        return error
-    facts = {**error.facts, "problem": error.message}
-    return CorruptTable(f"{error.message}. {meaning}; {REPAIR}", **facts)

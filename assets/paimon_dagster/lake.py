@@ -74,10 +74,7 @@ def _definitions(
         ],
         sensors=[
             compaction_sensor(chosen, compactions, translator),
-            *([files] if files is not None else []),
-            *([automation] if automation is not None else []),
-            *([stale] if stale is not None else []),
-            *([changes] if changes is not None else []),
+            *(sensor for sensor in (files, automation, stale, changes) if sensor is not None),
         ],
         resources={
             lake_key(translator): LakeResource(**place),

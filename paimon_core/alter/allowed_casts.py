@@ -26,7 +26,7 @@ _IMPLICIT: dict[TypeRoot, frozenset[TypeRoot]] = {
 def is_allowed(stored: DataType, wanted: DataType, *, explicit: bool) -> bool:
     """Whether a column may change from one type to another; nullability does not count.
 
-    Without ``explicit``, only implicit casts are allowed: they never fail. Some implicit casts lose information: a
+    Without ``explicit``, only implicit casts are allowed, which never fail. Some implicit casts lose information: a
     shorter text type cuts off the end of texts.
     """
     stored, wanted = stored.with_nullable(True), wanted.with_nullable(True)
@@ -35,6 +35,6 @@ def is_allowed(stored: DataType, wanted: DataType, *, explicit: bool) -> bool:
     if stored.root in NESTED_ROOTS and wanted.root not in STRING_ROOTS:
         return False
     if stored.root is wanted.root is TypeRoot.TIME:
-        return False  # this library could read such files, Java cannot
+        return False  # this library could read files with this change of type, Java cannot
     implicit = stored.root is wanted.root or stored.root in _IMPLICIT.get(wanted.root, ())
     return (implicit or explicit) and find_cast(stored, wanted) is not None

@@ -1,4 +1,4 @@
-"""Alter a table: create the next schema file, only if it does not exist (format 2.3)."""
+"""Alter a table: create the next schema file, exclusively (format 2.3)."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def alter_table(
     """Apply the changes to the latest schema and return the table with the result.
 
     All changes are applied in one new schema, or none of them. When a concurrent writer creates a schema first, the
-    changes are applied to that schema. Then both alterations take effect, or this one is refused because its changes do
-    not fit any more (for example, both add the same column). ``changes`` may be a function of the latest schema, which
-    is called at every attempt. No files are changed. Only a change of ``deletion-vectors.enabled`` adds a snapshot,
-    which changes no rows and is also added to ``committed``. When another writer compacts a bucket before that
-    snapshot, the change is not safe any more; then the former schema is restored as a new schema and CommitConflict is
-    raised.
+    changes are applied to that schema. Then both alterations take effect, or this alteration is refused because its
+    changes do not fit any more (for example, both add the same column). ``changes`` may be a function of the latest
+    schema, which is called at every attempt. No files are changed. Only a change of ``deletion-vectors.enabled`` adds a
+    snapshot, which changes no rows and is also added to ``committed``. When another writer compacts a bucket before
+    that snapshot, the change is not safe any more; then the former schema is restored as a new schema and
+    CommitConflict is raised.
 
     A change of a type is refused when a stored value would be lost (see ``survival``), unless the change is ``lossy``.
-    Rows that were committed during the check are checked after the new schema is published; when one of them would lose
-    its value, the columns get their former types in another schema, and CommitConflict is raised. Rows that a writer
-    with the former schema commits even later are not checked.
+    Rows that were committed during the check are checked after the new schema is published; when a row would lose a
+    value, the columns get their former types in another schema, and CommitConflict is raised. Rows that a writer with
+    the former schema commits even later are not checked.
 
     Raises InvalidRequest and InvalidOption for changes that break a rule, TableNotFound when the table was dropped or
     re-created, CommitConflict when concurrent writers were first at every attempt; in these cases nothing was changed.
@@ -145,7 +145,7 @@ def _unconfirmed(context: TableContext, error: PaimonError) -> CommitStateUnknow
 
 
 def _take_back(context: TableContext, undo: Callable[[TableSchema], tuple[TableSchema, list[SchemaChange]]]) -> bool:
-    """Publish the schema that ``undo`` returns for the latest one; False if concurrent writers were always first."""
+    """Publish the schema that ``undo`` returns for the latest one; return False if other writers were always first."""
     for _ in tries(context.options):
         latest = context.schemas.latest()
         if latest is None:
@@ -170,7 +170,7 @@ def _with_former_switch(before: TableSchema, latest: TableSchema) -> tuple[Table
 
 
 def _with_former_types(survival: Survival, latest: TableSchema) -> tuple[TableSchema, list[SchemaChange]]:
-    """Return ``latest`` with the former types of the changed columns, and the changes, which need not be allowed."""
+    """Return ``latest`` with the former types of the changed columns, and the changes, without a check of the casts."""
     former = {before.id: before.type for before, _ in survival.changed}
     fields = tuple(replace(f, type=former.get(f.id, f.type)) for f in latest.fields)
     undo: list[SchemaChange] = [UpdateType(f.name, former[f.id]) for f in latest.fields if f.id in former]

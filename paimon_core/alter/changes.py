@@ -1,6 +1,6 @@
 """Schema changes: one frozen value for each kind of change of a table's schema (format 2.3).
 
-A change only states what is wanted; ``evolve`` checks it and applies it to a schema.
+A change only states what is wanted; ``evolve`` checks the change and applies it to a schema.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class AddColumn:
-    """Add a nullable column, or a field of a nested ROW; rows written before have null in it.
+    """Add a nullable column, or a field of a nested ROW; rows written before have null in this column.
 
     ``default`` is the text of the value that later writes store in place of null; old rows are not changed.
 
@@ -57,9 +57,10 @@ class AddColumn:
 
     @property
     def place(self) -> Place:
-        """The position of the new column; empty when none is given.
+        """The position of the new column; empty when no position is given.
 
-        Then the column is the last one, or, with the option ``add-column-before-partition``, before the partition keys.
+        With an empty position, the column is added at the end, or with the option ``add-column-before-partition``
+        before the partition keys.
         """
         return Place(self.first, self.last, self.after, self.before)
 

@@ -1,4 +1,4 @@
-"""Data columns: the columns of Arrow data as columns of a table, for a write that adds them to the schema."""
+"""Data columns: the columns of Arrow data as columns of a table, for a write that adds these columns to the schema."""
 
 from __future__ import annotations
 

@@ -37,10 +37,10 @@ def changes_to(
     """Return the changes that give ``current`` the columns, comments and options of ``wanted``, in its order.
 
     Field ids are not compared, and fields inside of ROWs keep their order. ``renamed`` maps old to new names of
-    columns, which would otherwise be dropped and added; old names that ``current`` does not have are ignored, so that a
-    second call returns no changes. Without ``drop``, columns that ``wanted`` does not have stay, at the end.
-    ``kept_options`` are neither set nor removed. Raises InvalidRequest when the keys differ. Whether the changes are
-    allowed is not checked here, but by ``evolve``.
+    columns; without an entry, a renamed column is dropped and added. Old names that ``current`` does not have are
+    ignored, so that a second call returns no changes. Without ``drop``, columns that ``wanted`` does not have are kept,
+    at the end. ``kept_options`` are neither set nor removed. Raises InvalidRequest when the keys differ. Whether the
+    changes are allowed is not checked here, but by ``evolve``.
     """
     names = {old: new for old, new in (renamed or {}).items() if old in current.by_name and new not in current.by_name}
     for what, old, new in (

@@ -24,7 +24,7 @@ def check_definition(context: TableContext) -> None:
 def check_altered(context: TableContext, old: TableSchema, new: TableSchema) -> None:
     """Raise the error of ``check_definition`` for the schema ``new``, unless ``old`` breaks the same rule.
 
-    So a table of another program that breaks a rule which only this library has can still be altered.
+    So a table that another program created can be altered even if it breaks a rule that only this library has.
     """
     stored = context.with_dynamic({})
     _check_new_problems(stored.reopened(old), stored.reopened(new))

@@ -51,8 +51,8 @@ def evolve(
 
     Returns ``schema`` itself when the changes change nothing. With ``has_snapshots``, options that may only be changed
     before the first commit cannot change. Raises InvalidRequest or InvalidOption, which name the table, the column or
-    option and the rule. The result may still break the rules for the options of a table: ``check_definition`` checks
-    them.
+    option and the rule. The result may still break the rules for the options of a table, which ``check_definition``
+    checks.
     """
     state = _State.of(schema, has_snapshots)
     for change in changes:
@@ -245,7 +245,7 @@ class _State:
         old, new = member.type, type_of(change.type, whole)
         if old.nullable and not new.nullable:
             raise InvalidRequest(
-                f"column {whole!r}: {new} would change the nullability, which UpdateNullability does", column=whole
+                f"column {whole!r}: {new} would change the nullability: use UpdateNullability for this", column=whole
             )
         new = new.with_nullable(old.nullable)
         if is_same_type(old, new):
@@ -272,8 +272,8 @@ class _State:
             raise InvalidRequest(f"primary key column {whole!r} cannot become nullable", column=whole)
         if member.type.nullable and not change.nullable and self.allowed[_NULL_TO_NOT_NULL]:
             raise InvalidRequest(
-                f"column {whole!r} cannot become NOT NULL: existing rows may have null in it. Where you know that they "
-                f"do not, set option {_NULL_TO_NOT_NULL} = false first",
+                f"column {whole!r} cannot become NOT NULL: existing rows may have null in it. If you know that no "
+                f"row has, set option {_NULL_TO_NOT_NULL} = false first",
                 column=whole,
             )
         return replace(member, type=member.type.with_nullable(bool(change.nullable)))

@@ -37,7 +37,7 @@ class ExactRange:
 
 
 def exact_range(stored: DataType, wanted: DataType) -> ExactRange | bool:
-    """Return the values that a cast and back does not change; True: all values; False: values must be compared.
+    """Return the values that a cast and the cast back keep; True: all values; False: values must be compared.
 
     Values outside of the range may be unchanged too. Nullability does not count.
     """
@@ -124,10 +124,10 @@ def leaf_types(stored: DataType, wanted: DataType) -> Iterator[tuple[DataType, D
 
 
 def lost(before: pa.Array, after: pa.Array, stored: DataType, wanted: DataType) -> tuple[str, str] | None:
-    """Return the first value that a cast and back changes, as texts before and after the cast; None: no change.
+    """Return the first value that a cast and the cast back change, as texts (before, after); None without such a value.
 
     ``before`` are values of the type ``stored``, ``after`` the same values as ``wanted``. Members of nested values that
-    only one of the types has are left out.
+    only one of the two types has are not compared.
     """
     if stored.root is wanted.root and stored.root in NESTED_ROOTS:
         before, after = whole(before), whole(after)
@@ -161,7 +161,7 @@ def _survives(before: pa.Array, after: pa.Array, stored: DataType, wanted: DataT
 
 
 def _cast_back(after: pa.Array, wanted: DataType, stored: DataType) -> pa.Array | None:
-    """Return the values cast back; None when there is no such cast, or when it fails for these values."""
+    """Return the values cast back; None when the types have no cast, or when the cast fails for these values."""
     try:
         if stored.root in BINARY_ROOTS and wanted.root in STRING_ROOTS:
             return after.cast(stored.to_arrow())

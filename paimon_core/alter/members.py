@@ -20,7 +20,7 @@ def edited(fields: Sequence[DataField], path: Sequence[str], edit: Edit, *, rows
     """Return the columns after ``edit`` was applied to the level that contains the last name of ``path``.
 
     With ``rows_only``, the level must be the columns or the fields of a ROW. Raises InvalidRequest for a path with a
-    name that does not exist, and for the key of a MAP, which cannot be changed.
+    name that does not exist, and for the key of a MAP, because keys cannot be changed.
     """
     out = _edited(list(fields), tuple(path), 0, edit, rows_only)
     return [member for member in out if isinstance(member, DataField)]

@@ -28,9 +28,10 @@ _SIZED = STRING_ROOTS | BINARY_ROOTS | TIMESTAMP_ROOTS
 
 @dataclass(frozen=True)
 class MergeRules:
-    """How a write may change the schema: it adds columns.
+    """How a write may change the schema.
 
-    With ``widen`` it also widens types; with ``explicit`` also to types that lose information.
+    The write may always add columns. With ``widen`` it may also widen types; with ``explicit`` also to types that lose
+    information.
     """
 
     widen: bool
@@ -53,8 +54,8 @@ class MergeRules:
     def merged(self, context: TableContext, columns: Sequence[DataField]) -> TableContext:
         """Alter the table so that it can store ``columns``, and return it; return ``context`` when no change is needed.
 
-        When a concurrent writer has added the same columns, no change is left. Raises SchemaMismatch for types that
-        cannot be merged, and the errors of ``alter_table``.
+        When a concurrent writer has added the same columns, nothing more is changed. Raises SchemaMismatch for types
+        that cannot be merged, and the errors of ``alter_table``.
         """
         try:
             if not self._changes(context.schema, columns=columns):
@@ -75,7 +76,7 @@ def merged_changes(
     Columns and fields of ROWs that the table does not have are added at the end, as nullable; columns that the data
     does not have are kept. With ``widen``, a column whose type cannot hold the data gets the type of the data, if the
     cast loses nothing; with ``explicit`` also if the cast may lose information. Raises SchemaMismatch, which names the
-    column, when there is no such cast.
+    column, when the types have no allowed cast.
     """
     return list(_merged(schema.fields, data, (), widen, explicit))
 

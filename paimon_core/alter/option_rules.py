@@ -43,7 +43,7 @@ def check_option_removal(schema: TableSchema, key: str, *, has_snapshots: bool) 
 
 
 def _check_mutable(schema: TableSchema, key: str, old: str | None, new: str | None) -> None:
-    """Raise InvalidOption for a change that a table with snapshots does not allow; ``old``, ``new`` None: absent."""
+    """Raise InvalidOption for a change that a table with snapshots does not allow; None: the option is absent."""
     change = f"option {key} cannot change from {old or 'its default'} to {new or 'its default'}"
     option = option_of(key)
     if option is not None and option.immutable:

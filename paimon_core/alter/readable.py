@@ -12,8 +12,8 @@ from paimon_core.schema import DataField, TableSchema
 def check_readable(context: TableContext, latest: TableSchema, new: TableSchema) -> None:
     """Raise InvalidRequest when live files have a column in an older type that has no cast to its new type.
 
-    Each single change of a type may have a cast while the first type has no cast to the last: from INT to STRING to
-    DATE. Only files of the latest snapshot count. Java does not check this; there, later reads fail.
+    After several changes of a type, the first type may have no cast to the last type, although each change had a cast:
+    from INT to STRING to DATE. Only files of the latest snapshot count. Java does not check this: its later reads fail.
     """
     held = {f.id: f.type for f in latest.fields}
     changed = [f for f in new.fields if f.id in held and held[f.id] != f.type]
@@ -27,8 +27,8 @@ def check_readable(context: TableContext, latest: TableSchema, new: TableSchema)
     for schema_id, column, problem in problems:
         if schema_id in live:
             raise InvalidRequest(
-                f"table {context.name}: {problem}. Files of schema {schema_id} hold the column so and must be "
-                "rewritten before, by an overwrite or a compaction that merges them",
+                f"table {context.name}: {problem}. Files of schema {schema_id} have the old type and must be "
+                "rewritten first, by an overwrite or a compaction that merges them",
                 table=context.name,
                 column=column.name,
                 schema=schema_id,

@@ -1,9 +1,9 @@
 """Survival: check whether the stored values of a table survive a change of their columns' types.
 
-A value survives when it is the same after it is cast to the new type and back. The rows in the data files of the latest
-snapshot are checked, except rows that deletion vectors delete. With a primary key, rows that a later row has replaced
-are checked too, until a compaction removes them, because a merge reads them. Tags, older snapshots and branches are
-read with their own schemas, so their values do not change.
+A value survives when a cast to the new type and a cast back give the same value. The rows in the data files of the
+latest snapshot are checked, except rows that deletion vectors delete. With a primary key, rows that a later row has
+replaced are checked too, until a compaction removes them, because a merge reads them. Tags, older snapshots and
+branches are read with their own schemas, so their values do not change.
 
 For casts that keep all values of a range, files whose statistics are within the range are not read. The other files are
 read, one batch at a time.
@@ -60,7 +60,7 @@ class Survival:
         return Survival(context.reopened(latest), changed) if changed else None
 
     def check(self) -> Survival:
-        """Check the latest snapshot and return it as checked.
+        """Check the latest snapshot; return a copy of this value that records the checked snapshot.
 
         Raises InvalidRequest with the column, the file and a lost value.
         """
@@ -70,7 +70,7 @@ class Survival:
     def check_later(self, schema_id: int) -> None:
         """Check the files that were committed after ``check``; ``schema_id`` is the id of the new schema.
 
-        Raises InvalidRequest as ``check`` does.
+        Raises InvalidRequest like ``check``.
         """
         if self.context.snapshots.latest_id() != self.snapshot_id:
             read_latest(self.context.snapshots, lambda latest: self._checked(latest, schema_id))
@@ -118,7 +118,7 @@ class Survival:
         )
         return InvalidRequest(
             f"table {self.context.name}: column {before.name!r} cannot change from {before.type} to {after.type}, "
-            f"which loses values: {why}. Change the rows{hint}, or ask for the loss by name: "
+            f"which loses values: {why}. Change the rows{hint}, or allow the loss: "
             "ALTER COLUMN ... TYPE ... LOSSY, UpdateType(..., lossy=True)",
             table=self.context.name,
             column=before.name,
@@ -132,7 +132,7 @@ def _may_lose(before: DataField, after: DataField) -> bool:
 
 
 def _suspects(before: DataField, after: DataField) -> Predicate:
-    """Return a filter for the statistics of files: it selects the files that may have a value that does not survive."""
+    """Return a filter on the statistics of files, for the files that may have a value that does not survive."""
     value = col(before.name)
     kept = exact_range(before.type, after.type)
     if not isinstance(kept, ExactRange) or before.type.root in NESTED_ROOTS:

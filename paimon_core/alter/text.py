@@ -111,7 +111,7 @@ class _Parser:
         return _error(self.text, token.start, expected, found)
 
     def skip(self, *words: str) -> bool:
-        """Skip these words when all of them follow."""
+        """Skip ``words`` and return True when all of them follow; otherwise return False."""
         following = self.tokens[self.at : self.at + len(words)]
         if [t.value.upper() for t in following] != list(words) or any(t.kind != "word" for t in following):
             return False

@@ -17,7 +17,7 @@ from paimon_core.schema import TableSchema
 
 
 def vector_switch(context: TableContext, old: TableSchema, new: TableSchema) -> VectorSwitch | None:
-    """Return the change of deletion vectors in an alteration; None when it has none, and for a table without snapshots.
+    """Return the change of deletion vectors in an alteration; None without a change, and for a table without snapshots.
 
     Raises InvalidOption when the latest snapshot does not allow the change, UnsupportedFeature for a table that this
     library cannot write.
@@ -39,7 +39,7 @@ def vector_switch(context: TableContext, old: TableSchema, new: TableSchema) -> 
 
 
 def confirm_switch(context: TableContext, switch: VectorSwitch) -> tuple[Snapshot, ...]:
-    """Commit and return an empty snapshot; after it, only compactions with the new value can be committed.
+    """Commit and return an empty snapshot: after this snapshot, only compactions with the new value can be committed.
 
     Raises CommitConflict when, because of a concurrent commit, the files do not allow the new value any more.
     """

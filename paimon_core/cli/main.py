@@ -11,10 +11,11 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from paimon_core.advice import REPAIR, for_table
 from paimon_core.cli.catalogs import open_catalog_of
 from paimon_core.cli.commands import OPTIONS, parser
 from paimon_core.cli.output import Output, OutputError, discard_output
-from paimon_core.errors import REPAIR, AlreadyExists, CorruptTable, InvalidRequest, NotFound, PaimonError, for_table
+from paimon_core.errors import AlreadyExists, CorruptTable, InvalidRequest, NotFound, PaimonError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

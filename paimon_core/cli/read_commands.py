@@ -6,9 +6,10 @@ import argparse
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from paimon_core.advice import for_table
 from paimon_core.cli.catalogs import table_of
 from paimon_core.cli.output import Output
-from paimon_core.errors import CorruptTable, NotFound, UnsupportedFeature, for_table
+from paimon_core.errors import CorruptTable, NotFound, UnsupportedFeature
 from paimon_core.storage.paths import table_path
 
 if TYPE_CHECKING:

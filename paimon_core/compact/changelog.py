@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from typing import Protocol
 
 import numpy as np
@@ -18,6 +17,7 @@ import pyarrow as pa
 
 from paimon_core.datafile.file_plan import file_format
 from paimon_core.lsm.changelog import Merged, RowComparison
+from paimon_core.lsm.compaction.rewrite_plan import Reread, Rewrite, Upgrade
 from paimon_core.lsm.compaction.strategy import needs_lookup
 from paimon_core.lsm.compaction.universal import CompactionUnit
 from paimon_core.lsm.engines.engine_choice import merge_engine
@@ -35,14 +35,6 @@ from paimon_core.read.lookup_reader import LookupReader, Marks
 from paimon_core.schema import TableSchema
 
 
-class Move(Enum):
-    """The work that is necessary to move a file to the output level."""
-
-    PLAIN = "nothing"
-    READ = "its rows are read for the changelog"
-    REWRITE = "its rows are merged into a new file"
-
-
 class ChangelogProducer(Protocol):
     """Merges the rows of the steps of a compaction that it ``concerns``; other steps are ordinary merges."""
 
@@ -53,18 +45,18 @@ class ChangelogProducer(Protocol):
     def concerns(self, files: Sequence[DataFile]) -> bool:
         """Whether a rewrite of the files must use ``merged``."""
 
-    def move(self, file: DataFile) -> Move:
-        """Return how to upgrade this file; for READ and REWRITE, ``merged`` must be called."""
+    def step(self, upgrade: Upgrade) -> Upgrade | Rewrite:
+        """Return the step to do instead of an upgrade; ``merged`` must be called for Reread and Rewrite."""
 
     @property
     def marks(self) -> Marks:
         """The rows of higher levels that ``merged`` has replaced, to be deleted by deletion vectors."""
 
-    def merged(self, section: Section, move: Move) -> Iterator[Merged]:
+    def merged(self, section: Section, *, rereads: bool) -> Iterator[Merged]:
         """Yield the merged rows of a section in key order, one ``Merged`` for each key window; the rows have any kind.
 
-        Call it for sections in key order. With ``move`` READ, the stored rows do not change, and only the changelog
-        rows are used.
+        Call it for sections in key order. ``rereads`` is true for the step Reread: the stored rows do not change, and
+        only the changelog rows are used.
         """
 
 
@@ -113,11 +105,11 @@ class FullCompaction:
         """Always true: every rewrite may change the last level."""
         return True
 
-    def move(self, file: DataFile) -> Move:
-        """Always READ: the rows are new in the last level, so the changelog must contain them."""
-        return Move.READ
+    def step(self, upgrade: Upgrade) -> Upgrade | Rewrite:
+        """Always Reread: the rows are new in the last level, so the changelog must contain them."""
+        return Reread(upgrade.file)
 
-    def merged(self, section: Section, move: Move) -> Iterator[Merged]:
+    def merged(self, section: Section, *, rereads: bool) -> Iterator[Merged]:
         """Merge the section; the changelog shows the differences from the rows of the last level."""
         comparison = _comparison(self.reader.context.schema, self.reader.context.options)
         for pieces in _windows(self.reader, section):
@@ -146,39 +138,39 @@ class Lookup:
         """Whether the rewrite includes files of level 0; other rewrites do not change the row of any key."""
         return any(f.level == 0 for f in files)
 
-    def move(self, file: DataFile) -> Move:
-        """Return REWRITE for a file of level 0 whose rows must be merged with the rows of higher levels.
+    def step(self, upgrade: Upgrade) -> Upgrade | Rewrite:
+        """Return Rewrite for a file of level 0 whose rows must be merged with the rows of higher levels.
 
-        REWRITE is also returned when the file formats of level 0 and of the output level differ, and with deletion
+        Rewrite is also returned when the file formats of level 0 and of the output level differ, and with deletion
         vectors for a file that contains deletes, because the deletes must be removed.
         """
-        options = self.reader.context.options
+        file, options = upgrade.file, self.reader.context.options
         if file.level != 0:
-            return Move.PLAIN
+            return upgrade
         if file_format(options, 0) != file_format(options, self.unit.output_level):
-            return Move.REWRITE
+            return upgrade.rewrite
         if self.vectored and not has_no_deletes(file, options):
-            return Move.REWRITE
+            return upgrade.rewrite
         if self.unit.is_bottom or _newest_is_last(options):
-            reads = self.writes_changelog or (self.vectored and not self.unit.is_bottom)
-            return Move.READ if reads else Move.PLAIN
-        return Move.REWRITE
+            rereads = self.writes_changelog or (self.vectored and not self.unit.is_bottom)
+            return Reread(file) if rereads else upgrade
+        return upgrade.rewrite
 
-    def merged(self, section: Section, move: Move) -> Iterator[Merged]:
+    def merged(self, section: Section, *, rereads: bool) -> Iterator[Merged]:
         """Merge the section; the changelog shows the differences from the state of each key.
 
-        The state is searched in the section first, then in the higher levels. For REWRITE, a key with a single row is
-        merged too, instead of returning the row unchanged.
+        The state is searched in the section first, then in the higher levels. Unless ``rereads`` is true, a key with a
+        single row is merged too, instead of returning the row unchanged.
         """
         context, key = self.reader.context, _key(self.reader)
         # A file that is upgraded still contains its expired rows, so the older rows of the keys of expired rows are
         # marked too.
-        reader = replace(self.reader, keep=None) if self.vectored and move is Move.READ else self.reader
-        if move is Move.READ and not self.writes_changelog:
+        reader = replace(self.reader, keep=None) if self.vectored and rereads else self.reader
+        if rereads and not self.writes_changelog:
             for pieces in reader.windows(section.runs, context.schema.file_key_fields, key):
                 self.higher.find(pa.concat_tables(pieces).select(key))
             return
-        comparison = _comparison(context.schema, context.options, merges_single_rows=move is Move.REWRITE)
+        comparison = _comparison(context.schema, context.options, merges_single_rows=not rereads)
         for pieces in _windows(reader, section):
             rows, groups = _arranged(self.reader, pieces)
             found = self.higher.find(_without_state(self.reader, rows, groups)[0])
@@ -191,7 +183,7 @@ class Lookup:
 class FirstRowLookup(Lookup):
     """Merge engine first-row: rows of level 0 whose keys exist in higher levels are dropped."""
 
-    def merged(self, section: Section, move: Move) -> Iterator[Merged]:
+    def merged(self, section: Section, *, rereads: bool) -> Iterator[Merged]:
         """Merge the section to its rows of levels above 0, and the first row of each key that no higher level has."""
         comparison = _comparison(self.reader.context.schema, self.reader.context.options)
         for pieces in _windows(self.reader, section):

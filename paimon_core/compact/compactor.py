@@ -15,14 +15,14 @@ import numpy as np
 import pyarrow as pa
 
 from paimon_core.compact.append import rewrite_append
-from paimon_core.compact.changelog import ChangelogProducer, Move, changelog_producer
+from paimon_core.compact.changelog import ChangelogProducer, changelog_producer
 from paimon_core.compact.record_expiry import RecordExpiry
 from paimon_core.compact.task import AppendUnit, CompactionTask
 from paimon_core.datafile.writing.rolling_writer import RollingWriter
 from paimon_core.datafile.writing.table_files import rolling_writer
 from paimon_core.errors import CommitConflict, CorruptTable
 from paimon_core.lsm.changelog import Merged
-from paimon_core.lsm.compaction.rewrite_plan import Rewrite, Upgrade, plan_rewrite, small_file_bytes
+from paimon_core.lsm.compaction.rewrite_plan import Reread, Rewrite, Upgrade, plan_rewrite, small_file_bytes
 from paimon_core.lsm.compaction.universal import CompactionUnit
 from paimon_core.lsm.key_order import key_order
 from paimon_core.lsm.merge import adds
@@ -135,21 +135,20 @@ def _rewrite(
         return writers[-1]
 
     try:
-        for step in _steps(reader, unit, expiry):
-            move = _move(step, producer)
-            if move is Move.PLAIN:
-                before += step.files
-                after += [f.upgraded(unit.output_level) for f in step.files]
+        for step in _steps(reader, unit, expiry, producer):
+            before += step.files
+            if isinstance(step, Upgrade):
+                after.append(step.file.upgraded(unit.output_level))
+            if not isinstance(step, Reread | Rewrite):
                 continue
-            data = None if move is Move.READ else writer(changelog=False)
+            data = writer(changelog=False) if isinstance(step, Rewrite) else None
             changes = writer(changelog=True) if producer and producer.writes_changelog else None
-            for merged in _merged(reader, unit, step, producer, move):
+            for merged in _merged(reader, unit, step, producer):
                 if data:
                     data.write(merged.rows)
                 if changes and merged.changelog is not None:
                     changes.write(merged.changelog)
-            before += step.files
-            after += data.close() if data else [f.upgraded(unit.output_level) for f in step.files]
+            after += data.close() if data else []
             changelog += changes.close() if changes else []
     except BaseException:
         for begun in writers:
@@ -158,9 +157,11 @@ def _rewrite(
     return before, after, changelog, {} if producer is None else producer.marks
 
 
-def _steps(reader: BucketReader, unit: CompactionUnit, expiry: RecordExpiry | None) -> list[Upgrade | Rewrite]:
+def _steps(
+    reader: BucketReader, unit: CompactionUnit, expiry: RecordExpiry | None, producer: ChangelogProducer | None
+) -> list[Upgrade | Rewrite]:
     context, options = reader.context, reader.context.options
-    return plan_rewrite(
+    steps = plan_rewrite(
         unit,
         key_order=key_order([f.type for f in context.schema.key_fields]),
         small_file_bytes=small_file_bytes(options),
@@ -168,34 +169,26 @@ def _steps(reader: BucketReader, unit: CompactionUnit, expiry: RecordExpiry | No
         force_rewrite=options["compaction.force-rewrite-all-files"],
         expires=None if expiry is None else lambda file: expiry.has_expired_rows(file, reader.path(file)),
     )
-
-
-def _move(step: Upgrade | Rewrite, producer: ChangelogProducer | None) -> Move:
-    if isinstance(step, Rewrite):
-        return Move.REWRITE
-    return Move.PLAIN if producer is None else producer.move(step.file)
+    return [producer.step(step) if producer and isinstance(step, Upgrade) else step for step in steps]
 
 
 def _merged(
-    reader: BucketReader,
-    unit: CompactionUnit,
-    step: Upgrade | Rewrite,
-    producer: ChangelogProducer | None,
-    move: Move,
+    reader: BucketReader, unit: CompactionUnit, step: Reread | Rewrite, producer: ChangelogProducer | None
 ) -> Iterator[Merged]:
     """Yield the merged rows of a step: rows to store and, with a changelog producer, also changelog rows."""
-    if producer is None or (isinstance(step, Rewrite) and not producer.concerns(step.files)):
+    if producer is None or not producer.concerns(step.files):
         yield from map(Merged, _ordinary(reader, unit, step))
         return
-    drops = unit.drop_delete and (isinstance(step, Rewrite) or move is Move.REWRITE)
+    rereads = isinstance(step, Reread)
+    drops = unit.drop_delete and not rereads
     keys = reader.context.schema.file_key_fields
     for section in step.sections:
         with reader.naming_unsorted_file(section.runs, keys, [f.name for f in keys]):
-            for merged in producer.merged(section, move):
+            for merged in producer.merged(section, rereads=rereads):
                 yield replace(merged, rows=adds(merged.rows)) if drops else merged
 
 
-def _ordinary(reader: BucketReader, unit: CompactionUnit, step: Upgrade | Rewrite) -> Iterator[pa.Table]:
+def _ordinary(reader: BucketReader, unit: CompactionUnit, step: Reread | Rewrite) -> Iterator[pa.Table]:
     schema, order = reader.context.schema, MergeOrder.of(reader.context.options)
     fields, key = schema.file_fields, [f.name for f in schema.file_key_fields]
     columns = [f.name for f in fields]

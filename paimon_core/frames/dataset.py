@@ -1,12 +1,12 @@
-"""PaimonDataset: a scan as a pyarrow Dataset; polars and DuckDB pass their filters and columns to it.
+"""PaimonDataset: a scan as a pyarrow Dataset; polars and DuckDB pass their filters and columns to the dataset.
 
 ``scanner`` reads only the columns that are requested and that the filter needs; Arrow applies the filter to each batch
-(``arrow_filter``). So do all methods of a Dataset that call ``scanner``: ``to_table``, ``to_batches``, ``head``,
-``take``, ``count_rows``, ``filter``.
+(``arrow_filter``). The methods of a Dataset that call ``scanner`` also read only these columns: ``to_table``,
+``to_batches``, ``head``, ``take``, ``count_rows``, ``filter``.
 
-Functions of Arrow that do not call ``scanner``, such as ``join``, ``sort_by`` and ``Scanner.from_dataset``, see a
-dataset of one Arrow file; when it is opened, all rows are read into this file in memory. They return the same rows,
-without push-down.
+Functions of Arrow that do not call ``scanner``, such as ``join``, ``sort_by`` and ``Scanner.from_dataset``, use a
+dataset of one Arrow file in memory: all rows are read into this file when it is opened. Such functions return the same
+rows, but read all columns and rows.
 """
 
 from __future__ import annotations

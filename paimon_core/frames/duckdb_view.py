@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def register(source: Source, connection: duckdb.DuckDBPyConnection | None, name: str) -> duckdb.DuckDBPyRelation:
-    """Register the rows as view ``name`` of the connection (None: DuckDB's default one) and return the view.
+    """Register the rows as view ``name`` of the connection (None: the default connection) and return the view.
 
     Each query reads the same snapshot, and only the columns and files that it needs; DuckDB's filters are applied to
-    each batch before it is passed on. Raises InvalidRequest without DuckDB, and for a name that is not a text.
+    each batch before DuckDB gets the batch. Raises InvalidRequest without DuckDB, and for a name that is not a text.
     """
     package = optional_package("duckdb", "to_duckdb")
     if not isinstance(name, str) or not name:

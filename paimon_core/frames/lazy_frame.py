@@ -1,7 +1,7 @@
 """Lazy frame: a scan as a polars LazyFrame, which passes columns, filters and a number of rows to the scan.
 
-Polars passes a filter as an expression and expects the source to apply it. The parts of the filter that can be
-translated select the rows that the scan reads; then the whole expression is applied to each batch.
+Polars passes a filter as an expression and expects that the source applies this filter. The parts of the filter that
+can be translated select the rows that the scan reads; then the whole expression is applied to each batch.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Polars filter: translates the parts of a polars expression that have an equal predicate of a scan.
 
-An expression is read from its JSON form. This format is not stable between versions of polars: an unknown node is not
-translated, and only polars applies it. Polars and predicates order floats in the same way: NaN equals NaN and is the
-greatest number. In a conjunction the parts that cannot be translated are left out, so the predicate may be true for
-more rows than the expression, never for fewer.
+An expression is read from its JSON form. The JSON form is not stable between versions of polars: a part with an unknown
+node is not translated, and only polars applies this part. Polars and predicates order floats in the same way: NaN
+equals NaN and is the greatest number. In a conjunction the parts that cannot be translated are left out, so the
+predicate may be true for more rows than the expression, never for fewer.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ class Filter:
     columns: tuple[str, ...]
     """The columns that the expression reads."""
     where: Predicate | None
-    """True wherever the expression is true; None: no part of it could be translated."""
+    """A predicate that is true wherever the expression is true; None when no part of the expression could be
+    translated."""
 
     @staticmethod
     def of(pl: Any, expression: Any) -> Filter | None:
@@ -72,7 +73,7 @@ class Filter:
 def _without_dynamic(tree: Any) -> Any:
     """Return the tree without the parts that polars adds as hints for a limit; None when nothing is left.
 
-    Polars cannot evaluate such a hint on a DataFrame; it applies the limit itself.
+    Polars cannot evaluate the hints on a DataFrame, and applies the limit itself.
     """
     match tree:
         case {"Display": {"fmt_str": str(text)}} if text.startswith(_DYNAMIC):
@@ -88,7 +89,7 @@ def _without_dynamic(tree: Any) -> Any:
 
 
 def translated(tree: Any) -> Predicate | None:
-    """Return a predicate that is true wherever the expression is true; None: no part of it could be translated."""
+    """Return a predicate that is true wherever ``tree`` is true; None when no part of ``tree`` could be translated."""
     try:
         return _predicate(tree)
     except (_Unknown, RecursionError, PaimonError):
@@ -158,7 +159,7 @@ def _scalar(scalar: Mapping[str, Any]) -> Any:
 
 
 def _values(tree: Any) -> list[Any]:
-    """Return the values of a list, which polars serializes as an Arrow stream of one column; a null matches nothing."""
+    """Return the values of a list, which polars serializes as an Arrow stream; nulls are left out."""
     match tree:
         case {"Literal": {"Scalar": {"List": list(data)}}}:
             try:

@@ -1,8 +1,8 @@
 """check: checks the invariants of a table on every branch and returns a report; it writes nothing.
 
 A quick check reads metadata and listings; a deep check also reads every data file. No damage of the table ends the
-check. A table can be checked while it is written: when its snapshots, tags, consumers, changelogs, schemas or branches
-change during the check, the check is repeated, and only findings that occur in every run are reported.
+check. A table can be checked while writers change it: when its snapshots, tags, consumers, changelogs, schemas or
+branches change during the check, the check is repeated, and only findings that occur in every run are reported.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ TRIES = 3
 def check(context: TableContext, *, deep: bool = False) -> Report:
     """Check the table of ``context`` on all branches; up to ``TRIES`` times when it changes during the check.
 
-    Java's expiry deletes the files of a snapshot before the snapshot file. A check that runs in between may report
-    missing files.
+    Java's expiry deletes the files of a snapshot before the snapshot file. A check that runs between the two deletions
+    may report missing files.
     """
     confirmed: set[Hashable] | None = None
     for _ in range(TRIES):
@@ -50,7 +50,7 @@ def _identity(finding: Finding) -> Hashable:
 
 
 def _metadata_listings(context: TableContext) -> Hashable:
-    """Return the listings of the metadata directories of every branch; None when one cannot be listed."""
+    """Return the listings of the metadata directories of every branch; None when a directory cannot be listed."""
     try:
         homes = [TablePaths(context.paths.root, name) for name in (MAIN, *context.branches.names())]
         directories = [

@@ -1,7 +1,7 @@
 """CheckRun: the state of one check of one table, which all parts of the check share.
 
-Each file is read once, and its findings are reported once. The check holds in memory the files of one snapshot, a name
-and a number for every referenced file, and some directory listings.
+Each file is read once, and findings about a file are reported once. The check holds in memory the files of one
+snapshot, a name and a number for every referenced file, and some directory listings.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class CheckRun:
     context: TableContext
     collector: FindingCollector
     reached: set[str] = field(default_factory=set)
-    """The paths of the metadata and index files that are referenced, as far as they have been checked."""
+    """The paths of the referenced metadata and index files that have been checked so far."""
     data: dict[str, int] = field(default_factory=dict)
     """Names of data files and extra files; the value is a hash of a data file's record, 0 for an extra file."""
     schema_ids: set[int] = field(default_factory=set)
@@ -54,7 +54,7 @@ class CheckRun:
         return True
 
     def has_file(self, path: str, location: Location, size: int | None = None) -> bool:
-        """Check that a file exists and has the recorded ``size``, if given (I6); return whether this is so."""
+        """Check that a file exists and has the recorded ``size``, if given (I6); return True if the file does."""
         self.collector.check("I6")
         found = self._size(path)
         if found is None and location.path is not None and not self.context.storage.exists(location.path):
@@ -77,7 +77,7 @@ class CheckRun:
             if name in self._listings[directory]:
                 return self._listings[directory][name]
             if not self.context.storage.exists(path):
-                return None  # a file that exists was created after the listing
+                return None  # if the file exists, it was created after the listing
         entries = self.context.storage.list(directory)
         self._listings[directory] = {e.name: e.size for e in entries if not e.is_directory}
         if len(self._listings) > KEPT_LISTINGS:

@@ -21,7 +21,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One violation of an invariant; ``path``, ``snapshot`` and ``branch`` state where, as far as that is known."""
+    """One violation of an invariant; ``path``, ``snapshot`` and ``branch`` state the place, as far as it is known."""
 
     invariant: str
     level: Level

@@ -37,7 +37,7 @@ class FindingCollector:
     checked: Counter[str] = field(default_factory=Counter)
     skipped: dict[str, str] = field(default_factory=dict)
     incomplete: bool = False
-    """Whether some metadata could not be read, so that the files that it references are not known."""
+    """Whether some metadata could not be read, so that not all referenced files are known."""
 
     def check(self, invariant: str, count: int = 1) -> None:
         """Count ``count`` checks of an invariant."""
@@ -60,7 +60,7 @@ class FindingCollector:
 
     @contextlib.contextmanager
     def guarding(self, invariant: str, location: Location, path: str | None = None) -> Iterator[None]:
-        """Suppress an error of the body and add a finding for it.
+        """Suppress an error of the body, and add a finding for the error.
 
         SnapshotNotFound is suppressed without a finding: the snapshot has expired during the check.
         """
@@ -84,7 +84,7 @@ class FindingCollector:
             if invariant.when is When.HISTORY:
                 self.skip(number, NEEDS_HISTORY)
             elif invariant.when is When.DEEP and not self.deep:
-                self.skip(number, "it needs the rows: run a deep check")
+                self.skip(number, "this check needs the rows: run a deep check")
         checked = {n: self.checked[n] for n in INVARIANTS if n in self.checked or n not in self.skipped}
         skipped = {n: self.skipped[n] for n in INVARIANTS if n in self.skipped}
         return Report(self.table, tuple(self.findings), checked, skipped, self.left_out)

@@ -16,8 +16,8 @@ _TEMPORARY = re.compile(r"\..*\.tmp|.*\.tmp|\.tmp.*")
 def check_hints(run: CheckRun, location: Location) -> None:
     """Check the hints LATEST and EARLIEST.
 
-    A stale hint only costs readers a listing. But if the snapshot id next to a stale hint is missing, readers take the
-    hint for right and use a wrong snapshot.
+    A stale hint only costs readers a listing. But if the snapshot id next to a stale hint is missing, readers trust the
+    hint and use a wrong snapshot.
     """
     context, collector = run.context, run.collector
     ids = context.snapshots.ids()
@@ -36,7 +36,7 @@ def check_hints(run: CheckRun, location: Location) -> None:
             continue
         hint = int(text) if re.fullmatch(rb"[1-9]\d{0,18}", text) else None
         if hint in ids and hint is not None and hint + step not in ids:
-            level, then = Level.ERROR, "readers use it, because of the gap next to it"
+            level, then = Level.ERROR, "readers use the hint, because of the gap next to it"
         else:
             # A crash after a commit or an expiry leaves a stale hint.
             level = Level.WARNING if hint is None else Level.INFO

@@ -53,7 +53,7 @@ def _check_vectors(
         if name in seen:
             problem = f"has two of them, in {seen[name]} and in {entry.file.file_name}"
         elif name not in live:
-            problem, level = "is not live in its bucket", Level.WARNING  # Java's full compactions leave such vectors
+            problem, level = "is not live in its bucket", Level.WARNING  # left by Java's full compactions
         elif count is not None and not 0 < count <= live[name].row_count:
             problem = f"has {live[name].row_count} rows, {count} of them deleted"
         elif run.deep and readable and (entry.file.file_name, vector.offset) not in run.vectors:

@@ -1,4 +1,4 @@
-"""Invariants: the rules that every table keeps, each with its number and the kind of data that its check reads."""
+"""Invariants: the rules that every table keeps, each with a number and the kind of data that the check reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class When(StrEnum):
     DEEP = "deep"
     """The rows of data files."""
     HISTORY = "history"
-    """A record of all operations. The files of a table do not contain it; the simulator has it."""
+    """A record of all operations, which the files of a table do not contain; only the simulator has this record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,4 +82,4 @@ INVARIANTS = {
 }
 """All invariants, by number, in order."""
 
-NEEDS_HISTORY = "the files of a table do not show it: it needs a record of who did what"
+NEEDS_HISTORY = "the files of a table do not show this: the check needs a record of who did what"

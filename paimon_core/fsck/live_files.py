@@ -1,8 +1,8 @@
-"""CheckedFiles: the files of a snapshot, updated from one snapshot to the next by the files that each adds and deletes.
+"""CheckedFiles: the files of a snapshot, updated for each next snapshot by the files that it adds and deletes.
 
-Each snapshot is compared with the snapshot before it: manifests that both reference are skipped, and the remaining
-manifests of both must have the same net effect (I7). So checking a thousand snapshots costs little more than checking
-one snapshot.
+Each snapshot is compared with the snapshot before it: manifests that both snapshots reference are skipped, and the
+other manifests of the two snapshots must have the same net effect (I7). So a check of a thousand snapshots takes little
+more time than a check of one snapshot.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class CheckedFiles:
     def load(self, run: CheckRun, manifests: Iterable[ManifestFile], location: Location) -> bool:
         """Load the files of the manifests; return False when a manifest cannot be read.
 
-        A DELETE may come before its ADD, because merged manifests are not ordered by time.
+        The DELETE entry of a file may come before the ADD entry, because merged manifests are not ordered by time.
         """
         self.manifests = list(manifests)
         net: Counter[Any] = Counter()

@@ -164,7 +164,7 @@ class Group:
         properties: Mapping[str, str] | None = None,
         token: str | None = None,
     ) -> GroupVersion:
-        """Publish snapshots that the tables (by ``database.table``) have already as the next version, of these tables.
+        """Publish existing snapshots of tables (by ``database.table``) as the next version, with these tables only.
 
         With a ``token`` the publish happens exactly once, even when the call is repeated. Raises SnapshotNotFound; when
         a snapshot is removed after the publish was decided, call ``abandon``.
@@ -176,7 +176,9 @@ class Group:
         return self._decide(Intent(0, token or str(uuid.uuid4()), parts, dict(properties or {})))
 
     def rollback(self, to: int) -> GroupVersion:
-        """Roll all tables back to version ``to`` and publish this as a new version; the versions between are withdrawn.
+        """Roll all tables back to version ``to`` and publish the result as a new version.
+
+        The versions in between are withdrawn.
 
         Later commits to the tables are removed, as with ``Table.rollback``. Raises NotFound, and InvalidRequest for a
         withdrawn version and for a version with other tables than the latest.
@@ -200,8 +202,9 @@ class Group:
     def abandon(self) -> GroupVersion:
         """Abandon a publish that can never succeed, because a table was dropped or files are missing.
 
-        Its number becomes a version without changes. Stop the publishing process first. Raises NotFound when no publish
-        is pending, InvalidRequest when a table has already committed its part: roll that table back first.
+        The number of the publish becomes a version without changes. Stop the publishing process first. Raises NotFound
+        when no publish is pending, InvalidRequest when a table has already committed its part: roll that table back
+        first.
         """
         pending = self._pending()
         if pending is None:
@@ -239,7 +242,7 @@ class Group:
             self.store.delete(version.number)
         for name in {name for v in versions for name in v.tables}:
             used = {v.tables[name].tag for v in kept if name in v.tables}
-            with contextlib.suppress(NotFound):  # the tags of a dropped table were deleted with it
+            with contextlib.suppress(NotFound):  # the tags of a dropped table were deleted with the table
                 self._delete_tags(self.catalog.table(name), used, kept[-1].number)
         return [v.number for v in to_delete]
 
@@ -281,7 +284,7 @@ class Group:
             intent = Intent(number, request.token, request.parts, request.properties, request.restores)
             if self.store.create_intent(intent):
                 return self._finish(intent)
-        raise CommitConflict(f"group {self.name}: lost {_TRIES} races for the next version: retry", group=self.name)
+        raise CommitConflict(f"group {self.name}: other publishes were first {_TRIES} times: retry", group=self.name)
 
     def _check_distinct(self, parts: Mapping[str, Part]) -> None:
         """Check that no table is named twice, for example with its branch main and without a branch."""
@@ -330,7 +333,7 @@ class Group:
         return None
 
     def _finish(self, intent: Intent) -> GroupVersion:
-        """Do steps 3 and 4 of a publish; any process may do this, also if a step is already done."""
+        """Do steps 3 and 4 of a publish. Any process may call this; completed steps are not repeated."""
         if intent.number in self.store.numbers("version"):
             return self.store.version(intent.number)
         earlier = self.latest()
@@ -340,7 +343,7 @@ class Group:
                 members[name] = commit_part(self.catalog.table(name), part, intent, self.name)
             except PaimonError:
                 if intent.number in self.store.numbers("version"):
-                    break  # a concurrent process completed it, and later publishes may have followed
+                    break  # a concurrent process completed this publish, and later publishes may have followed
                 raise
         version = GroupVersion(intent.number, members, clock.now_millis(), intent.properties, intent.restores)
         return version if self.store.create_version(version) else self.store.version(intent.number)

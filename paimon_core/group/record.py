@@ -1,7 +1,9 @@
 """Records of a table group: the intent of a publish, and the version that it becomes.
 
-Both are JSON files that never change. An intent contains everything that is needed to complete the publish: any process
-that finds an intent without a version can complete it, and may repeat this any number of times.
+Intents and versions are JSON files that never change.
+
+An intent contains everything that is needed to complete the publish: any process that finds an intent without a version
+can complete it, and may repeat this any number of times.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ class Mode(StrEnum):
     ROLLBACK = "rollback"
     """The table is rolled back to the snapshot that an earlier version names."""
     SNAPSHOT = "snapshot"
-    """The table does not change: the version shows a snapshot that it has already."""
+    """The table does not change: the version shows a snapshot that the table already has."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +43,11 @@ class Part:
     tag: str | None = None
     """For a rollback: the tag to roll back to."""
     undone: tuple[int, str] | None = None
-    """For a rollback: id and uuid of the latest snapshot before it; when this snapshot is deleted, it is done."""
+    """For a rollback: id and uuid of the last snapshot before it. The rollback is done when this snapshot is
+    deleted."""
     schema: tuple[int, int] | None = None
-    """Id and time of the table's schema; a re-created table differs in both. None in records of the older format."""
+    """Id and time of the table's schema; a re-created table has another id or time. None in records of the older
+    format."""
     shown: tuple[int, str] | None = None
     """For a part that changes nothing: id and uuid of the snapshot that the version shows."""
 
@@ -74,7 +78,7 @@ class Intent:
 
     number: int
     token: str
-    """Distinguishes the intent from another intent with the same number."""
+    """A unique text that distinguishes the intent from another intent with the same number."""
     parts: Mapping[str, Part]
     """The change of each table, by ``database.table``."""
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -94,7 +98,7 @@ class Intent:
 
     @staticmethod
     def from_bytes(data: bytes) -> Intent:
-        """Parse what ``to_bytes`` returns; raises InvalidRequest for other bytes, UnsupportedFeature for newer ones."""
+        """Parse what ``to_bytes`` returns; raises InvalidRequest for bad data, UnsupportedFeature for newer formats."""
         with unpacked(data, "group intent", RECORD_VERSION) as value:
             parts = {_text(name): Part.from_plain(part) for name, part in value["parts"].items()}
             restores = None if value["restores"] is None else _whole(value["restores"])
@@ -115,11 +119,11 @@ class GroupVersion:
 
     number: int
     tables: Mapping[str, Member]
-    """The snapshot and tag of each table, by ``database.table``; unchanged tables have those of the version before."""
+    """The snapshot and tag of each table, by ``database.table``; for unchanged tables as in the version before."""
     time_millis: int
     properties: Mapping[str, str] = field(default_factory=dict)
     restores: int | None = None
-    """The version that this one rolled back to; the versions in between are withdrawn."""
+    """For a rollback: the version that was rolled back to; the versions in between are withdrawn."""
 
     def to_bytes(self) -> bytes:
         """Return versioned JSON."""
@@ -127,7 +131,7 @@ class GroupVersion:
 
     @staticmethod
     def from_bytes(data: bytes) -> GroupVersion:
-        """Parse what ``to_bytes`` returns; raises InvalidRequest for other bytes, UnsupportedFeature for newer ones."""
+        """Parse what ``to_bytes`` returns; raises InvalidRequest for bad data, UnsupportedFeature for newer formats."""
         with unpacked(data, "group version", RECORD_VERSION) as value:
             tables = {
                 name: Member(_whole(member["snapshot"]), _text(member["tag"]))

@@ -1,4 +1,4 @@
-"""Table commit: commits the part of one table in a publish of a group; steps that are already done are not repeated."""
+"""Table commit: commits the part of one table in a publish of a group; a step that is already done is not repeated."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def _committed(
     """Commit the messages of a part. The files of the messages are kept, because other processes may commit them too.
 
     When another commit has since added keys to dynamic buckets, or chosen the number of buckets of a new partition, the
-    rows are written again to buckets that fit, so that the publish can continue. Raises CommitConflict when this
-    happened in every attempt.
+    rows are written again to buckets that fit, so that the publish can continue. Raises CommitConflict when the buckets
+    did not fit in any attempt.
     """
     messages: Sequence[CommitMessage] = part.messages
     for left in reversed(range(_TRIES)):
@@ -99,7 +99,7 @@ def check_buckets(table: Table, messages: Sequence[CommitMessage], mode: Mode, g
     if table.context.is_cross_partition:
         raise UnsupportedFeature(
             f"group {group}: table {table.name} has bucket = -1 and a primary key without the partition keys "
-            "(cross-partition upsert), which a group cannot publish: another commit may move its keys before",
+            "(cross-partition upsert), which a group cannot publish: its keys may move before the publish",
             group=group,
             table=table.name,
         )
@@ -115,8 +115,8 @@ def check_buckets(table: Table, messages: Sequence[CommitMessage], mode: Mode, g
             message.assignment is None or (mode is not Mode.APPEND and message.assignment.base)
         ):
             raise InvalidRequest(
-                f"group {group}: table {table.name} has dynamic buckets: write with a writer of this table, and "
-                "rows of an overwrite with one that has ignore_existing=True, in one flush",
+                f"group {group}: table {table.name} has dynamic buckets: write with one flush of a "
+                "writer of this table (for an overwrite, with ignore_existing=True)",
                 group=group,
                 table=table.name,
             )

@@ -1,9 +1,9 @@
 """Candidate files: finds the files of a table that could be orphans, by directory, name and age.
 
-Only file names that Paimon's writers create are candidates: a random UUID and a number, in the directory for that kind
-of file, or a temporary file left by a publish. Any other file is reported as protected and never deleted. Symbolic
-links to directories are not followed, and symbolic links to files are kept. Several workers can each process a part
-of the directories.
+Only files with names that Paimon's writers create are candidates: names with a random UUID and a number, in the
+directory for this kind of file, and temporary files left by a publish. Any other file is reported as protected and
+never deleted. Symbolic links to directories are not followed, and symbolic links to files are kept. Several workers can
+each process a part of the directories.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Kind(StrEnum):
     STATISTICS = "statistics"
     DATA = "data"
     PUBLISHED = "published"
-    """Snapshots, schemas, tags and similar files, which are never candidates, and temporary files of their publish."""
+    """Snapshots, schemas, tags and similar files. Only temporary files that a publish left are candidates."""
     ABOVE = "above"
-    """The root or a partition directory: Paimon stores no files directly in it."""
+    """The root or a partition directory: Paimon stores no files directly in these directories."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,13 +25,13 @@ class WorkExecutor(Protocol):
         """
 
     def data_names(self, context: TableContext, manifests: Mapping[str, bool], among: Collection[str]) -> set[str]:
-        """Return the result of ``references.used_files.data_names``; raises CorruptTable with the same facts."""
+        """Return the result of ``references.used_files.data_names``; its CorruptTable keeps its ``facts``."""
 
     def move(self, context: TableContext, moves: Sequence[tuple[str, str]]) -> list[bool]:
-        """Move files from source to target, in any order; return in the given order whether each one was moved.
+        """Move files from source to target, in any order; return for each move, in order, whether the file was moved.
 
-        The result for a missing source is False. No move may happen after the call has returned: it would remove a
-        file that the caller has restored in the meantime.
+        The result for a missing source is False. No move may happen after the call has returned: a late move would
+        remove a file that the caller has restored in the meantime.
         """
 
     def delete(self, context: TableContext, paths: Sequence[str]) -> None:

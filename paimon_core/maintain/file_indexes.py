@@ -71,8 +71,8 @@ class _Wanted:
     def of(context: TableContext, indexes: Sequence[IndexedField], schema_id: int) -> _Wanted:
         """Return the wanted indexes of the files of one schema; columns are matched by field id.
 
-        A column has no index in these files when the schema lacks the column, or has it with another type, or the type
-        does not support the index.
+        A column has no index in these files when the schema lacks the column, when the column has another type in the
+        schema, or when the type does not support the index.
         """
         schema = context.schemas.read(schema_id)
         by_id = {f.id: f for f in schema.fields}
@@ -128,7 +128,7 @@ def _held(context: TableContext, reader: BucketReader, file: DataFile) -> bytes 
 
 
 def _places(held: bytes) -> set[tuple[str, str]] | None:
-    """Return the column and the kind of each index; None for bytes that do not decode, so that they are replaced."""
+    """Return the column and the kind of each index; None for bytes that do not decode: the caller replaces them."""
     try:
         index = FileIndex.of_bytes(held, "present index")
     except CorruptTable:

@@ -28,7 +28,7 @@ class Holder(StrEnum):
 class Root:
     """A snapshot that is stored in a snapshot file, in a tag, or in a lasting changelog.
 
-    Of a snapshot in a lasting changelog only the changes are kept.
+    For a snapshot in a lasting changelog, only the files with its changes are kept.
     """
 
     holder: Holder
@@ -45,8 +45,8 @@ class Root:
 def contexts_of_branches(context: TableContext) -> list[TableContext]:
     """Return the contexts of main and of every other branch.
 
-    A branch that is deleted during the call is left out. Raises CorruptTable for a branch without a schema, because
-    the files that it references cannot be determined (format 16.6).
+    A branch that is deleted during the call is left out. Raises CorruptTable for a branch without a schema, because the
+    files that the branch references cannot be determined (format 16.6).
     """
     found = []
     for branch in (MAIN, *context.branches.names()):
@@ -85,7 +85,7 @@ def roots_of(context: TableContext) -> Iterator[Root]:
     """Yield the roots of the context's own branch; raises the errors of ``all_roots``.
 
     Snapshots are read before tags and changelogs. If a snapshot expires in between, the tag or changelog that keeps its
-    files existed before the expiry, so it is still listed.
+    files existed before the expiry, so the later listing includes it.
     """
     ids = _snapshot_ids(context)
     for snapshot_id in ids:

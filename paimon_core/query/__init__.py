@@ -1,4 +1,4 @@
-"""Queries: what a scan reads, its rows, counts and extremes, and its explanations.
+"""Queries: descriptions of scans; the rows, counts and extremes that a scan returns; explanations of scans.
 
 Core types:
 

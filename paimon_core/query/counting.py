@@ -1,8 +1,8 @@
-"""Counts of rows: from metadata where it is exact, otherwise by reading a column.
+"""Counts of rows: from metadata where metadata is exact, otherwise by reading a column.
 
-The number of rows of a file is exact in metadata if the file is not merged with other files, and if its deletion
-vector, when it has one, states how many rows it marks. For a scan with a filter, the number is exact only if the file
-has no deletion vector and the bounds of its columns show that every row passes.
+The number of rows of a file is exact in metadata if the file is not merged with other files, and if its deletion vector
+(if any) states how many rows are marked. For a scan with a filter, the number is exact only if the file has no deletion
+vector and the bounds of its columns show that every row passes.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def count_partitions(scan: ScanDescription) -> pa.Table:
 
 
 def counted(scan: ScanDescription) -> tuple[dict[bytes, int], list[Split]]:
-    """Return the rows of each partition that metadata counts, and the splits that must be read to count the rest."""
+    """Return the number of rows that metadata counts, by partition, and the splits whose rows must be counted."""
     known: dict[bytes, int] = {}
     unknown: list[Split] = []
     if scan.damaged is not None:  # only a read finds which files are damaged
@@ -89,7 +89,7 @@ def counted(scan: ScanDescription) -> tuple[dict[bytes, int], list[Split]]:
 class _AllRows:
     """Tests whether every row of a file passes the filter, by the bounds of its columns.
 
-    When its columns have no nulls, a filter is true or false for each row. So all rows pass if no row passes the
+    When the columns have no nulls, a filter is true or false for each row. So all rows pass if no row passes the
     negated filter.
     """
 

@@ -1,4 +1,4 @@
-"""ScanDescription: what a scan reads. RowsSource: where its rows come from.
+"""ScanDescription: what a scan reads. RowsSource: where the rows of a scan come from.
 
 A description may be read several times; each read uses the snapshot of its ``plan``, which is made once.
 """
@@ -40,7 +40,7 @@ class ScanDescription:
     context: TableContext
     source: RowsSource
     snapshot: Snapshot | None
-    """The snapshot to read: the pinned one, or the one that was the latest when the scan was created."""
+    """The snapshot to read: the pinned snapshot, or the snapshot that was the latest when the scan was created."""
     columns: tuple[str, ...]
     where: Predicate | None = None
     limit: int | None = None
@@ -88,13 +88,13 @@ class ScanDescription:
         return () if self.damaged is None else tuple(sorted(self.damaged.found))
 
     def with_plan_of(self, other: ScanDescription) -> Self:
-        """Return this new description, with the plan of ``other`` if that is made; both must have the same splits."""
+        """Return this description with the plan of ``other``, if that exists; both scans must have the same splits."""
         if "plan" in other.__dict__:
             self.__dict__["plan"] = other.plan
         return self
 
     def with_damaged_of(self, other: ScanDescription) -> Self:
-        """Return this new description; its reads add the damaged files that they leave out to the list of ``other``."""
+        """Return this description; damaged files that its reads leave out are added to the list of ``other``."""
         self.__dict__["damaged"] = other.damaged
         return self
 
@@ -121,7 +121,10 @@ class RowsSource(Protocol):
         """Return the number of rows of each partition; see ``Scan.count_by_partition``."""
 
     def explain(self, scan: ScanDescription, *, analyze: bool) -> Any:
-        """Return an explanation of what the scan reads; its ``str`` is a readable text. See ``Scan.explain``."""
+        """Return an explanation of what the scan reads; ``str`` of the result is a readable text.
+
+        See ``Scan.explain``.
+        """
 
     def narrowed(self, scan: ScanDescription) -> RowsSource:
         """Return the source for ``scan``, a copy of this source's scan with other columns or another filter."""

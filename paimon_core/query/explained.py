@@ -49,7 +49,7 @@ def explained(scan: ScanDescription, *, analyze: bool = False) -> ScanExplanatio
 
 
 def _of_table(scan: ScanDescription) -> ScanDescription:
-    """Return the scan with only whole columns of the table in columns and filter, for estimates; same plan."""
+    """Return the scan with the same plan, with only whole columns of the table in columns and filter."""
     schema = scan.context.schema
     where = None if scan.where is None else scan.where.only(schema.by_name)
     names = [f.name for f in result_fields(schema, scan.columns) if f.name in schema.by_name]

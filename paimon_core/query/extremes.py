@@ -2,9 +2,9 @@
 
 Files are read in the order of their bounds. A file is left out when its bounds show that it cannot change the answer.
 As soon as a value, or enough rows, are known, an additional filter leaves out rows and row groups that cannot change
-the answer. Bounds need not be exact for that: a truncated text still bounds the values. But a least or greatest value
-that is taken from bounds, without a read of the file, needs exact bounds: the bounds of integers, dates, times,
-decimals and booleans are exact.
+the answer. Bounds need not be exact for this filter: a truncated text still bounds the values. Exact bounds are needed
+for a least or greatest value that is taken from bounds without a read of the file. The bounds of integers, dates,
+times, decimals and booleans are exact.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NANOSECONDS = 6
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """A file, or a section of files, and what metadata states of the values of the column in it."""
+    """A file or a section of files, with what its metadata states about the values of the column."""
 
     split: Split
     best: Any
@@ -50,7 +50,7 @@ class _Unit:
 
 
 def extreme(scan: ScanDescription, column: str, *, greatest: bool) -> Any:
-    """Return the least or greatest value of a column that is not null; None when there is no such value.
+    """Return the least or greatest non-null value of a column; None when all values are null.
 
     Raises InvalidRequest for a column that has no order and for a scan with a limit, SchemaMismatch for an unknown
     column.
@@ -194,7 +194,7 @@ def _is_no_better(unit: _Unit, value: Any, *, descending: bool) -> bool:
 
 
 def _comes_before(value: Any, other: Any, *, descending: bool) -> bool:
-    """Whether a value comes before another one; NaN is greater than all other values."""
+    """Whether ``value`` comes before ``other``; NaN is greater than all other values."""
     if value != value or other != other:
         return bool(value != value and other == other if descending else value == value and other != other)
     return bool(value > other if descending else value < other)

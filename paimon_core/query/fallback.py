@@ -1,7 +1,7 @@
 """FallbackRows: the rows of two branches, under the options scan.fallback-branch and scan.primary-branch.
 
 Each partition is read from one branch alone: the first branch, if its snapshot has files in the partition, else the
-second branch. Java's ``FallbackReadFileStoreTable`` reads in the same way.
+second branch. The rule is the same as in Java (``FallbackReadFileStoreTable``).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class PlanWithout:
 
 @dataclass(frozen=True)
 class FallbackRows:
-    """A source of the rows of two branches, without splits. Both scans have the columns and filter, but no limit."""
+    """A source of the rows of two branches, without splits. The scans of both branches have no limit."""
 
     first: Scan
     second: Scan
@@ -82,7 +82,7 @@ class FallbackRows:
         )
 
     def batches(self, scan: ScanDescription, batching: Batching) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the first branch, then the rows of the second one."""
+        """Yield the rows of the first branch, then the rows of the second branch."""
         if scan.limit == 0:
             return
         self._share_damaged(scan)
@@ -124,7 +124,7 @@ class FallbackRows:
 
 
 def _partitions(scan: Scan) -> frozenset[bytes]:
-    """Return the partitions in which the snapshot of a scan has files, also files that reads still ignore."""
+    """Return the partitions in which the snapshot of a scan has files, also in level 0 when reads ignore level 0."""
     snapshot, context = scan.plan.snapshot, scan.context
     if snapshot is None:
         return frozenset()
@@ -146,7 +146,7 @@ def fallback_scan(scan: Scan, columns: Sequence[str] | None, where: Where | None
         return scan
     option, name = found
     if scan.created_from is not None:
-        raise UnsupportedFeature(f"table {context.name} has option {option}: it cannot read files by creation time")
+        raise UnsupportedFeature(f"table {context.name} has option {option}: files cannot be selected by creation time")
     try:
         branch = context.on_branch(name)
     except BranchNotFound as error:

@@ -1,7 +1,7 @@
 """PlannedRows: the rows of the splits of a plan, read in a few threads in bounded memory.
 
-A function makes the plan from the scan: ``snapshot_plan`` plans one snapshot, other functions plan, for example,
-changes.
+A function makes the plan from the scan: ``snapshot_plan`` plans one snapshot; another function may plan changes, for
+example.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class PlannedRows:
         found = scan.plan.splits if scan.where is not None else enough_splits(scan.plan.splits, scan.limit)
         splits = evenly(found, threads) if threads > 1 else found
         schema = scan.schema
-        # Several splits at the same time use all processors, so each of them is decoded in one thread.
+        # Several splits at the same time use all processors, so each split is decoded in one thread.
         request = replace(scan.request, limit=scan.limit, threads=min(threads, len(splits)) < processors)
 
         def read(split: Split) -> Iterator[pa.RecordBatch]:
@@ -83,12 +83,12 @@ class PlannedRows:
         return explained(scan, analyze=analyze)
 
     def narrowed(self, scan: ScanDescription) -> PlannedRows:
-        """Return this source, because it makes its plan from the scan that it is given."""
+        """Return this source, because ``plan`` gets the narrowed scan as its argument."""
         return self
 
 
 def snapshot_plan(scan: ScanDescription) -> ScanPlan:
-    """Return the plan of the scan's snapshot; if it has expired and the scan is not pinned, of a newer snapshot."""
+    """Return the plan of the scan's snapshot, or of a newer one when the snapshot of a scan without pin has expired."""
     try:
         return _plan(scan, scan.snapshot)
     except (SnapshotNotFound, CorruptTable) as error:
@@ -121,13 +121,13 @@ def _plan(scan: ScanDescription, snapshot: Snapshot | None) -> ScanPlan:
 
 
 def as_batches(tables: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of tables as batches of ``schema``, which has the same columns, under the names of the result."""
+    """Yield the rows of tables as batches of ``schema``: the same columns with the names of the result."""
     for table in tables:
         yield from pa.Table.from_arrays(table.columns, schema=schema).to_batches()
 
 
 def first_rows(batches: Iterator[pa.RecordBatch], count: int) -> Iterator[pa.RecordBatch]:
-    """Yield the first ``count`` rows; read no further batch when these are complete."""
+    """Yield the first ``count`` rows; no batch after them is read."""
     with contextlib.closing(batches):  # type: ignore[type-var]
         for batch in batches:
             yield batch.slice(0, count)

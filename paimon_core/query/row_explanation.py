@@ -47,7 +47,8 @@ class RowVersion:
     """"+I", "-U", "+U" or "-D"."""
     sequence_number: int
     snapshot_id: int | None
-    """The snapshot that added the file; None: it has expired, or it is not among the MOST_SNAPSHOTS newest ones."""
+    """The snapshot that added the file; None when this snapshot has expired or is older than MOST_SNAPSHOTS
+    snapshots."""
     commit_user: str | None
     """The commit user of that snapshot; for a compacted file, the user of the compaction."""
     removed: bool
@@ -76,13 +77,13 @@ class RowExplanation:
     key: Mapping[str, Any]
     versions: tuple[RowVersion, ...]
     fields: tuple[FieldChoice, ...]
-    """One per column; () when a read returns no row."""
+    """One choice per column; () when a read returns no row."""
     files_awaiting_compaction: int = 0
     """The number of level-0 files that may contain the key and that reads ignore until they are compacted."""
 
     @property
     def row(self) -> dict[str, Any] | None:
-        """The row that a read returns; None when there is none."""
+        """The row that a read returns; None when a read returns no row."""
         return {f.column: f.value for f in self.fields} if self.fields else None
 
     def to_arrow(self) -> pa.Table:
@@ -125,7 +126,7 @@ def key_filter(context: TableContext, key: Any) -> tuple[dict[str, Any], Predica
     """
     names = context.schema.primary_keys
     if not names:
-        raise InvalidRequest(f"explain_row needs a primary key, which table {context.name} has not")
+        raise InvalidRequest(f"explain_row needs a primary key, and table {context.name} has none")
     given = dict(key) if isinstance(key, Mapping) else {names[0]: key} if len(names) == 1 else None
     if given is None or given.keys() != set(names):
         raise InvalidRequest(

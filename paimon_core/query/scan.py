@@ -50,7 +50,7 @@ class Scan(ScanDescription):
     """
 
     def splits(self, target_bytes: int | None = None) -> list[Split]:
-        """Return the splits of the scan; together they contain all its rows, because ``limit`` is not applied.
+        """Return the splits of the scan. All splits together contain all rows, because ``limit`` is not applied.
 
         ``target_bytes``: the largest total size of the files of a split, instead of option source.split.target-size. A
         split may be larger when it has only one file, or only files that must be merged together. To read a split in
@@ -79,7 +79,9 @@ class Scan(ScanDescription):
         return pa.RecordBatchReader.from_batches(schema, batches)
 
     def explain(self, *, analyze: bool = False) -> ScanExplanation:
-        """Return which files the scan leaves out by which rule, and the files and bytes that it reads; ``str`` is text.
+        """Return an explanation: the files that each rule leaves out, and the files and bytes that the scan reads.
+
+        ``str`` of the result is a readable text.
 
         ``analyze``: also read all rows, without the ``limit`` and in one thread, and return the numbers of files, row
         groups, rows and bytes that were decoded.
@@ -121,16 +123,16 @@ class Scan(ScanDescription):
         return self.source.count_by_partition(self)
 
     def min(self, column: str) -> Any:
-        """Return the least value of a column that is not null; None without such a value. NaN is the greatest number.
+        """Return the least non-null value of a column; None when there is no such value. NaN is the greatest number.
 
-        Metadata gives the least value of a file if it states this value exactly; other files are read only if they may
-        contain a smaller value than the files before. Raises InvalidRequest for a column without an order and for a
-        scan with a limit.
+        A file whose metadata states the exact least value is not read. Any other file is read only if it may contain a
+        smaller value than the files before it. Raises InvalidRequest for a column without an order and for a scan with
+        a limit.
         """
         return extreme(self, column, greatest=False)
 
     def max(self, column: str) -> Any:
-        """Return the greatest value of a column that is not null; see ``min``."""
+        """Return the greatest non-null value of a column; see ``min``."""
         return extreme(self, column, greatest=True)
 
     def top(self, n: int, *, by: str, descending: bool = False, nulls: str = "last") -> pa.Table:
@@ -192,7 +194,7 @@ class Scan(ScanDescription):
         return PaimonDataset(self)
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None, *, name: str) -> duckdb.DuckDBPyRelation:
-        """Register the rows as view ``name`` of a DuckDB connection (None: the one of ``duckdb.sql``); return the view.
+        """Register the rows as view ``name`` of a DuckDB connection (default: of ``duckdb.sql``); return the view.
 
         A query reads only the columns that it needs. Raises InvalidRequest when DuckDB is not installed.
         """
@@ -234,5 +236,5 @@ def new_scan(
     if named is not None and not named.columns.isdisjoint(TRACKING_NAMES):
         context = context.tracked()
     predicate = None if named is None else parse_where(where, filter_fields(context.schema, named))
-    check_same_table(context)  # after the read of the snapshot: it then belongs to this table
+    check_same_table(context)  # after the snapshot was read, to prove that it belongs to this table
     return Scan(context, SNAPSHOT_ROWS, snapshot, names, predicate, limit, pinned)

@@ -23,7 +23,7 @@ ALL_ROWS: dict[str, OptionValue] = {
     "scan.ignore-lost-files": False,
     "scan.ignore-corrupt-files": False,
 }
-"""The options of a scan that reads all rows or fails, for callers such as statistics and audits."""
+"""Values of options with which a scan reads all rows or fails, for callers such as statistics and audits."""
 
 
 def protect(context: TableContext, snapshot: Snapshot | None) -> None:

@@ -4,9 +4,9 @@ Import `read_split` and `read_changed_file`; compaction uses `BucketReader` and 
 
 Core types and functions:
 
-- ``ReadRequest``: the columns and rows to read of a split; the scan passes it down to the reader of each file
+- ``ReadRequest``: the columns and rows to read of a split; the scan passes the request to the reader of each file
 - ``BucketReader``: reads the files of a bucket, merged by key
-- ``SectionMerge``: how a section is merged, and which columns the merge decodes
+- ``SectionMerge``: the merge of a section, with the columns that the merge decodes
 - ``LookupReader``: finds keys in levels above 0
 - ``Pushdown``: a filter, divided into the parts that are tested before, during and after decoding
 - ``PlacedColumns``: columns whose values come from the split, not from its files

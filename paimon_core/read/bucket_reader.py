@@ -62,8 +62,8 @@ class BucketReader:
     counts: ReadCounts | None = None
     """Counts the opened files and row groups, and the decoded rows and bytes; None: nothing is counted."""
     leaves_out: Callable[[CorruptTable, str, int], bool] | None = None
-    """Decides whether the rest of a file is left out after an error. It gets the error, the path and the number of rows
-    of the file. None: the error is always raised.
+    """Decides whether the rest of a file is left out after an error. The function gets the error, and the path and the
+    number of rows of the file. None: the error is always raised.
     """
     batch_rows: int | None = None
     """The largest number of rows to decode at once, for callers that need only a few rows; None: the usual number."""
@@ -72,7 +72,7 @@ class BucketReader:
     def engine(self) -> MergeEngine:
         """The table's merge engine.
 
-        It is created once, because creating it for a table with many columns takes longer than merging a small section.
+        The merge engine is created once: for a table with many columns, this takes longer than merging a small section.
         """
         return merge_engine(self.context.schema.without_row_state, self.context.options)
 
@@ -95,8 +95,8 @@ class BucketReader:
         """Yield the requested rows of one data file, converted from the file's schema to ``fields`` (format 2.4).
 
         This reader sets the rows to leave out and the batch size in the request. ``where`` of the request must not test
-        the columns of row tracking, because they are computed after decoding. ``beside``: the number of files that are
-        read at the same time and share the bytes of a window.
+        the columns of row tracking, because these columns are computed after decoding. ``beside``: the number of files
+        that are read at the same time and share the bytes of a window.
         """
         context, path = self.context, self.path(file)
         file_schema = context.schemas.read(file.schema_id)
@@ -176,8 +176,8 @@ class BucketReader:
     ) -> Iterator[pa.Table]:
         """Yield one row per key of a section, sorted by key.
 
-        ``early`` filters the rows before the merge, and ``late`` after it (``read.pushdown``). Raises CorruptTable,
-        with the path of the file, when the keys of a run do not ascend.
+        ``early`` filters the rows before the merge, and ``late`` filters the merged rows (``read.pushdown``). Raises
+        CorruptTable, with the path of the file, when the keys of a run do not ascend.
         """
         runs, fields, key, order = merge.runs, merge.fields, merge.key, merge.order
         levels = len(runs) > 1 and holds_states(self.context.options)
@@ -198,10 +198,10 @@ class BucketReader:
 
 
 def _rows_of_run(fields: Sequence[DataField], most: int | None = None) -> int:
-    """Return the number of rows of a run to have in memory, or of a file to decode, at once; at most ``most``.
+    """Return how many rows of a run to hold in memory, or of a file to decode, at once; at most ``most``.
 
-    The number is smaller for columns such as texts: they may be dictionary-encoded, so the bytes of their values are
-    known only after decoding.
+    The number is smaller for columns such as texts, which may be dictionary-encoded: the bytes of the values are known
+    only after decoding.
     """
     is_fixed = all(pa.types.is_primitive(f.arrow.type) or pa.types.is_decimal(f.arrow.type) for f in fields)
     rows = WINDOW_ROWS * _NARROW if is_fixed else WINDOW_ROWS

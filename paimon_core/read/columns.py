@@ -1,9 +1,9 @@
 """Columns: what a read may return besides whole columns of the table: members of ROW columns, and metadata columns.
 
-The metadata columns have the names and types of Paimon's Spark connector. They are returned only if the caller requests
-them by name; a column of the table with the same name takes precedence. A member is named by its path, such as
-``address.city``; the result then has the column ``address`` with only the requested fields, in the order of the table.
-A column of the table whose name contains dots takes precedence over a path.
+The metadata columns have the names and types of Paimon's Spark connector. Metadata columns are returned only if the
+caller requests them by name; a column of the table with the same name takes precedence. A member is named by its path,
+such as ``address.city``: the result has the column ``address`` with only the requested fields, in the order of the
+table. A column of the table whose name contains dots takes precedence over a path.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Damaged files: the data files that a scan leaves out as missing or damaged (options scan.ignore-*).
 
 Only scans leave out files, and each file that is left out is logged. Compactions, deletes, updates, streams and reads
-of changes raise the error, because they would make the loss permanent. A file counts as missing only while its snapshot
-exists: otherwise an expiry has deleted the file. An error of the store does not count as damage.
+of changes raise the error, because a change that left out rows would make the loss permanent. A file counts as missing
+only while its snapshot exists. Without the snapshot, an expiry has deleted the file, and the error is raised. An error
+of the store does not count as damage.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class DamagedFiles:
     lost: bool
     corrupt: bool
     found: dict[str, str] = field(default_factory=dict)
-    """The error by the path of the file."""
+    """By path of the file, the error for which it was left out."""
 
     @staticmethod
     def of(options: TableOptions) -> DamagedFiles | None:
@@ -35,8 +36,9 @@ class DamagedFiles:
     def leaves_out(self, error: CorruptTable, path: str, rows: int, is_current: Callable[[], bool]) -> bool:
         """Whether the rest of a data file of ``rows`` rows is left out after this error.
 
-        If it is, the error is logged and stored in ``found``. ``is_current`` returns whether the snapshot of the file
-        exists; if the snapshot does not exist, an expiry has deleted the file, and the file is not left out.
+        If the rest is left out, the error is logged and stored in ``found``. ``is_current`` returns whether the
+        snapshot of the file exists; if the snapshot does not exist, an expiry has deleted the file, and the file is not
+        left out.
         """
         if error.facts.get("path") != path:
             return False
@@ -44,6 +46,6 @@ class DamagedFiles:
         if not (self.lost if is_lost else self.corrupt) or (is_lost and not is_current()):
             return False
         option = "scan.ignore-lost-files" if is_lost else "scan.ignore-corrupt-files"
-        _LOG.warning("a scan lacks rows: %s; it has up to %d rows (option %s = true)", error, rows, option)
+        _LOG.warning("a scan lacks rows: %s; the file has up to %d rows (option %s = true)", error, rows, option)
         self.found[path] = str(error)
         return True

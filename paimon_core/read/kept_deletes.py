@@ -25,7 +25,7 @@ ROW_KIND = "rowkind"
 def read_kinds(context: TableContext, split: Split, columns: Sequence[str]) -> Iterator[pa.Table]:
     """Yield all rows of ``split`` with ``rowkind`` first, then ``columns``.
 
-    ``columns`` of a primary-key table may contain ``_SEQUENCE_NUMBER``. Raises as ``read_split`` does.
+    ``columns`` of a primary-key table may contain ``_SEQUENCE_NUMBER``. Raises the errors of ``read_split``.
     """
     with naming_expired_snapshot(context, split):
         reader = BucketReader(context, split.partition, split.bucket, vectors=split.vectors)

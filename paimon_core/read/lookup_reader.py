@@ -1,9 +1,9 @@
 """LookupReader: find the rows of given keys in the higher levels of a bucket (format 10.6).
 
-The keys are passed in ascending order, one window at a time, so each level is read at most once, from its first
-requested key to its last. Files whose key range contains no requested key are not opened. Row groups without a
-requested key are not decoded completely: statistics exclude some of them, and reading only the key columns excludes the
-rest. Memory: the requested rows, and one batch per level.
+The keys are passed in ascending order, one window at a time, so each level is read at most once, from the first
+requested key to the last requested key. Files whose key range contains no requested key are not opened. Row groups
+without a requested key are not decoded completely: statistics exclude some row groups, and of the other row groups the
+key columns are read first. Memory: the requested rows, and one batch per level.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.schema import DataField
 
 Marks = dict[str, list[Positions]]
-"""The positions of rows in files that deletion vectors will delete, by file name."""
+"""By file name, the positions of the rows that deletion vectors will delete."""
 _POSITION = "\x00position"
 
 
@@ -44,7 +44,7 @@ class LookupReader:
     ) -> None:
         """Create a reader; the positions of all rows that it finds are added to ``marks``.
 
-        These include the rows that ``reader.keep`` filters out, which ``find`` does not return.
+        The marks include rows that ``reader.keep`` filters out, although ``find`` does not return these rows.
         """
         levels = sorted({f.level for f in files})
         self._runs = [
@@ -73,7 +73,7 @@ class LookupReader:
 class _Unit:
     """A file that is not opened yet, or one row group of an opened file.
 
-    ``low`` and ``high`` are the bounds of its keys; they may contain only the first columns of the key.
+    ``low`` and ``high`` are the bounds of the keys; a bound may contain only the first columns of the key.
     """
 
     file: DataFile

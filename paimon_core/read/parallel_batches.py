@@ -1,8 +1,8 @@
 """Parallel batches: reads several items, such as splits, in a few threads, and yields their batches in bounded memory.
 
-The threads take the items in order. The batches that they have read are in queues until the consumer takes them; when
-the queues contain ``held_bytes``, the threads pause. In ordered output, the thread that reads the consumer's next item
-does not pause: it reads one batch at a time, because otherwise full queues of later items would block the read.
+The threads take the items in order. The batches that were read are in queues until the consumer takes them; when the
+queues contain ``held_bytes``, the threads pause. In ordered output, the thread that reads the consumer's next item does
+not pause but reads one batch at a time: otherwise full queues of later items would block the read.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def parallel_batches(
 
 
 class _Reading(Generic[Item]):
-    """The state that the threads and the consumer share; ``_changed`` guards all of it."""
+    """The state that the threads and the consumer share; ``_changed`` is the lock for the whole state."""
 
     def __init__(
         self,

@@ -1,12 +1,12 @@
 """Pushdown: the parts of the filter of a read, and where each part is tested.
 
-``where`` is the filter of the user. It is a conjunction of three parts, and each part has the same name in all modules
-of the read:
+``where`` is the filter of the user. The filter is a conjunction of three parts, and each part has the same name in all
+modules of the read:
 
 - ``fixed`` tests values that are equal in all rows of a split or file: the partition, the bucket and the path of the
-  file. It is tested once, before a file is opened.
+  file. This part is tested once, before a file is opened.
 - ``early`` is tested while rows are decoded, so that the other columns are decoded only for selected rows. Before a
-  merge it may test only key columns: either all rows of a key pass such a test, or none (format 8.8).
+  merge, ``early`` may test only key columns: either all rows of a key pass the test, or no row (format 8.8).
 - ``late`` is tested on the rows that were read or merged. A part that needs metadata columns is tested after the
   columns are added (``read.row_reader``).
 """

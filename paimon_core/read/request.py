@@ -1,4 +1,4 @@
-"""ReadRequest: the columns and rows to read of a split. A scan passes it down to the reader of each file."""
+"""ReadRequest: the columns and rows to read of a split. A scan passes the request to the reader of each file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ReadRequest:
     where: Predicate | None = None
     """The filter; ``read.pushdown`` divides it into parts."""
     limit: int | None = None
-    """The number of rows that the caller needs; None: all. Fewer rows are decoded at once; more may be returned."""
+    """The number of rows that the caller needs; None: all rows. A read with a limit may still return more rows."""
     threads: bool = True
     """Decode columns in parallel; False when several splits are read at the same time."""
     position: str | None = None

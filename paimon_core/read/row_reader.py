@@ -1,8 +1,8 @@
 """Row reader: reads the rows of a split with columns of the table, members of ROW columns, and metadata columns.
 
-The split reader gets a changed schema: a ROW column has only the requested fields, and the sequence number and the row
-kind, which files contain besides the table's columns, are ordinary columns. Metadata columns that no file contains are
-added to the rows that the split reader returns.
+The split reader gets a changed schema: a ROW column has only the requested fields. The sequence number and the row
+kind, which files contain in addition to the table's columns, are ordinary columns in this schema. Metadata columns that
+no file contains are added to the rows that the split reader returns.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _with_metadata(context: TableContext, split: Split, request: ReadRequest) ->
     late = None
     if where is not None and not where.columns <= view.schema.by_name.keys():
         late = where.bind(fields).to_arrow()
-        request = replace(request, limit=None)  # rows that this filter leaves out do not count as returned
+        request = replace(request, limit=None)  # rows that the filter leaves out do not count for the limit
         fixed = where.only(constant_names(placed.fields))
         placed = replace(placed, fixed=None if fixed is None else fixed.bind(fields))
     names = [f.name for f in (*result, *(tested if late is not None else ())) if f.id not in PLACED_IDS]
@@ -103,8 +103,8 @@ def _view(
     """Return the table's context with a schema of the columns to read from the files of the split.
 
     A ROW column is read with all its fields when the filter tests it, or when the merge engine does not simply keep the
-    last row. It is also read as a whole when a file has none of the requested fields: the file could then not show
-    which ROW values are null.
+    last row. A ROW column is also read as a whole when a file has none of the requested fields: without a field, a file
+    cannot show which ROW values are null.
     """
     schema = context.schema
     by_id = {f.id: f for f in schema.fields}

@@ -1,8 +1,9 @@
 """Row tracking: the ids and sequence numbers of the rows of a data file (format 17).
 
-A file whose rows were never rewritten has no columns for them. The id of a row is then the id of the file's first row
-plus the position of the row, and its sequence number is the largest sequence number of the file. A null in a file that
-has the columns is replaced by the same values.
+A file whose rows were never rewritten has no columns for the ids and sequence numbers. Then the id of a row is the id
+of the file's first row plus the position of the row, and the sequence number of a row is the largest sequence number of
+the file. In a file that has these columns, nulls are replaced by ids and sequence numbers that are computed in this
+way.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Tracked:
     """The name of the column with the position of each row in the file."""
     keeps_position: bool
     evolves: bool
-    """Whether the table has data evolution: the ids of the manifest entry are then used.
+    """Whether the table has data evolution. Then the ids of the manifest entry are used.
 
     The ids in the file may be out of date.
     """
@@ -39,7 +40,7 @@ class Tracked:
     def of(
         file: DataFile, fields: Sequence[DataField], path: str, position: str | None, *, evolves: bool
     ) -> Tracked | None:
-        """Return what computes the columns of row tracking among ``fields``, or None when there is no such column.
+        """Return the value that computes the columns of row tracking among ``fields``; None without such columns.
 
         ``position``: the name of the position column that the read requests, or None.
         """

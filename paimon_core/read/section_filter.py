@@ -2,7 +2,7 @@
 
 A merge engine that keeps one row of each key unchanged returns only rows of the files. If no file has a row that the
 filter selects, the merged section has no such row either, and nothing is decoded. The rule does not hold for an engine
-that combines the values of several rows: its result may match although no row of the files does.
+that combines the values of several rows: a merged row may match although no row of the files matches.
 """
 
 from __future__ import annotations

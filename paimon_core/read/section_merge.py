@@ -19,7 +19,7 @@ _HIDDEN = (SEQUENCE_FIELD, KIND_FIELD)
 
 @dataclass(frozen=True, slots=True)
 class SectionMerge:
-    """The merge of some runs into one row per key."""
+    """The merge of sorted runs into one row per key."""
 
     runs: Sequence[SortedRun]
     """The oldest run first."""

@@ -13,8 +13,9 @@ from functools import partial
 
 import pyarrow as pa
 
+from paimon_core.advice import with_advice
 from paimon_core.datafile.reading.file_request import FileRequest
-from paimon_core.errors import CorruptTable, SnapshotNotFound, with_advice
+from paimon_core.errors import CorruptTable, SnapshotNotFound
 from paimon_core.lsm.merge import RowFilter
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
@@ -32,7 +33,7 @@ _STEP_ROWS = 1 << 16
 _LEAST_ROWS = 1 << 12
 """The smallest number of rows to decode at once where a merge or a deletion vector leaves out rows.
 
-Many such rows may precede the first row of the result.
+Many rows that are left out may precede the first row of the result.
 """
 _ROW = "\x00row"
 
@@ -61,7 +62,7 @@ def _reader(context: TableContext, split: Split, request: ReadRequest) -> Bucket
     """Return the reader of the files of a split."""
     least = 1 if split.raw and not split.vectors else _LEAST_ROWS
     leaves_out = None
-    if request.damaged is not None and not context.evolves:  # with data evolution, the files of a row need each other
+    if request.damaged is not None and not context.evolves:  # with data evolution, a file lacks columns of its rows
         leaves_out = partial(request.damaged.leaves_out, is_current=lambda: _is_referenced(context, split))
     return BucketReader(
         context,
@@ -77,7 +78,7 @@ def _reader(context: TableContext, split: Split, request: ReadRequest) -> Bucket
 
 @contextlib.contextmanager
 def naming_expired_snapshot(context: TableContext, split: Split) -> Iterator[None]:
-    """Wrap reads of a split: raise SnapshotNotFound when a file is missing because the split's snapshot is gone.
+    """Wrap reads of a split: raise SnapshotNotFound for a missing file when the split's snapshot no longer exists.
 
     The text of other errors gets a sentence that says what is lost with the file, and what can be read without it.
     """
@@ -97,7 +98,7 @@ def naming_expired_snapshot(context: TableContext, split: Split) -> Iterator[Non
 
 
 def _meaning(context: TableContext, split: Split, error: CorruptTable) -> str:
-    """Return a sentence about the loss: the rows of a damaged data file, or the snapshot with any other file."""
+    """Return a sentence about what is lost: the rows of a damaged data file, or with another file the snapshot."""
     paths = {context.file_path(split.partition, split.bucket, file) for file in split.files}
     if error.facts.get("path") not in paths:
         return f"Snapshot {split.snapshot_id} cannot be read without it"
@@ -151,7 +152,7 @@ def _skipped(reader: BucketReader) -> None:
 def _is_referenced(context: TableContext, split: Split) -> bool:
     """Whether the split's snapshot still exists, as a snapshot file or in a tag.
 
-    After a rollback, another snapshot may have the same id; it does not count.
+    After a rollback, another snapshot with the same id does not count.
     """
     found = []
     with contextlib.suppress(SnapshotNotFound):

@@ -1,7 +1,7 @@
-"""Unsorted file: finds the file that breaks the order of a sorted run, so that the error of a merge names it.
+"""Unsorted file: finds the file that breaks the order of a sorted run, so that the error of a merge names the file.
 
-A merge works on rows and does not know their files. Therefore the keys of the runs are read again, but only after an
-error about the order.
+A merge works on rows and does not know the files of the rows. Therefore the keys of the runs are read again, but only
+after an error about the order.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ def naming_unsorted_file(
     read_keys: Callable[[DataFile], Iterator[pa.RecordBatch]],
     path: Callable[[DataFile], str],
 ) -> Iterator[None]:
-    """Return a context that adds the path of the file and the row to an error about the order of a run in its body.
+    """Return a context that adds the path of the file and the row to an error of its body about the order of a run.
 
-    ``read_keys`` yields the key columns of a file, and ``path`` returns its path.
+    ``read_keys`` yields the key columns of a file, and ``path`` returns the path of a file.
     """
     try:
         yield

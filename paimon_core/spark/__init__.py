@@ -8,14 +8,23 @@ Core types and functions:
 - ``SparkExecutor``: runs the steps of a clean-up as Spark tasks
 - ``write_spark``: writes a DataFrame
 - ``read_spark``: reads a table as a DataFrame
+
+Each name is imported when it is first used: a task of Spark imports only its own module. ``daemon`` starts the Python
+workers of a session.
 """
 
-from paimon_core.spark.changes import changes_spark
-from paimon_core.spark.compactor import compact_spark, sort_compact_spark
-from paimon_core.spark.datasource import PaimonDataSource
-from paimon_core.spark.reader import read_spark
-from paimon_core.spark.removal import apply_spark, plan_orphan_removal_spark
-from paimon_core.spark.writer import write_spark
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from paimon_core.spark.changes import changes_spark
+    from paimon_core.spark.compactor import compact_spark, sort_compact_spark
+    from paimon_core.spark.datasource import PaimonDataSource
+    from paimon_core.spark.reader import read_spark
+    from paimon_core.spark.removal import apply_spark, plan_orphan_removal_spark
+    from paimon_core.spark.writer import write_spark
 
 __all__ = [
     "PaimonDataSource",
@@ -27,3 +36,26 @@ __all__ = [
     "sort_compact_spark",
     "write_spark",
 ]
+
+_MODULE_OF = {
+    "PaimonDataSource": "datasource",
+    "apply_spark": "removal",
+    "changes_spark": "changes",
+    "compact_spark": "compactor",
+    "plan_orphan_removal_spark": "removal",
+    "read_spark": "reader",
+    "sort_compact_spark": "compactor",
+    "write_spark": "writer",
+}
+
+if not TYPE_CHECKING:  # otherwise type checkers would accept any attribute name
+
+    def __getattr__(name: str) -> Any:
+        if name not in _MODULE_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

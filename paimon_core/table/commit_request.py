@@ -1,6 +1,6 @@
 """CommitRequest: the user, identifier, properties and watermark of one commit, checked before anything is written.
 
-``Committed`` is its result, for the steps that follow a commit.
+``Committed`` is the result of a commit, for the steps that follow it.
 """
 
 from __future__ import annotations
@@ -51,9 +51,10 @@ class CommitRequest:
     properties: Mapping[str, str]
     watermark: int | None = None
     named: bool = True
-    """Whether the caller chose the user; otherwise it is a random one, created for this commit."""
+    """Whether the caller chose the user; otherwise the user is a random name, created for this commit."""
     own: OwnSnapshots = field(default=NOTHING_SEARCHED, compare=False)
-    """What ``committed_snapshot`` has found of this (user, identifier); the commit searches newer snapshots only."""
+    """The snapshots of this (user, identifier) that ``committed_snapshot`` found; the commit searches newer snapshots
+    only."""
 
     @staticmethod
     def of(
@@ -67,8 +68,8 @@ class CommitRequest:
     ) -> CommitRequest:
         """Check the arguments and return the request.
 
-        ``ends_input``: when ``watermark`` is None, the option ``end-input.watermark`` gives it, as for each batch
-        write. Raises InvalidRequest, and UnsupportedFeature for a table that this library cannot write.
+        ``ends_input``: when ``watermark`` is None, the watermark of option ``end-input.watermark`` is used, as for each
+        batch write. Raises InvalidRequest, and UnsupportedFeature for a table that this library cannot write.
         """
         context.options.check_writable(context.name)
         check_same_table(context)
@@ -76,7 +77,7 @@ class CommitRequest:
             _check_user(user)
         if identifier is not None:
             if user is None:
-                raise InvalidRequest("an identifier needs the user whose commits it counts", identifier=identifier)
+                raise InvalidRequest("an identifier needs a user: pass user too", identifier=identifier)
             if not _is_whole(identifier) or not 0 <= identifier < BATCH_IDENTIFIER:
                 raise InvalidRequest(
                     f"identifier {identifier!r} is not a whole number from 0 to {BATCH_IDENTIFIER - 1}",
@@ -104,7 +105,7 @@ class CommitRequest:
 
     @property
     def counts(self) -> bool:
-        """Whether the commit has an identifier, and so happens exactly once for its (user, identifier)."""
+        """Whether the commit has an identifier: it then happens exactly once for its (user, identifier)."""
         return self.identifier != BATCH_IDENTIFIER
 
     def committed_snapshot(self) -> Snapshot | None:
@@ -131,7 +132,7 @@ class CommitRequest:
         fresh: bool = False,
         reads: Reads | None = None,
     ) -> Snapshot | None:
-        """Commit the messages and return the last snapshot of the commit; None when they change nothing.
+        """Commit the messages and return the last snapshot of the commit; None when the messages change nothing.
 
         ``fresh``: the caller has just written the files of the messages. ``reads``: the rows that the messages were
         computed from. A commit that fails deletes no file of the messages, because the caller may commit them later. A
@@ -240,5 +241,5 @@ def _is_whole(value: object) -> bool:
 
 
 def _is_text(value: object) -> bool:
-    """Whether the value is text that can be stored as UTF-8, so without a lone surrogate."""
+    """Whether the value is a text without lone surrogates, which can be stored as UTF-8."""
     return isinstance(value, str) and not any("\ud800" <= c <= "\udfff" for c in value)

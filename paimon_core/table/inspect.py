@@ -15,7 +15,7 @@ from paimon_core.table.system.source import Source
 
 @dataclass(frozen=True)
 class Inspect:
-    """The system tables of metadata; what belongs to a snapshot is read from the pinned snapshot, or the latest.
+    """The system tables of metadata; tables about one snapshot describe the pinned snapshot, or the latest.
 
     Every method returns one Arrow table with the columns that docs/system-tables.md lists. ``Table.system`` reads the
     same tables with a filter and with some columns only.

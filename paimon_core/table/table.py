@@ -1,7 +1,7 @@
 """Table: the user's handle on one table, to read, write and maintain it.
 
-Every method checks its request and calls the room that does the work. The methods that write rows are in ``writable``,
-the methods that read in ``view`` (decision 0051).
+Every method checks its request and calls the sub-package that does the work. The methods that write rows are in
+``writable``, the methods that read in ``view`` (decision 0051).
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Table(WritableTable):
         consumer: str | None = None,
         on_overwrite: str | None = None,
     ) -> TableStream:
-        """Return a stream that follows the table; ``poll`` or ``follow`` it (docs/streams.md).
+        """Return a stream that follows the table; read it with ``poll`` or ``follow`` (docs/streams.md).
 
         ``start``: "full" (the content, then all changes), "latest" (only changes from now on), "earliest",
         "compacted-full" (the content at the latest compaction, then all changes), a snapshot id (the changes from that
@@ -140,16 +140,17 @@ class Table(WritableTable):
         properties: Mapping[str, str] | None = None,
         work: compaction.Work = run_tasks,
     ) -> CompactReport:
-        """Merge sorted runs (or pack small files) where the options require it; ``full``: every bucket into one run.
+        """Merge sorted runs (or pack small files) as the options require; ``full`` merges each bucket into one run.
 
         The content of the table does not change, with one exception: a separate commit first moves the rows of the
-        postpone bucket (``bucket = -2``) to their buckets. These rows count as later than all rows committed before;
-        their commit raises CommitConflict when a concurrent commit removed them. The report states what was picked,
-        rewritten and committed; ``bool(report)`` is False when nothing was committed, ``report.snapshot`` is the last
-        snapshot. One commit has all buckets; after a conflict, each bucket is committed separately. Buckets that still
-        have ``num-sorted-run.stop-trigger`` runs or more are compacted again. Raises CommitConflict when concurrent
-        commits conflicted in every bucket; the files of this compaction are then deleted. ``work`` runs the tasks; the
-        default runs them in this process, as many at once as there are processors.
+        postpone bucket (``bucket = -2``) to their buckets. The moved rows count as later than all rows committed
+        before; the separate commit raises CommitConflict when a concurrent commit removed these rows. The report states
+        what was picked, rewritten and committed; ``bool(report)`` is False when nothing was committed,
+        ``report.snapshot`` is the last snapshot. All buckets are committed together; after a conflict, each bucket is
+        committed separately. Buckets that still have ``num-sorted-run.stop-trigger`` runs or more are compacted again.
+        Raises CommitConflict when concurrent commits conflicted in every bucket; the files of this compaction are then
+        deleted. ``work`` runs the tasks; the default runs them in this process, as many at once as there are
+        processors.
 
         With ``clustering.incremental``, the rows of the runs that are merged are sorted by ``clustering.columns``. With
         ``where``, partitions that do not match it are sorted too if they had no new files for
@@ -174,15 +175,15 @@ class Table(WritableTable):
         """Sort all rows of each partition of an append table without buckets, so that filters skip more files.
 
         ``strategy``: "order" compares the columns one after the other, "zorder" and "hilbert" (two columns or more)
-        keep rows together that are near in all columns. ``where`` is on partition columns. No row changes: it is a
-        compaction, and files that concurrent commits add stay as they are. One commit has all partitions. After a
-        conflict, each partition is committed separately; a partition in which a concurrent commit removed a file, or
-        deleted rows of a file, is left as it is. ``bool(report)`` is False when there was nothing to sort.
+        keep rows together that are near in all columns. ``where`` is on partition columns. No row changes, and files
+        that concurrent commits add stay as they are. All partitions are committed together. After a conflict, each
+        partition is committed separately; a partition in which a concurrent commit removed a file, or deleted rows of a
+        file, is left as it is. ``bool(report)`` is False when there was nothing to sort.
 
-        Memory for each partition that is sorted at the same time: about twice ``write-buffer-size``; more rows go to
-        local disk, and then about 2 MiB for each ``write-buffer-size`` of rows. Raises InvalidRequest and
-        SchemaMismatch for tables and columns that cannot be sorted, and CommitConflict when concurrent commits
-        conflicted in every partition; the new files are then deleted.
+        Memory for each partition that is sorted at the same time: about twice ``write-buffer-size``. More rows are
+        written to local disk; then about 2 MiB of memory are needed for each ``write-buffer-size`` of rows. Raises
+        InvalidRequest and SchemaMismatch for tables and columns that cannot be sorted, and CommitConflict when
+        concurrent commits conflicted in every partition; the new files are then deleted.
         """
         author = CommitRequest.of(self.context, user, None, properties).author()
         tasks = plan_sorted(self.context, SortOrder.of(self.context, order_by, strategy), where)
@@ -201,18 +202,18 @@ class Table(WritableTable):
         """Rewrite partitions into another number of fixed ``buckets`` (default: option ``bucket``) in one commit.
 
         ``where`` is on partition columns; partitions that already have ``buckets`` buckets are skipped. No row changes.
-        As in Java, the option ``bucket`` stays as it is, and a partition whose number of buckets differs from the
-        option can be read and compacted but not written: so alter the option to the new number first. Rows in the
-        postpone bucket (``bucket = -2``) stay there. With the changelog producers lookup and full-compaction, only a
-        compaction writes changes to the changelog: partitions with changes that are not yet in it are compacted first,
-        in a separate commit. Returns None when there was nothing to do.
+        As in Java, the option ``bucket`` does not change. A partition whose number of buckets differs from the option
+        can be read and compacted but not written, so alter the option to the new number first. Rows in the postpone
+        bucket (``bucket = -2``) stay there. With the changelog producers lookup and full-compaction, only a compaction
+        writes changes to the changelog: partitions with changes that the changelog lacks are compacted first, in a
+        separate commit. Returns None when there was nothing to do.
 
         When another commit changes one of the partitions between the read and the commit, the rescale starts again, up
-        to ``commit.max-retries`` times; a compaction that changes no row does not matter. After the rescale, a commit
-        of rows that were written for the old number of buckets fails. Raises CommitConflict when each attempt was
-        outdated (nothing is changed then), and InvalidRequest for a table without fixed buckets. Memory: about
-        ``write-buffer-size`` and the memory of a compaction; with a primary key, more rows of a partition are stored on
-        local disk until they are written.
+        to ``commit.max-retries`` times. A compaction that changes no row has no effect on the rescale. After the
+        rescale, a commit of rows that were written for the old number of buckets fails. Raises CommitConflict when each
+        attempt was outdated (nothing is changed then), and InvalidRequest for a table without fixed buckets. Memory:
+        about ``write-buffer-size`` and the memory of a compaction; with a primary key, more rows of a partition are
+        stored on local disk until they are written.
         """
         request = CommitRequest.of(self.context, user, None, properties)
         return self._completed(rescale(request, buckets, where))
@@ -229,9 +230,9 @@ class Table(WritableTable):
 
         ``where`` is on partition columns. Files that have an index for all columns that the options name are skipped,
         unless ``every``. Indexes that the options do not name are removed. No row changes, and files that concurrent
-        commits add keep the indexes that they have. One commit has all buckets. After a conflict, each bucket is
-        committed separately; a bucket in which a concurrent commit removed or re-indexed one of the files is left as it
-        is. Returns None when there was nothing to do. Raises CommitConflict when every bucket had such a conflict,
+        commits add keep the indexes that they have. All buckets are committed together. After a conflict, each bucket
+        is committed separately; a bucket in which a concurrent commit removed or re-indexed one of the files is left as
+        it is. Returns None when there was nothing to do. Raises CommitConflict when every bucket had a conflict,
         CorruptTable for a data file that cannot be read.
         """
         author = CommitRequest.of(self.context, user, None, properties).author()
@@ -253,9 +254,9 @@ class Table(WritableTable):
         """Delete old snapshots and the files that only they use; tagged snapshots stay readable (format 16.1).
 
         Defaults come from the options ``snapshot.num-retained.min/max``, ``snapshot.time-retained`` and
-        ``snapshot.expire.limit``. Where the options ``changelog.*`` keep changelogs longer than their snapshots, the
+        ``snapshot.expire.limit``. The options ``changelog.*`` may keep changelogs longer than snapshots. Then the
         changelogs of the deleted snapshots are kept, and this call also deletes the changelogs that are too old by
-        those options. Raises InvalidRequest, CorruptTable, and TableNotFound when the table was dropped or re-created.
+        these options. Raises InvalidRequest, CorruptTable, and TableNotFound when the table was dropped or re-created.
         """
         context = table_to_change(self.context)
         snapshots, changelogs = requested_retentions(context, keep_last, keep_max, older_than, limit)
@@ -268,7 +269,7 @@ class Table(WritableTable):
 
     @property
     def branches(self) -> Branches:
-        """The branches of the table; ``create`` starts one from this branch."""
+        """The branches of the table; ``create`` starts a new branch from this branch."""
         return Branches(self.context)
 
     def rollback(
@@ -281,10 +282,10 @@ class Table(WritableTable):
     ) -> Snapshot:
         """Roll back: delete snapshots, changelogs and tags newer than the target; return the target (format 15.3).
 
-        Later commits build on the target. It is a snapshot (an expired snapshot is restored from its tag), a tag, or
-        the last snapshot at or before a ``time`` or a ``watermark``. ``maintenance.plan_rollback`` shows what would be
-        deleted. Raises SnapshotNotFound, TagNotFound, and CommitConflict when concurrent commits kept changing the
-        table.
+        Later commits build on the target. The target is a snapshot (an expired snapshot is restored from its tag), a
+        tag, or the last snapshot at or before a ``time`` or a ``watermark``. ``maintenance.plan_rollback`` shows what
+        would be deleted. Raises SnapshotNotFound, TagNotFound, and CommitConflict when concurrent commits kept changing
+        the table.
         """
         target = rollback_target(self.context, snapshot, tag, time, watermark)
         return rollback(table_to_change(self.context), target)

@@ -1,7 +1,7 @@
 """TableView: a table to read, at the latest snapshot or pinned to one; ``Table`` adds the methods that write.
 
-A view never becomes a ``Table``: ``at``, ``lease`` and the draft of ``Table.prepare`` are views, and the methods
-``with_options``, ``branch`` and ``refresh`` of a view return views. So a function that gets a view cannot write
+A view never becomes a ``Table``: ``at`` and ``lease`` return views, the draft of ``Table.prepare`` is a view, and the
+methods ``with_options``, ``branch`` and ``refresh`` of a view return views. So a function that gets a view cannot write
 (decision 0051).
 """
 
@@ -52,7 +52,8 @@ _NAMES = (
     "rewrite_file_index rollback run_compaction settle sort_compact stream update with_callbacks write writer"
 )
 METHODS_OF_TABLES = frozenset(_NAMES.split())
-"""The methods that only ``Table`` has: for one of them, the AttributeError of a view says how to get the table."""
+"""The methods that only ``Table`` has. A view raises AttributeError for these methods; the text says how to get the
+table."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +77,8 @@ class TableView:
     def arrow_schema(self) -> pa.Schema:
         """The columns as an Arrow schema.
 
-        Its metadata contain the exact types, field ids, comments and defaults: a table that ``create_table`` makes from
-        it has the same columns.
+        The metadata of the schema contain the exact types, field ids, comments and defaults: ``create_table`` with this
+        schema makes a table with the same columns.
         """
         return pa.schema([f.annotated for f in self.context.schema.fields])
 
@@ -105,7 +106,7 @@ class TableView:
                 raise AttributeError(
                     f"table {self._place} is read-only: call {name} on catalog.table({self.name!r})", name=name
                 )
-            return object.__getattribute__(self, name)  # the error of Python, or of a property that failed
+            return object.__getattribute__(self, name)  # raises Python's own error, or that a property raised
 
     def latest_snapshot(self) -> Snapshot | None:
         """Return the pinned snapshot, or the latest; None for a table without snapshots. Ignores options ``scan.*``.
@@ -133,10 +134,11 @@ class TableView:
         ``where`` is a predicate such as ``col("x") > 1``, a text such as ``"x > 1"``, or an Arrow expression.
 
         The read uses the pinned snapshot; else the snapshot that options ``scan.*`` select (see ``reading``), with its
-        columns; else the latest snapshot. Under the options ``incremental-*`` it returns the rows that were added or
-        changed in the selected range of snapshots, as in Java; ``changes`` returns all changes. Under
-        ``scan.file-creation-time-millis`` it merges only the files that were created then or later, as in Java: rows of
-        a key in older files are ignored, and rows that a compaction rewrote count as created by it.
+        columns; else the latest snapshot. Under the options ``incremental-*`` the read returns the rows that were added
+        or changed in the selected range of snapshots, as in Java; ``changes`` returns all changes. Under
+        ``scan.file-creation-time-millis`` the read merges only the files that were created at that time or later, as in
+        Java. Rows of a key in older files are ignored. A compaction counts as the creation of the rows that it
+        rewrites.
 
         A TIMESTAMP of 7 to 9 digits is returned in nanoseconds, which cover the years 1677 to 2262; for other years the
         read raises UnsupportedFeature. With ``timestamps_in_micros``, columns of this type, except for keys and
@@ -166,8 +168,8 @@ class TableView:
     ) -> pa.RecordBatchReader:
         """Return the rows of a split that another process has planned: ``scan(columns, where).read(split)``.
 
-        ``columns`` and ``where`` must be the same as in the scan that planned the split: its splits lack the files that
-        its ``where`` excludes.
+        ``columns`` and ``where`` must be the same as in the scan that planned the split, because the split lacks the
+        files that ``where`` excluded.
         """
         return self.scan(columns, where).read(split)
 
@@ -194,7 +196,7 @@ class TableView:
             return self
         if selects_changes(*position) or self._created_from(position) is not None:
             raise UnsupportedFeature(
-                f"table {self.name} has option {position[0]} = {position[1]}: only a scan reads some of the files",
+                f"table {self.name} has option {position[0]} = {position[1]}: only a scan supports it",
                 option=position[0],
             )
         with within_same_table(self.context):
@@ -202,7 +204,7 @@ class TableView:
         return self._at(found)
 
     def statistics(self) -> Statistics | None:
-        """Return the statistics of the last ``analyze`` in the pinned or latest snapshot; None when it has none."""
+        """Return the statistics of the last ``analyze`` in the pinned or latest snapshot; None without one."""
         if self.pinned is not None:
             return self._statistics(self.pinned)
         return read_latest(self.context.snapshots, self._statistics)
@@ -225,18 +227,18 @@ class TableView:
         """Return all changes from ``start`` (exclusive) to ``end`` (inclusive): rows with their kinds, as Arrow data.
 
         A bound is a snapshot id, a ``Snapshot``, a text (the name of a tag, else a time in ISO format) or a datetime; a
-        time without time zone is local time and selects the snapshot that was the latest then. ``start`` None or 0:
-        from the beginning; ``end`` None: the pinned snapshot, or the latest. Applied in order to the rows of ``start``,
-        the changes give the rows of ``end``: -D and -U remove a row, +I and +U add one; with a primary key they remove
-        and set the row of the key. The first column is ``rowkind``; ``with_commit`` adds ``_SNAPSHOT_ID`` and
-        ``_COMMIT_TIME``. ``where`` tests each row of the changes separately.
+        time without time zone is local time and selects the snapshot that was the latest at that time. ``start`` None
+        or 0: from the beginning; ``end`` None: the pinned snapshot, or the latest. Applied in order to the rows of
+        ``start``, the changes give the rows of ``end``: -D and -U remove a row, +I and +U add a row. With a primary
+        key, -D and -U remove the row of the key, and +I and +U set it. The first column is ``rowkind``; ``with_commit``
+        adds ``_SNAPSHOT_ID`` and ``_COMMIT_TIME``. ``where`` tests each row of the changes separately.
 
-        ``way`` selects how the changes are found. "auto" takes the changelog of snapshots that have a complete one, the
-        new files (the delta) of snapshots that only added rows, and the difference of two versions for other snapshots,
-        such as overwrites. A difference may combine the changes of several snapshots, except under ``with_commit``.
-        "changelog" and "delta" return the rows as they were written, and a difference only for overwrites; "diff"
-        computes one difference of ``start`` and ``end``. ``explain`` of the result says which way was taken, ``prove``
-        checks the result.
+        ``way`` selects how the changes are found. "auto" takes the changelog of snapshots that have a complete
+        changelog, the new files (the delta) of snapshots that only added rows, and the difference of two versions for
+        other snapshots, such as overwrites. A difference may combine the changes of several snapshots, except under
+        ``with_commit``. "changelog" and "delta" return the rows as they were written, and a difference only for
+        overwrites; "diff" computes one difference of ``start`` and ``end``. ``explain`` of the result says which way
+        was taken, ``prove`` checks the result.
 
         Raises SnapshotNotFound naming the snapshot that has expired (also during the read) or never existed,
         InvalidRequest, SchemaMismatch.
@@ -247,12 +249,12 @@ class TableView:
         )
 
     def diff(self, a: Bound, b: Bound, columns: Sequence[str] | None = None, where: Where | None = None) -> Diff:
-        """Return the changes that turn version ``a`` into version ``b``; both are given like a bound of ``changes``.
+        """Return the changes that turn version ``a`` into version ``b``; versions are given as in ``changes``.
 
         With a primary key, a changed row is -U with the row in ``a`` and +U with the row in ``b``. Without a primary
         key, -D is a row that ``a`` has more often than ``b``, and +I a row that ``b`` has more often; the files of the
-        rows do not matter. Reads only the files that one version has and the other lacks, and files whose keys overlap
-        with them. Raises the errors of ``changes``.
+        rows do not matter. Only files that one version has and the other lacks are read, and files whose key ranges
+        overlap with these files. Raises the errors of ``changes``.
         """
         refuse_other_branch(self.context)
         return diff_between(self.context, a, b, columns, where)
@@ -268,11 +270,11 @@ class TableView:
     ) -> TableView:
         """Return a view of this table, pinned to one of its snapshots (format 15.4).
 
-        ``snapshot`` is an id. ``time`` selects the snapshot that was the latest then: a datetime or a text in ISO
-        format (naive: local time), a date (its first moment, local time) or epoch milliseconds. ``watermark``, in epoch
-        milliseconds, selects the first snapshot with a watermark at or after it. ``version`` is a tag's name, else
-        "watermark-<millis>", else an id. Raises SnapshotNotFound, TagNotFound, and InvalidRequest unless exactly one
-        argument is given.
+        ``snapshot`` is an id. ``time`` selects the snapshot that was the latest at that time: a datetime or a text in
+        ISO format (naive: local time), a date (its first moment, local time) or epoch milliseconds. ``watermark``, in
+        epoch milliseconds, selects the first snapshot with a watermark at or after it. ``version`` is a tag's name,
+        else "watermark-<millis>", else an id. Raises SnapshotNotFound, TagNotFound, and InvalidRequest unless exactly
+        one argument is given.
         """
         if sum(v is not None for v in (snapshot, tag, time, watermark, version)) != 1:
             raise InvalidRequest("at() takes exactly one of snapshot, tag, time, watermark and version")

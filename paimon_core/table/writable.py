@@ -1,6 +1,6 @@
 """WritableTable: the methods of ``Table`` that write rows and commit; ``Table`` adds the other methods.
 
-Every method checks its request and calls a function of the rooms ``writes`` and ``rows``.
+Every method checks its request and calls a function of the sub-packages ``writes`` and ``rows``.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ class WritableTable(TableView):
     ) -> Snapshot | None:
         """Replace rows by ``data`` in one commit; ``merge_schema`` as in ``write``.
 
-        Without ``where``, it replaces the partitions that occur in the data, or the whole table when the table has no
-        partitions or ``dynamic-partition-overwrite`` is off. With ``where``, on partition columns only, it replaces the
-        partitions that match, and every row of the data must belong to a partition that matches.
+        Without ``where``, the overwrite replaces the partitions that occur in the data, or the whole table when the
+        table has no partitions or ``dynamic-partition-overwrite`` is off. With ``where``, which uses partition columns
+        only, it replaces the partitions that match, and every row of the data must belong to a partition that matches.
         """
         request = CommitRequest.of(self.context, user, identifier, properties, watermark)
         target = overwrite_target(self.context, where)
@@ -117,12 +117,12 @@ class WritableTable(TableView):
     ) -> Snapshot | None:
         """Commit messages and return the last snapshot of the commit; None when the messages are empty.
 
-        Messages may come from other processes: they must fit the table, and their files must exist. Their rows count as
-        later than all rows committed before, and later than the rows of earlier messages in the list; for this order,
-        the commit may replace their files by files with higher sequence numbers (decision 0014). It does not compact or
-        expire. With ``user`` and ``identifier`` a repeated call commits exactly once, as long as the snapshot has not
-        expired. Raises InvalidRequest, CommitConflict (nothing was committed, no file was deleted), CommitStateUnknown
-        (check with ``committed`` before a retry).
+        Messages may come from other processes: they must fit the table, and their files must exist. The rows of the
+        messages count as later than all rows committed before, and later than the rows of earlier messages in the list;
+        for this order, the commit may replace files of the messages by files with higher sequence numbers (decision
+        0014). The call does not compact or expire. With ``user`` and ``identifier`` a repeated call commits exactly
+        once, as long as the snapshot has not expired. Raises InvalidRequest, CommitConflict (nothing was committed, no
+        file was deleted), CommitStateUnknown (check with ``committed`` before a retry).
         """
         request = CommitRequest.of(self.context, user, identifier, properties, watermark)
         return self._completed(write.commit_messages(request, messages, overwrite, operation))
@@ -137,8 +137,8 @@ class WritableTable(TableView):
     def filter_committed(self, user: str, identifiers: Collection[int]) -> list[int]:
         """Return the ``identifiers`` that ``user`` has not committed: all above the user's highest one (format 14.5).
 
-        For a job that restarts and does not know which commits succeeded. When all snapshots of the user have expired,
-        all ``identifiers`` are returned.
+        This method is for a job that restarts and does not know which commits succeeded. When all snapshots of the user
+        have expired, all ``identifiers`` are returned.
         """
         return write.not_committed(self.context, user, identifiers)
 
@@ -157,7 +157,7 @@ class WritableTable(TableView):
         watermark: int | None = None,
         merge_schema: MergeSchema = None,
     ) -> Prepared | None:
-        """Do ``write`` (or ``overwrite``, with its ``where``) but do not publish the snapshot; None without rows.
+        """Do ``write``, or ``overwrite`` with ``where``, without publishing the snapshot; return None without rows.
 
         The result shows the table as it would be after the publish, and has methods to publish and to discard it; see
         ``Prepared``. ``merge_schema`` as in ``write``: the table is altered at once, and remains altered when the
@@ -185,7 +185,7 @@ class WritableTable(TableView):
         return write.prepare_messages(request, self._settle_on, messages, overwrites=overwrite, where=where)
 
     def prepared(self, data: bytes) -> Prepared:
-        """Return the prepared commit from ``Prepared.to_bytes``; raises InvalidRequest if it is of another table."""
+        """Return the prepared commit that ``Prepared.to_bytes`` encoded; raises InvalidRequest for another table."""
         return Prepared.from_bytes(data, self.context, self._settle_on)
 
     # -- changes of rows
@@ -195,11 +195,11 @@ class WritableTable(TableView):
     ) -> Snapshot | None:
         """Delete the rows that match; None when no row matches.
 
-        With a primary key, it writes rows of kind -D. Where the merge engine does not remove a row for -D, only whole
-        partitions can be deleted (an option of the engine may allow -D). In an append table, it marks the rows in
-        deletion vectors (``deletion-vectors.enabled``), or it rewrites the files that contain them; with fixed buckets,
-        the remaining rows of rewritten files then count as written last. A ``where`` on partition columns alone deletes
-        whole partitions.
+        In a table with a primary key, the delete writes rows of kind -D. If the merge engine does not remove a row for
+        -D, only whole partitions can be deleted, unless an option of the engine allows -D. In an append table, the
+        delete marks the rows in deletion vectors (``deletion-vectors.enabled``), or rewrites the files that contain the
+        rows. With fixed buckets, the remaining rows of rewritten files then count as written last. A ``where`` on
+        partition columns alone deletes whole partitions.
 
         Deletes exactly the rows that match in the snapshot before this commit; level 0 is merged even where reads leave
         it out. The delete is retried, up to ``commit.max-retries`` times, when a concurrent commit between the read and
@@ -220,8 +220,8 @@ class WritableTable(TableView):
         """Set columns of the rows that match; None when no row matches.
 
         ``set`` maps columns to values, or to functions that get the matching rows as an Arrow table with all columns
-        and return the new column. With a primary key, its columns cannot be set, and merge-engine must be deduplicate:
-        the new rows replace the old ones by key; with ``sequence.field`` an old row with a higher value stays, as after
+        and return the new column. Columns of a primary key cannot be set, and merge-engine must be deduplicate: the new
+        rows replace the old rows by key. With ``sequence.field``, an old row with a higher value stays, as after
         ``write``. In an append table, the old rows are deleted as by ``delete`` and the new rows are added. Concurrent
         commits have the same effect as for ``delete``. Raises the errors of ``delete``, and SchemaMismatch for a value
         that does not fit its column and for a column that the latest schema does not have.
@@ -286,8 +286,9 @@ class WritableTable(TableView):
     ) -> Snapshot | None:
         """Commit files that the caller has just written; then, unless write-only, compact their buckets and expire.
 
-        For writers outside of this class, such as Spark's; messages of other processes belong to ``commit``. An error
-        of the maintenance after the commit is logged and not raised, because the rows are committed.
+        This method is for writers outside of this class, such as Spark's. For messages of other processes, call
+        ``commit``. An error of the maintenance after the commit is logged and not raised, because the rows are
+        committed.
         """
         return self._completed(request.complete(messages, overwrite, operation, reads=reads))
 
@@ -296,12 +297,12 @@ class WritableTable(TableView):
     def with_callbacks(self, *callbacks: Callable[[Self, Snapshot], object]) -> Self:
         """Return this handle with functions that are called after every commit, with the handle and the snapshot.
 
-        Each call of the handle that commits calls every function once, with the last snapshot of the call: writes,
-        changes of rows, compactions, rewrites of indexes and manifests, statistics, repairs, alterations that add a
-        snapshot. An automatic compaction and an automatic expiry of partitions after a write call the functions again.
-        They are also called when a repeated commit finds that it succeeded before. So when a failed call is repeated
-        until it succeeds, each callback runs at least once. All callbacks run even when one fails; then
-        AfterCommitFailed is raised, and the commit is kept. A call that fails after it has committed a part
+        A call of the handle that commits calls every function once, with the last snapshot of the call. Such calls are
+        writes, changes of rows, compactions, rewrites of indexes and manifests, statistics, repairs, and alterations
+        that add a snapshot. An automatic compaction and an automatic expiry of partitions after a write call the
+        functions again. The functions are also called when a repeated commit finds that it succeeded before. So when a
+        failed call is repeated until it succeeds, each callback runs at least once. All callbacks run even when one
+        fails; then AfterCommitFailed is raised, and the commit is kept. A call that fails after it has committed a part
         (``facts["committed"]``) does not call the functions.
         """
         if bad := [c for c in callbacks if not callable(c)]:

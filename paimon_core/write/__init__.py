@@ -2,9 +2,10 @@
 
 Import `TableWriter`.
 
-Core types:
+Core types and functions:
 
 - ``TableWriter``: writes rows to files and returns commit messages
+- ``assign_buckets``: computes the bucket of each row; ``codec.binary_row.bucket_hash`` computes the hash of the row
 - ``BucketWriter``: writes the rows of one bucket
 - ``BucketAssigner``: assigns keys to dynamic buckets
 - ``PartitionAssigner``: assigns keys to partitions, for cross-partition upsert

@@ -1,9 +1,9 @@
 """BucketAssigner: assigns the keys of a writer to dynamic buckets, and writes the hash index files (format 11.1).
 
 The assigner reads the hash indexes of a partition when the first rows of the partition arrive. The commit messages name
-the index files that it read, and the commit conflicts if a concurrent commit has changed the indexes of the partition
-since then: so no key is in two buckets. Messages of a later flush build on the messages of earlier flushes; they must
-be committed in this order, together or one by one.
+the index files that the assigner read. The commit conflicts if a concurrent commit has changed these indexes. So no key
+is in two buckets. Messages of a later flush build on the messages of earlier flushes: all messages must be committed in
+the order of the flushes, together or one by one.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class IndexUpdate:
 class _Partition:
     buckets: PartitionBuckets
     files: dict[int, IndexFile]
-    """The index file of each bucket, also index files that earlier flushes wrote."""
+    """The index file of each bucket, including index files that earlier flushes wrote."""
     changed: set[int] = field(default_factory=set)
     """The buckets that have gained keys since the last flush."""
 
@@ -52,7 +52,7 @@ class _Partition:
 
 
 class BucketAssigner:
-    """Assigns keys of one table to dynamic buckets; uses 8 bytes for each key of the partitions that it has seen."""
+    """Assigns keys of one table to dynamic buckets; uses 8 bytes for each key of the partitions of the rows."""
 
     def __init__(
         self,
@@ -64,9 +64,9 @@ class BucketAssigner:
     ) -> None:
         """Create an assigner; with ``ignore_existing``, for an overwrite, all keys are new.
 
-        ``known``: the hash indexes of each partition, in which another assigner has already assigned all keys of the
-        data; a key that is not in them is an error. ``assignments`` are then the assignments, by partition, for the
-        messages.
+        ``known``: the hash indexes of each partition, if another assigner has already assigned all keys of the data; a
+        key that is not in these indexes is an error. In this case, ``assignments`` has the assignment of each partition
+        for the messages.
         """
         self._context = context
         self._limits = BucketLimits.of(context.options)
@@ -99,7 +99,7 @@ class BucketAssigner:
             buckets = state.buckets.lookup(hashes)
             if (buckets < 0).any():
                 raise InvalidRequest(
-                    f"table {self._context.name}: the data has a key that it did not have when its keys were assigned "
+                    f"table {self._context.name}: the data has a key that was missing when its keys were assigned "
                     "to buckets: the data must be the same each time it is read"
                 )
             return buckets
@@ -119,7 +119,8 @@ class BucketAssigner:
     def write_indexes(self) -> dict[tuple[bytes, int], IndexUpdate]:
         """Write the complete hash index of each bucket that gained keys since the last call; return the new files.
 
-        Later assignments build on these files. When it fails, for example with StorageError, the new files are deleted.
+        Later assignments build on these files. When the call fails, for example with StorageError, the new files are
+        deleted.
         """
         updates: dict[tuple[bytes, int], IndexUpdate] = {}
         try:

@@ -57,7 +57,7 @@ class BucketWriter(Protocol):
 
 
 def file_columns(context: TableContext) -> tuple[list[str], list[str | None]]:
-    """Return the column names of a file, and for each the name of the input column that is stored in it.
+    """Return the column names of a file, and for each column the name of the input column whose values it stores.
 
     The input column is None for the sequence number, which the writer creates.
     """
@@ -74,8 +74,8 @@ class KeyedBucketWriter:
 
     Rows that exceed the memory are spilled to ``space`` as sorted runs, until ``finish`` merges all rows into one run
     of disjoint files. When ``space`` is None or full, each flush writes separate files. With ``changelog`` and
-    changelog-producer = input, every row is also written to changelog files, unmerged, sorted by key and in merge order
-    (format 10.1).
+    changelog-producer = input, every row is also written to changelog files: not merged, sorted by key, and rows of one
+    key in merge order (format 10.1).
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class KeyedBucketWriter:
                 changelog.write(rows.raw)
             data = data or self._rolling_writer()
             data.write(rows.merged)
-            del rows  # free their memory before the next rows are created
+            del rows  # free the memory of the rows before the next rows are created
         done = self._files
         self._files = BucketFiles(
             (*done.data, *(data.close() if data else ())), (*done.changelog, *(changelog.close() if changelog else ()))

@@ -70,7 +70,7 @@ def assigned_buckets(keys: pa.Table, context: TableContext, assigner: BucketAssi
 
 
 def valid_keys(rows: pa.Table | pa.RecordBatch, context: TableContext) -> tuple[pa.Table, np.ndarray]:
-    """Return the converted key columns of the rows whose primary key has no null, and a mask of the rows."""
+    """Return the converted key columns of the rows whose primary key has no null, and the mask of these rows."""
     fields = context.schema.select(context.schema.primary_keys)
     valid = np.ones(len(rows), bool)
     for field in fields:
@@ -91,10 +91,10 @@ def split_by_bucket(
 ) -> Iterator[BucketRows]:
     """Yield the rows of each bucket that occurs in ``rows``, which have at least the table's columns.
 
-    ``assigner`` assigns the keys of a table with dynamic buckets; the errors of its ``assign`` are raised. ``keys``
-    assigns the keys of a table with cross-partition upsert; it may add, change and drop rows, and the errors of its
-    ``place`` are raised. ``shares``: the results are slices of one table, which stays in memory as long as one of the
-    slices; otherwise each result is a copy.
+    ``assigner`` assigns the keys of a table with dynamic buckets; errors of ``assigner.assign`` are raised. ``keys``
+    assigns the keys of a table with cross-partition upsert; ``keys.place`` may add, change and drop rows, and its
+    errors are raised. ``shares``: the results are slices of one table, which stays in memory until all slices are
+    freed; otherwise each result is a copy.
     """
     if len(rows) == 0:
         return
@@ -119,7 +119,8 @@ def split_by_bucket(
         yield BucketRows(partitions[only // count], POSTPONE_BUCKET if postponed else only % count, rows)
         return
     dense = np.searchsorted(present, codes)
-    # A stable sort of 16-bit codes is a radix sort: it keeps the order of arrival at a fraction of the cost.
+    # A stable sort of 16-bit codes is a radix sort: the radix sort keeps the order of arrival and is much faster than
+    # other stable sorts.
     order = np.argsort(dense.astype(np.uint16 if len(present) < 2**16 else np.int64), kind="stable")
     ends = np.cumsum(np.bincount(dense, minlength=len(present)))
     arranged = take_rows(rows, order, rows.column_names) if shares else None
@@ -131,7 +132,7 @@ def split_by_bucket(
 
 
 def _partitions(rows: pa.Table, context: TableContext) -> tuple[np.ndarray, list[bytes]]:
-    """Return the number of each row's partition, int64[n], and the serialized partitions by these numbers."""
+    """Return the number of each row's partition, int64[n], and the serialized partitions by number."""
     fields = context.schema.partition_fields
     if not fields:
         return np.zeros(len(rows), dtype=np.int64), [EMPTY_ROW]
@@ -139,7 +140,7 @@ def _partitions(rows: pa.Table, context: TableContext) -> tuple[np.ndarray, list
     for field in fields:
         encoded = pc.dictionary_encode(_flat(rows[field.name]), null_encoding="encode")
         codes = codes * len(encoded.dictionary) + encoded.indices.to_numpy(zero_copy_only=False)
-        # Make the codes dense after each column, so that they never overflow with many columns.
+        # Make the codes dense after each column, so that the codes never overflow with many columns.
         codes = np.unique(codes, return_inverse=True)[1].reshape(-1)
     first = np.unique(codes, return_index=True)[1]
     columns = [_flat(rows[f.name].take(pa.array(first))) for f in fields]

@@ -17,7 +17,7 @@ from paimon_core.types import NESTED_ROOTS
 def conform_with_defaults(
     data: pa.Table | pa.RecordBatch, fields: Sequence[DataField], *, first_row: int = 0
 ) -> pa.Table:
-    """Do ``arrow.conform``, and replace the nulls of a column by its default; a missing column has nulls only.
+    """Return the result of ``arrow.conform`` with defaults in place of nulls; a missing column has nulls only.
 
     Raises the errors of ``conform`` and of ``default_value``.
     """

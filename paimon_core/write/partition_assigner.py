@@ -3,8 +3,8 @@
 When the first rows arrive, the assigner reads the partition and bucket of each key of the table. For a row whose key is
 in another partition, the merge engine decides: deduplicate deletes the key in the other partition, partial-update and
 aggregation write the row to the other partition, first-row drops the row. The commit messages name the snapshot that
-the assigner read. The commit conflicts if a later commit changed rows, because it may have added the same keys to any
-partition. There are no hash index files.
+the assigner read. The commit conflicts if a later commit changed rows, because the later commit may have added the same
+keys to any partition. There are no hash index files.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LiveKeys = Callable[[TableContext, Snapshot], Iterator[tuple[bytes, int, pa.Tabl
 
 @dataclass(frozen=True, slots=True)
 class PlacedRows:
-    """Rows of which row i belongs to the partition ``partitions[codes[i]]`` and the bucket ``buckets[i]``."""
+    """Rows to write: row i belongs to the partition ``partitions[codes[i]]`` and the bucket ``buckets[i]``."""
 
     rows: pa.Table
     codes: _Ints
@@ -50,7 +50,7 @@ class PlacedRows:
 class PartitionAssigner:
     """Assigns the rows of one table to partitions and buckets; uses the memory of a KeyIndex of all keys.
 
-    While it reads the keys of the table, it also holds the serialized keys (images) outside of the index.
+    While the keys of the table are read, the serialized keys (images) are also in memory, outside of the index.
     """
 
     def __init__(self, context: TableContext, live_keys: LiveKeys | None, *, ignore_existing: bool = False) -> None:
@@ -120,13 +120,13 @@ class PartitionAssigner:
     def _moved(
         self, index: KeyIndex, rows: pa.Table, wanted: _Ints, keys: pa.Array, key: _Ints, known: _Ints
     ) -> PlacedRows:
-        """Place rows for deduplicate: a key moves to the partition of its last row, with -D where it leaves."""
+        """Place rows for deduplicate: a key moves to the partition of its last row, the former partition gets a -D."""
         order = np.argsort(key, kind="stable")  # brings the rows of each key together, in order of arrival
         of_key, part = key[order], wanted[order]
         starts = np.concatenate(([True], of_key[1:] != of_key[:-1]))
         before = np.where(known >= 0, known >> _SHIFT, -1)[of_key]
         before[~starts] = part[:-1][~starts[1:]]
-        moves = before != part  # also of new keys
+        moves = before != part  # a new key also counts as moved
         run = np.cumsum(starts | moves) - 1
         runs = np.flatnonzero(starts | moves)
         places = known[of_key[runs]]
@@ -172,7 +172,7 @@ class PartitionAssigner:
         return out
 
     def _release(self, places: _Ints) -> None:
-        """Subtract keys that leave their buckets from the numbers of keys in these buckets."""
+        """Reduce the number of keys of each bucket by the keys that leave the bucket."""
         for place, gone in zip(*(a.tolist() for a in np.unique(places, return_counts=True)), strict=True):
             self._buckets[place >> _SHIFT].count(place & _MASK, -gone)
 
@@ -189,7 +189,7 @@ class PartitionAssigner:
         return rows
 
     def _loaded(self) -> KeyIndex:
-        """Return the index of the place of each key; the first call reads it from the latest snapshot."""
+        """Return the index of the place of each key; the first call reads the keys from the latest snapshot."""
         if self._index is None:
             if self._ignore_existing:
                 self._index = KeyIndex()

@@ -1,8 +1,8 @@
-"""Postpone bucket: writes rows to the postpone bucket, and distributes its rows to fixed buckets (format 11.3).
+"""Postpone bucket: writes rows to it, and moves rows from it to fixed buckets (format 11.3).
 
 Rows in the postpone bucket are in order of arrival, unmerged and without sequence numbers. Readers see the rows only
-after they are distributed. The number of buckets of a partition is decided when the first rows of the partition are
-distributed.
+after the rows were moved to fixed buckets. The number of buckets of a partition is decided when the first rows of the
+partition are moved.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from paimon_core.storage.paths import POSTPONE_BUCKET, FileNames
 from paimon_core.write.bucket_writer import StreamWriter, file_columns
 
 UNNUMBERED = -1
-"""The sequence number of rows in the postpone bucket. DO NOT CHANGE, on disk."""
+"""The sequence number of rows in the postpone bucket. DO NOT CHANGE: the value is on disk."""
 
 
 class FixedWriter(Protocol):
@@ -55,7 +55,7 @@ def writer_name() -> str:
 class PostponeWriter(StreamWriter):
     """Streams the rows of one partition into files of the postpone bucket as they arrive.
 
-    The file names start with the name of the writer: Java uses it to read the files of one writer in order.
+    The file names start with the name of the writer: Java uses this name to read the files of one writer in order.
     """
 
     def __init__(self, context: TableContext, partition: bytes, name: str | None = None) -> None:
@@ -85,9 +85,9 @@ def bucket_counts(
 ) -> dict[bytes, int]:
     """Return the number of buckets of each partition of ``files``, as Java decides it (format 11.3).
 
-    It is the number in the live ``entries`` (None: the entries of the latest snapshot). For a partition without
-    entries, it is ``postpone.default-bucket-num``, or enough buckets for the rows or bytes of the files. ``limited``: a
-    write decides, so the number for the rows or bytes is a power of two of at most
+    The number is taken from the live ``entries`` (None: the entries of the latest snapshot). For a partition without
+    entries, the number is ``postpone.default-bucket-num``, or enough buckets for the rows or bytes of the files.
+    ``limited``: the call is for a write; then the number for the rows or bytes is a power of two of at most
     ``postpone.batch-write-fixed-bucket.max-parallelism``. Raises CorruptTable for a partition with two numbers.
     """
     options, known = context.options, dict[bytes, int]()
@@ -154,9 +154,9 @@ def to_fixed_buckets(
 ) -> list[CommitMessage]:
     """Return messages of the same rows in fixed buckets, and delete the ``staged`` files of the postpone bucket.
 
-    ``counts``: by partition, the numbers of buckets that earlier calls for the same commit chose; this call adds the
-    numbers of further partitions. When a concurrent commit gives a partition another number during the call, the rows
-    are distributed again. Raises CommitConflict when this happened in every attempt.
+    ``counts``: by partition, the numbers of buckets that earlier calls for the same commit chose; this call adds its
+    own numbers. When a concurrent commit gives a partition another number during the call, the rows are distributed
+    again. Raises CommitConflict when the number of buckets was changed during every attempt.
     """
     try:
         files = {m.partition: m.new_files for m in staged}

@@ -1,4 +1,4 @@
-"""Row kinds: convert the kinds of input rows to their codes on disk (format 7.2, 9.1)."""
+"""Row kinds: convert the kinds of input rows to the codes that files store (format 7.2, 9.1)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from paimon_core.schema import ROW_KINDS
 def kind_codes(kinds: Any, rows: int, source: str, first_row: int = 0) -> pa.Array:
     """Return the int8 codes of a column of "+I", "-U", "+U", "-D"; ``source`` names the column in errors.
 
-    Errors count rows from ``first_row``, the number of the first of the kinds. Raises InvalidRequest when ``kinds`` is
-    no column, SchemaMismatch for null, unknown, too many or too few kinds.
+    Errors count rows from ``first_row``, the row number of the first kind. Raises InvalidRequest when ``kinds`` is no
+    column, SchemaMismatch for null, unknown, too many or too few kinds.
     """
     try:
         column = kinds if isinstance(kinds, pa.Array | pa.ChunkedArray) else pa.array(kinds)

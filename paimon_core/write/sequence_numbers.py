@@ -33,11 +33,11 @@ class SequenceNumbers:
         self._next: dict[tuple[bytes, int], int] = {}
 
     def first(self, partition: bytes, bucket: int) -> int:
-        """Return the bucket's first free sequence number in the writer's lane; in lane 0 it is 0 without fixed buckets.
+        """Return the bucket's first free sequence number in the writer's lane; 0 for lane 0 without fixed buckets.
 
         Raises InvalidRequest when the partition was written with another number of buckets than option ``bucket``
-        states, CommitConflict (with fact ``buckets``) when a concurrent commit gave it another number than this write
-        has chosen.
+        states, CommitConflict (with fact ``buckets``) when a concurrent commit gave the partition another number than
+        this write has chosen.
         """
         key, context = (partition, bucket), self.context
         if not self._follow_existing:
@@ -51,9 +51,9 @@ class SequenceNumbers:
         """Return the error for a partition with another number of buckets than the rows are written for."""
         context, count = self.context, self._bucket_counts[partition]
         name = context.partition_path(partition)
-        if context.schema.options.get("bucket") == str(POSTPONE_BUCKET):  # this write has chosen the number
+        if context.schema.options.get("bucket") == str(POSTPONE_BUCKET):  # this write has chosen the number of buckets
             return CommitConflict(
-                f"table {context.name}: partition {name!r} has {count} buckets since a concurrent commit, but the rows "
+                f"table {context.name}: partition {name!r} got {count} buckets by a concurrent commit, but the rows "
                 f"are written for {context.options['bucket']}: write them again",
                 table=context.name,
                 buckets=count,
@@ -75,7 +75,7 @@ class SequenceNumbers:
             self._existing[key] = max(self._existing.get(key, -1), entry.file.max_sequence_number)
 
     def position(self, partition: bytes) -> Position | None:
-        """Return the snapshot from which the numbers of a partition were read; None when they were not read."""
+        """Return the snapshot from which the numbers of a partition were read; None when the numbers were not read."""
         return self._positions.get(partition)
 
     def record(self, partition: bytes, bucket: int, files: Iterable[DataFile]) -> None:
@@ -83,7 +83,7 @@ class SequenceNumbers:
         self._next[partition, bucket] = max([f.max_sequence_number + 1 for f in files], default=0)
 
     def clear(self) -> None:
-        """Forget the numbers that were read; for the next rows, they are read from the latest snapshot again."""
+        """Forget the numbers that were read; for the next rows, the numbers are read again from the latest snapshot."""
         self._existing.clear()
         self._bucket_counts.clear()
         self._positions.clear()

@@ -1,7 +1,7 @@
-"""SpillSpace: stores sorted runs on local disk when they exceed the memory of a TableWriter (format 18).
+"""SpillSpace: stores sorted runs on local disk when the rows exceed the memory of a TableWriter (format 18).
 
 Runs are Arrow IPC files in a separate directory below the system's temporary directory. The first run creates the
-directory. ``close`` deletes it, and so does the garbage collection of a space that was not closed.
+directory. ``close`` deletes the directory; without ``close``, the garbage collection of the space deletes it.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class SpilledRun:
     size: int
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows as they were written, reading them lazily; raises StorageError when they cannot be read."""
+        """Yield the rows as they were written, batch by batch; raises StorageError when the file cannot be read."""
         try:
             with pa.OSFile(self.path) as source:
                 reader = pa.ipc.open_file(source)
@@ -127,6 +127,6 @@ class SpilledRun:
 
 
 def _remove(folder: str, owner: int) -> None:
-    """Delete the directory, but not in a process that was forked while it was in use."""
+    """Delete the directory, but not in a forked process: the directory belongs to the process ``owner``."""
     if os.getpid() == owner:
         shutil.rmtree(folder, ignore_errors=True)

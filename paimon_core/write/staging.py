@@ -1,8 +1,8 @@
 """Staging: writes the rows of a job whose buckets can be decided only when all rows are known (format 11.1 to 11.3).
 
 Each task streams its rows to files of the postpone bucket, in order of arrival. Then one process decides the buckets:
-it assigns the keys of dynamic buckets, or chooses the number of buckets of each partition. Writers then write the rows
-of the staged files to their buckets. The staged files are not committed, except in tables whose rows stay in the
+it assigns the keys of dynamic buckets, or chooses the number of buckets of each partition. Then writers read the staged
+files and write each row to its bucket. The staged files are not committed, except in tables whose rows stay in the
 postpone bucket until a compaction.
 """
 
@@ -72,7 +72,7 @@ class Staged:
 
 
 class StagingWriter(TableWriter):
-    """Writes the rows of one task to files of the postpone bucket; ``finish`` returns them as a ``Staged``."""
+    """Writes the rows of one task to files of the postpone bucket; ``finish`` returns the result as a ``Staged``."""
 
     def __init__(self, context: TableContext, *, name: str | None = None) -> None:
         """``name``: the name of the writer in file names; tasks whose rows have an order must use the same name."""
@@ -88,7 +88,7 @@ class StagingWriter(TableWriter):
         return Staged(tuple(self.flush()), hashes)
 
     def _buffer(self, rows: pa.Table) -> None:
-        """Add conformed rows; with cross-partition upsert to one writer, because a key may change its partition."""
+        """Add conformed rows. With cross-partition upsert one writer gets all rows: a key may change its partition."""
         if not self._target.is_cross_partition:
             if self._target.has_dynamic_buckets:
                 for partition, values in hashes_by_partition(rows, self._context):
@@ -107,8 +107,8 @@ class StagingWriter(TableWriter):
 def waiting_in_order(messages: Sequence[CommitMessage]) -> list[CommitMessage]:
     """Return the messages with creation times of files that ascend in the order of the messages.
 
-    A compaction reads the files in the order of their creation times. The new times of n files are up to n milliseconds
-    too late.
+    A compaction reads the files in the order of their creation times. The new time of a file may be up to n
+    milliseconds late, for n files.
     """
     found, last = [], 0
     for message in messages:
@@ -123,9 +123,9 @@ def waiting_in_order(messages: Sequence[CommitMessage]) -> list[CommitMessage]:
 def written_again(context: TableContext, messages: Sequence[CommitMessage], *, overwrites: bool) -> list[CommitMessage]:
     """Write the rows of the messages to new files, in buckets that fit the latest snapshot; return the new messages.
 
-    It is used when the keys or numbers of buckets of level-0 files conflict with a concurrent commit. The old files of
-    the messages are kept. The new messages may conflict with a further commit. Raises CorruptTable for a file that is
-    missing.
+    A caller needs this when the keys or numbers of buckets of level-0 files conflict with a concurrent commit. The old
+    files of the messages are kept. The new messages may conflict with a further commit. Raises CorruptTable for a file
+    that is missing.
     """
     with TableWriter(context, ignore_existing=overwrites) as writer:
         for message in messages:

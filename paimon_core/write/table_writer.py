@@ -38,19 +38,19 @@ from paimon_core.write.spill import SpillSpace
 
 _Item = TypeVar("_Item")
 _LEAST_BYTES = 1 << 20
-"""The least bytes of batches to combine into one, however small the buffer is."""
+"""The least number of bytes of batches to combine into one batch, also when the buffer is small."""
 _LEAST_PIECE = 1 << 14
-"""The least bytes of rows to buffer at once, however small the buffer is."""
+"""The least number of bytes of rows to buffer at once, also when the buffer is small."""
 _MOST_BYTES = 32 << 20
-"""The most bytes of batches to combine into one, however large the buffer is."""
+"""The greatest number of bytes of batches to combine into one batch, also when the buffer is large."""
 _SHARED_PART = 8
-"""Buckets may hold slices of shared tables of up to 1/_SHARED_PART of the memory; more rows are copied."""
+"""Buckets may hold slices of shared tables of up to 1/_SHARED_PART of the memory; rows of larger tables are copied."""
 _TOGETHER = 64
 """The largest number of small buckets that one merge combines."""
 
 
 class TableWriter:
-    """Writes rows of one table to files; ``flush`` returns the commit messages that make them visible."""
+    """Writes rows of one table to files; ``flush`` returns the commit messages that make the rows visible."""
 
     def __init__(
         self,
@@ -64,11 +64,11 @@ class TableWriter:
         """Create a writer.
 
         ``ignore_existing`` is for an overwrite: sequence numbers need not exceed the numbers of the replaced rows, and
-        no changelog is written (format 10.2). ``lane``: the number of this writer among several writers whose messages
-        become one commit. Where two writers write to the same bucket, the rows of the higher lane count as later.
+        no changelog is written (format 10.2). ``lane``: the number of this writer, if the messages of several writers
+        become one commit. If two writers write to the same bucket, the rows of the higher lane count as later.
         ``assigner`` assigns the keys of a table with dynamic buckets, and the caller then writes the hash indexes;
-        None: this writer does both. ``live_keys`` reads the keys of a table with cross-partition upsert, which cannot
-        be written without it.
+        None: this writer does both. ``live_keys`` reads the keys of a table with cross-partition upsert; such a table
+        cannot be written without ``live_keys``.
         """
         context.options.check_writable(context.name)
         self._sequences = SequenceNumbers(context, lane, ignore_existing=ignore_existing)
@@ -90,7 +90,7 @@ class TableWriter:
             assigner = self._own_assigner = BucketAssigner(context, ignore_existing=ignore_existing)
         self._assigner = assigner
         self.rows_received = 0
-        """The number of rows received so far: each version of a key counts, and also rows that options ignore."""
+        """The number of rows received so far: each version of a key counts, and rows that options ignore count too."""
 
     @property
     def context(self) -> TableContext:
@@ -136,7 +136,7 @@ class TableWriter:
         return self._context.schema.fields
 
     def _write(self, table: pa.Table, codes: pa.Array | None, first_row: int) -> None:
-        """Add one batch; a column of row kinds that is no column of the table is already removed."""
+        """Add one batch; ``codes`` has the row kinds, which ``table`` contains only as a column of the schema."""
         context = self._context
         rows = conform_with_defaults(table, context.schema.fields, first_row=first_row)
         if not len(rows):
@@ -260,7 +260,7 @@ class TableWriter:
         return messages
 
     def _flush(self) -> list[CommitMessage]:
-        """Do ``flush`` but keep the assigned keys, for messages that are committed together with later messages."""
+        """Return the messages of ``flush``, but keep the assigned keys: later messages are in the same commit."""
         self._check_usable()
         check_same_table(self._context, otherwise=self.abort)
         writers = list(self._buckets.values())
@@ -301,7 +301,7 @@ class TableWriter:
         return messages
 
     def _to_fixed_buckets(self, staged: Sequence[CommitMessage]) -> list[CommitMessage]:
-        """Return messages of the same rows in fixed buckets; the files of the postpone bucket are deleted."""
+        """Return messages with the same rows in fixed buckets; delete the files of the postpone bucket."""
         fixed = partial(TableWriter, ignore_existing=self._ignore_existing, lane=self._lane)
         try:
             return to_fixed_buckets(self._context, staged, self._fixed_counts, fixed)

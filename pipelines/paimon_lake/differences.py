@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from paimon_core.advice import advised
 from paimon_core.catalog.catalog import Catalog
-from paimon_core.errors import CorruptTable, StorageError, advised
+from paimon_core.errors import CorruptTable, StorageError
 from paimon_core.table.table import Table
 from paimon_core.types import DataType, parse_type
 from paimon_lake.declarations import Settings, TableSpec

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from paimon_core.errors import PaimonError, advised
+from paimon_core.advice import advised
+from paimon_core.errors import PaimonError
 from paimon_core.table.table import Table
 from paimon_lake.declarations import Settings
 from paimon_lake.declarations.agreement.order import in_order

@@ -27,6 +27,7 @@ Spark: TypeAlias = Callable[[], SparkSession]
 """A function that returns the Spark session. A step calls it only when it needs Spark, so a step with nothing to do
 starts no JVM."""
 
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -42,15 +43,21 @@ _LOCAL_DEFAULTS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "4",
     # A simple garbage collector, so that short sessions start faster.
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC",
+    _JAVA_OPTIONS: "-XX:+UseSerialGC",
 }
 _LOG_SETTINGS = Path(__file__).resolve().with_name("log4j2.properties")
 _SOURCES = (str(Path(paimon_core.__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[1]))
 
 
 def start_session(settings: Settings) -> SparkSession:
-    """Start the session, or return the running one; raises PipelineError when Java is not found."""
+    """Start the session, or return the running one of this process.
+
+    Raises PipelineError when Java is not found, or when a session runs with another master or other settings, which a
+    running session cannot change: the settings of this lake would be ignored.
+    """
     require_java()
+    if SparkContext._active_spark_context is not None:
+        _require_settings(SparkSession.builder.getOrCreate(), settings)
     # Spark uses python3 from the PATH by default, but workers must run the same interpreter as the driver.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
@@ -98,16 +105,30 @@ def _configuration(settings: Settings) -> dict[str, str]:
     local = settings.spark.master.startswith("local")
     conf = {**_DEFAULTS, **(_LOCAL_DEFAULTS if local else {}), **settings.spark.conf}
     logging = f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}"
-    java = "spark.driver.extraJavaOptions"
     archive = archive_options() if local else ""
     # When options contradict each other, Java obeys the last one: the options of the settings come after those of the
     # archive.
-    conf[java] = " ".join(part for part in (archive, conf.get(java), logging) if part)
+    conf[_JAVA_OPTIONS] = " ".join(part for part in (archive, conf.get(_JAVA_OPTIONS), logging) if part)
     # Workers must be able to import both packages also when the packages are not installed, for example in a git clone.
     path = os.pathsep.join(dict.fromkeys(part for part in (*_SOURCES, os.environ.get("PYTHONPATH")) if part))
     conf.setdefault("spark.executorEnv.PYTHONPATH", path)
     conf.setdefault("spark.sql.warehouse.dir", str(_local_directory(settings) / "spark-warehouse"))
     return conf
+
+
+def _require_settings(running: SparkSession, settings: Settings) -> None:
+    """Raise PipelineError when the running session has other values of settings that it cannot change."""
+    fixed = {
+        key: value
+        for key, value in settings.spark.conf.items()
+        if key != _JAVA_OPTIONS and not running.conf.isModifiable(key)  # Java options get more parts at each start
+    }
+    for key, value in {"spark.master": settings.spark.master, **fixed}.items():
+        if running.conf.get(key, None) != value:  # values may be secrets
+            raise PipelineError(
+                f"the Spark session that runs in this process has another {key} than {settings.folder} declares, and "
+                "cannot change it: use another process, or declare the same value in both lakes"
+            )
 
 
 def _local_directory(settings: Settings) -> Path:

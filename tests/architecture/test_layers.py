@@ -30,6 +30,7 @@ def test_the_layers_hold():
     assert linted.returncode == 0, linted.stdout + linted.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("module", "source", "contract"),
     [

@@ -151,6 +151,14 @@ def test_names_are_loaded_when_they_are_used():
         _ = paimon_core.Tabel
 
 
+def test_a_task_of_spark_imports_its_own_module_only():
+    code = "import paimon_core.spark.packing"
+    assert loaded_by(code, {"paimon_core.spark.datasource", "paimon_core.table.table"}) == set()
+    assert set(paimon_core.spark.__all__) <= set(dir(paimon_core.spark))
+    with pytest.raises(AttributeError, match="has no attribute 'reed_spark'"):
+        _ = paimon_core.spark.reed_spark
+
+
 def test_the_package_says_its_version_and_that_it_has_types():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert paimon_core.__version__ == project["version"]

@@ -22,6 +22,7 @@ import pytest
 
 from paimon_lake.declarations import Settings
 from paimon_lake.tables import open_table
+from tests.support.dagster_dev import DAGSTER_DEV_ENDS
 from tests.support.orders_lake import DAYS, ORDERS_A_DAY, orders_lake
 from tests.support.project import ROOT
 
@@ -42,7 +43,7 @@ class Web:
     def ask(self, query: str, **variables: Any) -> Any:
         body = json.dumps({"query": query, "variables": variables}).encode()
         request = urllib.request.Request(f"{self.url}/graphql", body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=300) as answer:
             value = json.load(answer)
         assert "errors" not in value, value
         return value["data"]
@@ -69,7 +70,7 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
     children = psutil.Process(process.pid).children(recursive=True)
     yield Web(f"http://127.0.0.1:{port}", settings, process)
     process.send_signal(signal.SIGINT)
-    assert process.wait(60) == 0
+    assert process.wait(DAGSTER_DEV_ENDS) == 0
     process.stdout.close()
     _, alive = psutil.wait_procs(children, timeout=20)
     assert not alive, f"left over: {alive}"

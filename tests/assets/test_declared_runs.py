@@ -91,6 +91,7 @@ def test_a_blocking_check_stops_a_load_and_is_in_its_history(run: Run, settings:
     assert open_table(settings, "shop.orders").latest_snapshot() is None
 
 
+@pytest.mark.long
 def test_columns_of_a_query_have_lineage_also_after_a_load_that_was_left_out(
     run: Run, instance: dg.DagsterInstance
 ) -> None:
@@ -109,6 +110,7 @@ def test_columns_of_a_query_have_lineage_also_after_a_load_that_was_left_out(
         }
 
 
+@pytest.mark.long
 def test_maintenance_includes_the_table_of_rejects(run: Run, instance: dg.DagsterInstance) -> None:
     assert run(ORDERS, tags=RANGE).success
     for job, step in (("nightly", "expire"), ("sweep", "sweep")):
@@ -119,6 +121,7 @@ def test_maintenance_includes_the_table_of_rejects(run: Run, instance: dg.Dagste
         assert [line for line in told if line.startswith(f"{step} shop.orders__rejects: ")] != []
 
 
+@pytest.mark.long
 def test_single_checks_run_alone(run: Run, settings: Settings) -> None:
     definitions = build_definitions(settings)
     checks = {key for key in definitions.resolve_asset_graph().asset_check_keys if key.asset_key == ORDERS}

@@ -21,6 +21,7 @@ import psycopg
 import pytest
 
 import paimon_core as paimon
+from tests.support.dagster_dev import DAGSTER_DEV_ENDS
 from tests.support.project import ROOT, SOURCES
 
 EXAMPLE = ROOT / "examples" / "orders_postgres"
@@ -89,7 +90,7 @@ class Shop:
         finally:
             children = psutil.Process(process.pid).children(recursive=True)
             os.killpg(process.pid, signal.SIGTERM)
-            process.wait(60)
+            process.wait(DAGSTER_DEV_ENDS)
             _, alive = psutil.wait_procs(children, timeout=30)
             for one in alive:
                 one.kill()

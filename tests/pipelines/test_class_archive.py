@@ -130,7 +130,7 @@ def test_java_ignores_an_archive_of_other_classes_without_a_word(tmp_path):
 
 
 def run(*command):
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     return done.stdout, len(done.stderr.splitlines()), done.returncode
 
 

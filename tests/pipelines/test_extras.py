@@ -25,7 +25,7 @@ sys.argv = {arguments!r}
 def run(code: str, *names: str, arguments: tuple[str, ...] = ("x",)) -> subprocess.CompletedProcess[str]:
     """Run Python code in a process that cannot import these packages."""
     program = WITHOUT.format(names=names, arguments=list(arguments), code=code)
-    return subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    return subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=300)
 
 
 @pytest.mark.parametrize("package", ["pyspark", "pydantic", "yaml", "pandas"])

@@ -23,6 +23,7 @@ COLUMNS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "keys", [["t"], ["h"], ["i"], ["b"], ["d"], ["s"], ["i", "s"], ["s", "u", "b"], ["d", "u", "s", "i"]], ids="+".join
 )

@@ -3,7 +3,7 @@
 Core functions:
 
 - ``files_sensor``: requests loads of tables with new files; ``TickResult`` is its result for one table
-- ``changes_sensor``: requests loads of tables that are behind their sources of changes
+- ``changes_sensor``: requests loads of tables that are behind their sources of changes, and reports their lag
 - ``stale_sensor``: requests loads of stale partitions
 - ``compaction_sensor``: requests compactions; ``Decision`` is its decision for one table
 """

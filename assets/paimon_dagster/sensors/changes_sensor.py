@@ -1,4 +1,4 @@
-"""Changes sensor: requests a load when a table is behind its source of changes, and reports the checks of the lag.
+"""Changes sensor: requests a load when a table is behind its source, and reports the results of its ``lag`` check.
 
 A tick asks the sources of all tables for their lag, without Spark, all servers at once. It requests at most one run of
 a table at a time, and none while another program reads the source. After failed loads of a table the next request

@@ -29,7 +29,7 @@ class Buckets:
             return
         with self._run.collector.guarding("I12", location):
             for entry in found:
-                if entry.bucket < 0:  # rows of the postpone bucket are not sorted; its files state first and last key
+                if entry.bucket < 0:  # not sorted: files state the first and last key
                     continue
                 self._run.collector.check("I12")
                 if self._order(entry.file.min_key) > self._order(entry.file.max_key):
@@ -47,7 +47,7 @@ class Buckets:
     def _check_totals(self, files: CheckedFiles, added: Iterable[ManifestEntry], location: Location) -> None:
         """Check that the new files and the older files of a partition state the same number of buckets.
 
-        Only one older file of each bucket is compared, because older files were checked when they were added.
+        Only one older file of each bucket is compared, because each older file was checked when it was added.
         """
         totals: dict[bytes, set[int]] = {}
         for entry in added:

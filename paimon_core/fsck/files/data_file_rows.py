@@ -1,4 +1,4 @@
-"""Row checks of one data file: it decodes, is sorted, and agrees with its manifest entry (deep checks)."""
+"""Row checks of one data file: the file decodes, is sorted, and agrees with its manifest entry (deep checks)."""
 
 from __future__ import annotations
 

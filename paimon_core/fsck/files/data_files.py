@@ -10,9 +10,9 @@ from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.storage.paths import POSTPONE_BUCKET
 
 DEEPEST_LEVEL = 100
-"""Files at a higher level are reported."""
+"""The highest valid level; files at a higher level are reported."""
 Visit = Callable[[ManifestEntry, str], None]
-"""A function that is called with each new file that exists, and its path."""
+"""A function that is called with the entry and the path of each new file that exists."""
 
 
 def check_files(

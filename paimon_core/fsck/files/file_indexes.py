@@ -52,7 +52,7 @@ class IndexCheck:
             keys = self._builder.keys(name)
             try:
                 if keys is not None and not is_right(self._index, name, kind, keys):
-                    yield f"the {kind} index of {name} ({self._index.source}) is not the one of the rows"
+                    yield f"the {kind} index of {name} ({self._index.source}) does not match the rows"
             except CorruptTable as error:
                 yield str(error)
 

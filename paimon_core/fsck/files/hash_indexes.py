@@ -1,5 +1,6 @@
-"""Hash index checks: each key of a table with dynamic buckets is in one bucket, the bucket of its hash (I15, format
-11.1). With cross-partition upsert there are no hash indexes, and each key is in one partition (format 11.2).
+"""Hash index checks: each key of a table with dynamic buckets is in one bucket, the bucket of its hash (I15).
+
+See format 11.1. With cross-partition upsert there are no hash indexes, and each key is in one partition (format 11.2).
 
 An index may have more hashes than its bucket has keys, because the hashes of deleted keys are kept.
 """
@@ -29,7 +30,7 @@ Places = dict[bytes, dict[int, IndexFile]]
 
 
 def check_hash_indexes(run: CheckRun, files: CheckedFiles, snapshot: Snapshot, location: Location) -> None:
-    """Check that each bucket with files has one hash index; a deep check compares it with the keys of the files.
+    """Check that each bucket with files has one hash index; a deep check compares the index with the keys of the files.
 
     Uses 8 bytes for each key of a partition, and the memory of one batch of keys.
     """
@@ -76,7 +77,7 @@ def _check_all_keys(run: CheckRun, snapshot: Snapshot, location: Location) -> No
             numbers.append(np.full(len(keys), len(places), np.int64))
             places.append((partition, bucket))
     except PaimonError:
-        return  # I6 or I10 reports it
+        return  # the check of I6 or I10 reports the error
     run.collector.check("I15")
     if images:
         index.put(pa.concat_arrays(images), np.concatenate(numbers))
@@ -98,7 +99,7 @@ def _check_partition(
         file = entry.file
         elsewhere = file.external_path is not None and context.paths.external.find(file.external_path) is None
         if file.file_name in run.broken or elsewhere:
-            continue  # I6 reports it
+            continue  # the check of I6 reports the error
         for keys in read_batches(
             context.storage,
             context.file_path(partition, entry.bucket, file),

@@ -1,7 +1,7 @@
 """Fingerprints: compare the rows of two states of a bucket, whatever the order of the rows (I10, I11).
 
-A fingerprint is the number of rows and the sum of a 64-bit hash of each row. It needs constant memory for any number of
-rows. The fingerprints of inserted rows can be added, and the fingerprints of deleted rows subtracted.
+A fingerprint is the number of rows and the sum of a 64-bit hash of each row. A fingerprint needs constant memory for
+any number of rows. The fingerprints of inserted rows can be added, and the fingerprints of deleted rows subtracted.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Fingerprint:
 
 
 def fingerprint(rows: pa.Table | pa.RecordBatch, fields: Sequence[DataField]) -> Fingerprint:
-    """Return the fingerprint of rows, of which only the columns ``fields`` are hashed."""
+    """Return the fingerprint of rows; only the columns ``fields`` are hashed."""
     if not len(rows) or not fields:
         return Fingerprint(len(rows), 0)
     columns, types = [], []

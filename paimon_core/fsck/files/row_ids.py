@@ -1,4 +1,4 @@
-"""Row ids: with row tracking, every live row has an id of its own below the snapshot's next id (I36, format 17)."""
+"""Row ids: with row tracking, every live row has a different id, below the snapshot's next id (I36, format 17)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def check_row_ids(run: CheckRun, files: CheckedFiles, snapshot: Snapshot, locati
 
 
 def _ids(run: CheckRun, place: Place, file: DataFile, vectors: Mapping[Place, Vectors]) -> list[np.ndarray]:
-    """Return the ids of the live rows of a file; [] when it cannot be read, which I6 or I10 reports."""
+    """Return the ids of the live rows of a file; [] for an unreadable file, which the check of I6 or I10 reports."""
     reader = BucketReader(run.context, *place, vectors=vectors.get(place, {}))
     try:
         return [batch.column(0).to_numpy() for batch in reader.file(file, [ROW_ID_FIELD])]
@@ -65,7 +65,7 @@ def _ids(run: CheckRun, place: Place, file: DataFile, vectors: Mapping[Place, Ve
 
 
 def _problems(ids: np.ndarray, whole: Iterable[tuple[int, int]], following: int) -> list[str]:
-    """Return messages about what is wrong with the sorted ``ids``.
+    """Return a message for each error in the sorted ``ids``.
 
     ``whole`` has, in order, the ranges of ids of the files whose ids were not read.
     """

@@ -36,7 +36,7 @@ def check_unique_keys(run: CheckRun, files: CheckedFiles, snapshot: Snapshot, lo
             run.collector.skip("I17", str(error))
             continue
         except PaimonError:
-            continue  # I6 or I10 reports it
+            continue  # the check of I6 or I10 reports the error
         run.collector.check("I17")
         if repeated:
             where = context.bucket_path(*place)

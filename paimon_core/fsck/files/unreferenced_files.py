@@ -11,11 +11,11 @@ from paimon_core.fsck.finding_collector import Location
 MOST_NAMED = 20
 """Maximum number of files that get one finding each; for more files, one more finding states the total."""
 _OWN = re.compile(r"(snapshot|tag|consumer|changelog|schema|branch|quarantine)/.*|(.*/)?_SUCCESS")
-"""Files that other invariants check, files in quarantine, and marks for other tools."""
+"""Paths that are never reported: files that other invariants check, files in quarantine, and marks for other tools."""
 
 
 def list_unreferenced_files(run: CheckRun, location: Location) -> None:
-    """Report unreferenced files; skipped when some metadata could not be read, as its references are then unknown."""
+    """Report unreferenced files; skipped when some metadata could not be read, because its references are unknown."""
     collector, root = run.collector, run.context.paths.root
     if collector.incomplete:
         collector.skip("I29", "some metadata could not be read, so the references to files are not known")

@@ -43,7 +43,7 @@ class Replay:
     """The last settled snapshot, its location, and the value of ``delta`` when this snapshot was added."""
 
     def reason_against(self) -> str | None:
-        """Return why this table's changelog cannot be replayed, None when it can."""
+        """Return why this table's changelog cannot be replayed; None when a replay is possible."""
         context = self.run.context
         producer = context.options["changelog-producer"] if context.is_keyed else "none"
         if producer not in ("lookup", "full-compaction"):
@@ -102,8 +102,8 @@ class Replay:
         return len(levels) < 2 and min(levels, default=num_levels(options)) >= num_levels(options) - 1
 
     def _state(self, buckets: dict[Place, dict[object, ManifestEntry]], snapshot: Snapshot) -> Fingerprint | None:
-        # All levels are merged, because in snapshots from before deletion vectors were enabled, levels share keys. With
-        # deletion vectors, merging reads the same rows.
+        # All levels are merged: snapshots before the use of deletion vectors have a key in several levels. With
+        # deletion vectors, a merge of all levels gives the same rows.
         context = self.run.context.merging_level_0()
         try:
             vectors = vectors_at(context, snapshot)

@@ -23,7 +23,7 @@ _HIDDEN = "readers of a table with first-row or deletion vectors see rows only a
 
 
 def check_compaction(run: CheckRun, step: Step) -> None:
-    """Compare the rows of each bucket that a compaction changed before and after it; other snapshots are ignored."""
+    """Compare the rows of each bucket that a compaction changed before and after it; other commits are ignored."""
     context, collector = run.context, run.collector
     if step.snapshot.commit_kind is not CommitKind.COMPACT or step.before is None:
         return
@@ -66,7 +66,7 @@ def check_compaction(run: CheckRun, step: Step) -> None:
                 f"{step.location.holder} is a compaction and changes rows of {where}: "
                 f"{states[0].rows} rows before, {states[1].rows} after"
                 + (", or other values" if states[0].rows == states[1].rows else ""),
-                # Engines that combine values may give another result when they combine in other steps (format 9.4).
+                # Engines that combine values may give another result when the steps are different (format 9.4).
                 level=Level.INFO if combines else Level.ERROR,
             )
 
@@ -74,15 +74,15 @@ def check_compaction(run: CheckRun, step: Step) -> None:
 def _context_of(context: TableContext, changes: Sequence[ManifestEntry]) -> TableContext:
     """Return the table with the schema with which the compaction wrote its files.
 
-    With a later schema, the rows before the compaction would be cast once and the rows after it twice, which may give
-    other values. Raises CorruptTable when the schema cannot be read.
+    With a later schema, rows written before the compaction would be cast once, and rows that the compaction wrote would
+    be cast twice, which may give other values. Raises CorruptTable when the schema cannot be read.
     """
     written = max((e.file.schema_id for e in changes if e.kind is FileKind.ADD), default=context.schema.id)
     return context.with_schema(context.schemas.read(written))
 
 
 def _incomparable(run: CheckRun, step: Step) -> str | None:
-    """Return why rows before and after a compaction cannot be compared, None when they can."""
+    """Return why rows before and after a compaction cannot be compared; None when a comparison is possible."""
     context = run.context
     if hides_level_0(context.schema, context.options):
         return _HIDDEN
@@ -94,7 +94,7 @@ def _incomparable(run: CheckRun, step: Step) -> str | None:
 
 
 def check_readable(run: CheckRun, files: CheckedFiles, snapshot: Snapshot, location: Location) -> None:
-    """Read and merge all rows of a snapshot, as readers do, and report when that fails (I10)."""
+    """Read and merge all rows of a snapshot, as readers do; report a failure (I10)."""
     try:
         vectors = vectors_at(run.context, snapshot)
         state_of(run.context, ((place, e.values()) for place, e in files.buckets.items()), (), vectors)

@@ -16,19 +16,19 @@ from paimon_core.metadata.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class Step:
-    """One snapshot: its location, changes and files, and the snapshot before it when that could be read."""
+    """One snapshot: its location, changes and files, and the previous snapshot, if it could be read."""
 
     location: Location
     snapshot: Snapshot
     delta: list[ManifestEntry]
     changelog: list[ManifestEntry] | None
-    """The entries of the snapshot's changelog files; None when they cannot be read or have expired."""
+    """The entries of the snapshot's changelog files; None when the changelog cannot be read or has expired."""
     files: CheckedFiles
     before: Snapshot | None
 
 
 def location_of(context: TableContext, snapshot_id: int) -> Location:
-    """Return the location of a snapshot; its text for messages names the branch, unless the branch is main."""
+    """Return the location of a snapshot; the text for messages names the branch, unless the branch is main."""
     where = "" if context.branch == "main" else f" of branch {context.branch}"
     path = context.paths.snapshot(snapshot_id)
     return Location(context.branch, snapshot_id, path, f"snapshot {snapshot_id}{where}")
@@ -100,7 +100,7 @@ def _changelog_has_expired(run: CheckRun, first: Snapshot, location: Location) -
 
 
 def entries_below(run: CheckRun, name: str | None, size: int | None, location: Location) -> list[ManifestEntry] | None:
-    """Return all entries of the manifests of a manifest list, None when some cannot be read."""
+    """Return all entries of the manifests of a manifest list; None when a manifest cannot be read."""
     manifests = run.manifests_of(name, size, location)
     found = None if manifests is None else [run.entries(m, location) for m in manifests]
     return None if found is None or any(f is None for f in found) else [e for f in found for e in f or ()]

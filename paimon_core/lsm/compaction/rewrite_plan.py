@@ -33,6 +33,16 @@ class Upgrade:
         """The file as a section of its own."""
         return (_alone(self.file),)
 
+    @property
+    def rewrite(self) -> Rewrite:
+        """The step that writes the rows of the file into new files instead."""
+        return Rewrite(self.sections)
+
+
+@dataclass(frozen=True, slots=True)
+class Reread(Upgrade):
+    """``file`` is upgraded, and its rows are read for a changelog or for deletion vectors."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
@@ -63,13 +73,13 @@ def plan_rewrite(
     ``force_rewrite`` is true (option compaction.force-rewrite-all-files).
     """
     if unit.each_alone:
-        return [Rewrite((_alone(file),)) for section in intervals(unit.files, key_order) for file in section.files]
+        return [Upgrade(file).rewrite for section in intervals(unit.files, key_order) for file in section.files]
     steps: list[Upgrade | Rewrite] = []
     pending: list[Section] = []
 
     def move(file: DataFile) -> None:
         if force_rewrite or (unit.is_bottom and not is_clean(file)) or (expires is not None and expires(file)):
-            steps.append(Rewrite((_alone(file),)))
+            steps.append(Upgrade(file).rewrite)
         elif file.level != unit.output_level:
             steps.append(Upgrade(file))
 

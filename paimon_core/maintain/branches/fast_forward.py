@@ -2,16 +2,16 @@
 
 Java deletes the snapshots of main from the source's first snapshot on and then copies the source. This implementation
 never loses commits: the latest snapshot of the current branch must be part of the source's history, so nothing has to
-be deleted. It adds the missing schemas, then the missing snapshots in order (each by exclusive creation of its file,
-as a commit does), then the missing tags.
+be deleted. The fast-forward adds the missing schemas, then the missing snapshots in order (each by exclusive creation
+of its file, as a commit does), then the missing tags.
 
 - The current branch is complete at every moment; readers may see the intermediate snapshots of the source.
 - When a concurrent commit to the current branch takes the snapshot id of a snapshot to add, the fast-forward raises
   CommitConflict and the remaining snapshots are not added.
-- A snapshot is added only if the latest snapshot is the one on which it was built. This is checked before and after its
-  file is created, as in a commit. When a concurrent rollback or expiry has deleted that base snapshot, the added
-  snapshot is withdrawn and CommitConflict is raised: otherwise the added snapshot would hide newer commits, or restore
-  commits that were rolled back.
+- A snapshot is added only if the latest snapshot is the snapshot on which it was built. This condition is checked
+  before and after the file of the snapshot is created, as in a commit. When a concurrent rollback or expiry has deleted
+  that base snapshot, the added snapshot is withdrawn and CommitConflict is raised: otherwise the added snapshot would
+  hide newer commits, or restore commits that were rolled back.
 - After an interrupted run, the next run continues: it recognises the files that were added before.
 
 The source branch is not changed and can be used for another fast-forward later.
@@ -44,9 +44,10 @@ class FastForward:
 def fast_forward(context: TableContext, name: str) -> Snapshot:
     """Copy the newer schemas, snapshots and tags of branch ``name`` and return the latest snapshot afterwards.
 
-    Raises BranchNotFound; InvalidRequest when the branch has no snapshots or is the current branch; CommitConflict
-    that names what would be lost when the current branch has changed since the branch was created, or changes during
-    the call; CommitStateUnknown when it is not known whether a snapshot was added, then repeat the call.
+    Raises BranchNotFound; InvalidRequest when the branch has no snapshots or is the current branch; CommitConflict,
+    which names what would be lost, when the current branch has changed since the branch was created, or changes during
+    the call. Raises CommitStateUnknown when it is not known whether a snapshot was added: then the call must be
+    repeated.
     """
     context.snapshots.refuse_if_catalog_owns_history(f"take over branch {name!r}")
     branch = _source_branch(context, name)
@@ -126,7 +127,7 @@ def _missing_on_target(context: TableContext, branch: TableContext) -> FastForwa
 def _check_in_history(context: TableContext, branch: TableContext, last: Snapshot, ids: list[int]) -> None:
     """Raise CommitConflict unless ``last``, the latest snapshot of the target, is in the source's history.
 
-    If it is not, a fast-forward would lose commits of the target.
+    If ``last`` is not in that history, a fast-forward would lose commits of the target.
     """
     if last.id in ids and branch.snapshots.is_live(last):
         return
@@ -155,7 +156,7 @@ def _new_schemas(context: TableContext, branch: TableContext) -> tuple[TableSche
             raise _diverged(
                 context,
                 branch,
-                f"schema {schema_id} was created on branch {context.branch!r} and the branch to copy does not have it",
+                f"schema {schema_id} was created on branch {context.branch!r} and is missing on the branch to copy",
             )
     return tuple(branch.schemas.read(i) for i in source_ids if i not in target_ids)
 

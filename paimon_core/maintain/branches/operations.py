@@ -1,11 +1,12 @@
 """Branches: create and delete branches, which have their own history over the same data files (format 15.2).
 
-Readers and writers see either a complete branch or none: while a branch is being created or deleted, it has a mark
-file that hides it (``BranchStore``). After a crash, the same call continues. Data files that only a deleted branch
-used become orphans.
+Readers and writers see either a complete branch or none: while a branch is being created or deleted, a mark file hides
+the branch (``BranchStore``). After a crash, the same call continues. Data files that only a deleted branch used become
+orphans.
 
-A branch created from a tag protects the tag's files from the moment when its own copy of the tag exists. Only then
-``create_branch`` checks that the original tag still exists, because a concurrent deletion may have removed its files.
+A branch created from a tag protects the tag's files from the moment when the branch's copy of the tag exists. After
+that moment, ``create_branch`` checks that the original tag still exists: otherwise a concurrent deletion may have
+removed the files.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ _DELETE = "delete"
 def create_branch(context: TableContext, name: str, tag: str | None = None) -> TableContext:
     """Create a branch and return its context.
 
-    Without ``tag``, the branch has the schemas of the current branch and no rows. With ``tag``, it has the rows of the
-    tag, whose snapshot may have expired. Raises AlreadyExists; InvalidRequest for a name that is not allowed;
+    Without ``tag``, the branch has the schemas of the current branch and no rows. With ``tag``, the branch has the rows
+    of the tag, whose snapshot may have expired. Raises AlreadyExists; InvalidRequest for a name that is not allowed;
     TagNotFound, also when the tag is deleted while the branch is created.
     """
     check_branch_name(context, name)
@@ -89,8 +90,8 @@ def apply_branch_deletion(context: TableContext, plan: Plan) -> str:
 def delete_branch(context: TableContext, name: str) -> None:
     """Delete a branch; raises BranchNotFound, InvalidRequest for main.
 
-    After an interrupted creation or deletion, deletes the files that are left. Of a symbolic link only the link is
-    deleted.
+    After an interrupted creation or deletion, deletes the files that are left. If the branch is a symbolic link, only
+    the link is deleted.
     """
     _check_deletable(context, name)
     if name in context.branches.links():
@@ -105,8 +106,9 @@ def delete_branch(context: TableContext, name: str) -> None:
 def check_branch_name(context: TableContext, name: str) -> None:
     """Raise InvalidRequest for a name that a new branch must not have.
 
-    Not allowed are main, names of digits only (as in Java), names with a dot (ambiguous in ``db.table$branch_name``)
-    and names that differ from another branch by case only (the same directory on some file systems).
+    These names are not allowed: main, digits only (as in Java), names with a dot (ambiguous in
+    ``db.table$branch_name``), and names that differ from another branch by case only (the same directory on some file
+    systems).
     """
     identifier(name, "branch")
     if name == MAIN or name.isdecimal() or "." in name:
@@ -144,7 +146,7 @@ def _mark(context: TableContext, source: Tag | None) -> dict[str, str]:
 
 
 def _text(context: TableContext, snapshot: Snapshot) -> bytes:
-    """Return the bytes of the snapshot's file, or its re-created JSON when the snapshot has expired."""
+    """Return the bytes of the snapshot's file, or new JSON of the snapshot when the file no longer contains it."""
     try:
         text = context.storage.read(context.paths.snapshot(snapshot.id))
         if parse_snapshot(text, context.paths.snapshot(snapshot.id)) == snapshot:

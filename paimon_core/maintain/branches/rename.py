@@ -2,8 +2,8 @@
 
 The mark of the old branch records the new name before anything is copied, and the old branch stays readable until the
 copy is complete. After a crash at least one of the two branches exists, and the same call completes the rename. Stop
-the writers of the branch first: commits made while the files are copied are copied too, but a commit to the old branch
-while it is being deleted is lost, as with the deletion of a table.
+the writers of the branch first: commits that are made during the copy are copied too, but a commit during the deletion
+of the old branch is lost, as with the deletion of a table.
 """
 
 from __future__ import annotations
@@ -53,8 +53,10 @@ def rename_branch(context: TableContext, name: str, new_name: str) -> TableConte
 
 
 def _copy(context: TableContext, name: str, new_name: str) -> None:
-    """Copy in rounds until a round finds no changes; raises CommitConflict when another process completes the rename,
-    or when the branch still changes after the last round.
+    """Copy the files of the branch in rounds until a round finds no changes.
+
+    Raises CommitConflict when another process completes the rename, or when the branch still changes after the last
+    round.
     """
     storage, branches = context.storage, context.branches
     source, target = context.paths.branch_home(name), context.paths.branch_home(new_name)
@@ -66,7 +68,7 @@ def _copy(context: TableContext, name: str, new_name: str) -> None:
         if (branches.mark(name) or {}).get(DOING) != RENAME:
             break
         for path in sorted(p for p, stamp in now.items() if seen.get(p) != stamp):
-            with contextlib.suppress(FileNotFoundError):  # deleted meanwhile: the next round no longer lists it
+            with contextlib.suppress(FileNotFoundError):  # deleted meanwhile: the next round no longer lists the file
                 storage.overwrite(f"{target}/{path}", storage.read(f"{source}/{path}"))
         storage.delete([entry.path for path, entry in branches.files(new_name) if path not in now])
         seen = now

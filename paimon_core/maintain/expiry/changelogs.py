@@ -47,7 +47,7 @@ class ChangelogReport:
 def changelog_retention(context: TableContext, snapshots: Retention, now_millis: int) -> Retention | None:
     """Return the retention of changelogs if an option lets them outlive the snapshots, else None.
 
-    Where no option sets a number or age for changelogs, the value of ``snapshots`` is used.
+    If no option sets a number or age for changelogs, the value of ``snapshots`` is used.
     """
     options = context.options
     age = options["changelog.time-retained"]
@@ -80,11 +80,10 @@ def expire_changelogs(context: TableContext, retention: Retention) -> ChangelogR
 def preview_changelog_expiry(
     context: TableContext, retention: Retention, expiring: Collection[int], removed: Collection[str]
 ) -> ChangelogReport:
-    """Return what ``expire_changelogs`` would do after the given snapshots have expired and the given files were
-    removed.
+    """Return what ``expire_changelogs`` would do after an expiry of the snapshots ``expiring``.
 
-    The expired snapshots are treated as lasting changelogs. Changes nothing; raises the same errors as
-    ``expire_changelogs``.
+    The expiry has removed the files ``removed``. The expired snapshots are treated as lasting changelogs. Changes
+    nothing; raises the same errors as ``expire_changelogs``.
     """
     lasting = {i: context.snapshots.read(i) for i in expiring}
     chosen, expiry = _compute(context, retention, lasting)
@@ -184,7 +183,7 @@ def _removable(context: TableContext, chosen: ExpirySelection, expiring: Collect
 def _states(context: TableContext, expiring: Collection[int]) -> list[Snapshot]:
     """Return the first and the latest snapshot, without the snapshots in ``expiring``.
 
-    An older file that a snapshot between the two uses is also used by one of the two.
+    An older file that any snapshot between the first and the latest uses is also used by the first or the latest.
     """
     ids = [i for i in context.snapshots.ids() if i not in expiring]
     return [context.snapshots.read(i) for i in dict.fromkeys((ids[0], ids[-1]))] if ids else []

@@ -1,7 +1,7 @@
 """Consumer expiry: deletes the files of consumers that recorded no progress for a long time (format 15.6).
 
-A consumer protects the next snapshot that it will read and all later ones. When its file is deleted, these snapshots
-can expire, and the streaming reader has to start from the beginning.
+A consumer protects the next snapshot that it will read and all later snapshots. When the file of the consumer is
+deleted, these snapshots can expire, and the streaming reader has to start from the beginning.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ConsumerReport:
 def plan_consumer_expiry(context: TableContext, *, now_millis: int, lifetime_millis: int | None = None) -> Plan:
     """Find the consumers that recorded no progress for their lifetime (default: option consumer.expiration-time).
 
-    The time without progress is the age of the consumer's file, also when its content cannot be parsed. Raises
+    The time without progress is the age of the consumer's file, even when the file cannot be parsed. Raises
     InvalidRequest when neither the argument nor the option gives a lifetime.
     """
     lifetime = context.options[LIFETIME] if lifetime_millis is None else lifetime_millis

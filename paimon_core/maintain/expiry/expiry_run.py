@@ -1,4 +1,4 @@
-"""ExpiryRun: what one expiry of snapshots or of lasting changelogs will delete, and the deletion of its files."""
+"""ExpiryRun: what one expiry of snapshots or of lasting changelogs will delete, and the deletion of the files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ExpiryRun:
         return replace(self, data=data, metadata=metadata, protected=plan.protected)
 
     def without_used(self, context: TableContext, seen: Seen) -> ExpiryRun:
-        """Return this run without the files that new tags or branches use, created after ``seen`` was read."""
+        """Return this run without the files used by tags or branches that were created after ``seen`` was read."""
         used = used_since(context, seen, (*self.data, *self.metadata))
         data = tuple(f for f in self.data if f.path not in used)
         metadata = tuple(f for f in self.metadata if f.path not in used)
@@ -49,7 +49,7 @@ class ExpiryRun:
         return Removal.of(existing_files(context.storage, self.data), existing_files(context.storage, self.metadata))
 
     def delete_files(self, context: TableContext, executor: WorkExecutor | None = None) -> Removal:
-        """Delete the files, and directories that become empty if an option says so; return the files that existed."""
+        """Delete the files and, if an option says so, directories that become empty; return the files that existed."""
         removed = self.removal(context)
         delete_files(executor, context, removed.paths)
         if context.options["snapshot.clean-empty-directories"]:

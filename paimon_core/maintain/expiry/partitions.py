@@ -1,8 +1,9 @@
 """Partition expiry: drops partitions that are older than their lifetime, by value or by last update (format 16.3).
 
-A plan contains the partitions. Applying it creates one commit, or several of ``partition.expiration-batch-size``
-partitions each. The plan contains its own commit user, so a plan that is applied twice, or again after a crash, is
-committed exactly once. The files are deleted later, when the snapshots that reference them expire.
+A plan contains the partitions. Applying a plan creates one commit, or several commits of
+``partition.expiration-batch-size`` partitions each. The plan contains its own commit user, so a plan that is applied
+twice, or again after a crash, is committed exactly once. The files are deleted later, when the snapshots that reference
+them expire.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class PartitionReport:
     dropped: tuple[str, ...] = ()
     """The directories of the dropped partitions, relative to the root, such as ``dt=2024-01-01``."""
     snapshots: tuple[int, ...] = ()
-    """The snapshot ids of the commits that dropped the partitions, also by an earlier run of the same plan."""
+    """The snapshot ids of the commits that dropped the partitions, including commits of an earlier run of the plan."""
     data_files: int = 0
     size_bytes: int = 0
     protected: tuple[Protected, ...] = ()
@@ -64,9 +65,9 @@ def plan_partition_expiry(
     """Find the partitions that are older than their lifetime; arguments that are None are taken from the options.
 
     With the strategy "values-time", the age of a partition is counted from the time in its partition values, in this
-    process's time zone; a partition whose values contain no time is protected. With "update-time", it is counted from
-    the creation time of its newest file. Plans at most ``limit`` partitions (0: none), in the order of their values.
-    Raises InvalidRequest for a table without partitions or without a lifetime and for a negative limit,
+    process's time zone; a partition whose values contain no time is protected. With "update-time", the age is counted
+    from the creation time of the partition's newest file. Plans at most ``limit`` partitions (0: none), in the order of
+    their values. Raises InvalidRequest for a table without partitions or without a lifetime and for a negative limit,
     UnsupportedFeature for a time format that is not supported.
     """
     strategy = context.options[STRATEGY] if strategy is None else strategy

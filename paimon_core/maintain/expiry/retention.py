@@ -21,9 +21,9 @@ _OBEYED = ("snapshot.", "changelog.", "consumer.", "partition.expiration")
 class Retention:
     """The numbers and the age by which snapshots or changelogs expire.
 
-    The newest ``retain_min`` are kept, all before the newest ``retain_max`` expire, and the rest expires by age: what
-    was committed before ``older_than_millis`` (epoch milliseconds) is old enough. ``limit`` is the maximum number that
-    expires in one run; 0 means that nothing expires.
+    The newest ``retain_min`` snapshots are kept, and all except the newest ``retain_max`` expire. The rest expires by
+    age, which is compared with ``older_than_millis`` (epoch milliseconds). At most ``limit`` snapshots expire in one
+    run; 0 means that nothing expires.
     """
 
     retain_min: int
@@ -52,7 +52,7 @@ _PUBLIC = {
     "keep_max": "keep_max (option *.num-retained.max)",
     "limit": "limit (option snapshot.expire.limit)",
 }
-"""For each argument, the text with which error texts name it: the argument and its table option."""
+"""By field of Retention: its name in error texts, which is the public argument and the table option."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class ExpirySelection:
 
 
 def bounds(context: TableContext, retention: Retention, ids: Sequence[int], *, consumers: bool) -> list[Bound]:
-    """Return the bounds that the numbers of ``retention`` and, with ``consumers``, the consumers set on ascending ids.
+    """Return the bounds that ``retention`` and (if ``consumers``) the consumers set on the ascending ``ids``.
 
     Raises CorruptTable for a consumer file that cannot be parsed.
     """
@@ -92,8 +92,8 @@ def bounds(context: TableContext, retention: Retention, ids: Sequence[int], *, c
 def _needed(context: TableContext, next_snapshot: int) -> int:
     """Return the id of the first snapshot that a consumer needs.
 
-    This is its next snapshot, or the snapshot before it if the next snapshot is an overwrite, whose changes are
-    computed from both.
+    The consumer needs its next snapshot. If this snapshot is an overwrite, the consumer also needs the snapshot before
+    it, because the changes are computed from both snapshots.
     """
     try:
         is_overwrite = context.snapshots.read(next_snapshot).commit_kind is CommitKind.OVERWRITE
@@ -108,8 +108,8 @@ def choose_snapshots(
     """Choose the snapshots to expire.
 
     A snapshot is old enough when its successor was committed before ``older_than_millis``: the snapshot was no longer
-    the latest at that time. ``ids`` may have gaps, and snapshots that are deleted during the call are skipped. At most
-    two snapshots more than the expired ones are read. ``newest`` is the id from which the newest snapshots are counted.
+    the latest at that time. ``ids`` may have gaps, and snapshots that are deleted during the call are skipped. The
+    expired snapshots and at most two more are read. ``newest`` is the id from which the newest snapshots are counted.
     """
     limits = list(limits)
     ceiling, forced_below = min(b.first for b in limits), newest - retention.retain_max + 1
@@ -157,13 +157,13 @@ def choose_changelogs(
 
 
 def limit_text(limit: int) -> str:
-    """Return the reason, as text, why ``limit`` protects what exceeds the maximum number of one run."""
+    """Return the text that states ``limit`` as the reason why no more snapshots expire in this run."""
     return f"the limit of one run, {limit}: run it again" if limit else "the limit, 0: nothing expires"
 
 
 def _protections(kind: str, first: int, limits: Iterable[Bound]) -> tuple[Protected, ...]:
-    """Return the protection by every bound that keeps id ``first``, the first that does not expire."""
-    return tuple(Protected(f"{kind} {first} and those after it", b.by) for b in limits if b.first <= first)
+    """Return one protection for each bound that keeps ``first``, the lowest id that does not expire."""
+    return tuple(Protected(f"{kind} {first} and later ones", b.by) for b in limits if b.first <= first)
 
 
 def refuse_unread_options(context: TableContext) -> None:

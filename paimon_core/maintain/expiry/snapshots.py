@@ -12,9 +12,10 @@ The guarantees that follow from this order:
 - A reader finds a snapshot with all of its files. When a file is missing, the snapshot file is missing too, so the
   reader can raise "expired" instead of returning a part of the rows.
 - A crash at any point leaves contiguous snapshots and at worst orphan files, never a snapshot without its files. The
-  next run continues from there.
-- Tags and branches are listed again after the snapshot files were deleted. A tag created in between is either found by
-  this second listing, and its files are kept, or its creator finds that the snapshot has expired and deletes the tag.
+  next run continues the interrupted run.
+- Tags and branches are listed again after the snapshot files were deleted. A tag that is created before this second
+  listing is either found by the listing, and its files are kept, or the process that creates the tag finds that the
+  snapshot has expired and deletes the tag.
 
 Files that other branches use are protected like files that tags use. When a rollback runs at the same time, the expiry
 stops and deletes no data files (``rollback_guard``).
@@ -74,7 +75,7 @@ class ExpireReport:
     """The number of data files that were kept because a tag uses them."""
     dry_run: bool = False
     protected: tuple[Protected, ...] = ()
-    """What was old enough to expire but was kept, and what protects it."""
+    """What would have expired but was kept, with the tag, branch, consumer or limit that protects it."""
     changelogs: tuple[int, ...] = ()
     """The ids of the lasting changelogs that expired in this run (format 16.2)."""
 
@@ -90,10 +91,11 @@ def expire(
     """Expire the oldest snapshots that the retention allows to expire.
 
     A snapshot is old enough when its successor was committed before ``retention.older_than_millis``: the snapshot was
-    no longer the latest at that time. The snapshot with the lowest id in ``protected``, a consumer's next snapshot, and
-    all later snapshots are kept. With ``decoupled``, changelogs outlive snapshots: the files with the changes are kept
-    until ``expire_changelogs``. Raises CorruptTable that names the file that cannot be read, InvalidRequest for a wrong
-    retention, UnsupportedFeature for an option value that is not supported.
+    no longer the latest at that time. Two limits apply: the lowest id in ``protected``, and the first snapshot that a
+    consumer needs. The snapshot at the lower limit and all later snapshots are kept. With ``decoupled``, changelogs
+    outlive snapshots: the files with the changes are kept until ``expire_changelogs``. Raises CorruptTable that names
+    the file that cannot be read, InvalidRequest for a wrong retention, UnsupportedFeature for an option value that is
+    not supported.
     """
     seen = seen_now(context)
     chosen, expiry = _compute(context, retention, tuple(protected), decoupled)
@@ -198,7 +200,8 @@ def _removable(context: TableContext, chosen: ExpirySelection, decoupled: bool) 
             removable.add_changelog(snapshot)
     removable.add_deleted(first_kept, only=_is_compacted if changes_in_delta else _any)
     latest = context.snapshots.latest()
-    # A later snapshot may add a deleted file again, for example to restore an old state: the latest one then uses it.
+    # A later snapshot may add a deleted file again, for example to restore an old state: then the latest snapshot uses
+    # the file.
     removable.keep([first_kept, *([latest] if latest is not None and latest != first_kept else [])])
     by_tags, kept_by_tags = keep_tags(removable)
     by_branches = keep_branches(removable)

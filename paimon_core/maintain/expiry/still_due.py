@@ -1,6 +1,6 @@
-"""Checks of an expiry plan: only what is still removable when the plan is applied is deleted.
+"""Checks of an expiry plan: applying the plan deletes only what is still removable at that time.
 
-Plans are untrusted input. Used for snapshots and for lasting changelogs.
+Plans are untrusted input. The checks apply to plans for snapshots and for lasting changelogs.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ def recheck_selection(
 ) -> ExpirySelection:
     """Read the snapshots or changelogs that the plan expires again, and return them as a selection.
 
-    ``kind`` is "snapshots" or "changelogs", and the name of the plan's argument with the ids. Raises PlanOutdated
-    unless the plan contains exactly the ids below the first id that it keeps, InvalidRequest for an argument of a wrong
-    type, SnapshotNotFound.
+    ``kind`` is "snapshots" or "changelogs", which is also the name of the plan's argument with the ids. Raises
+    PlanOutdated unless the plan contains exactly the ids below the first id that it keeps, InvalidRequest for an
+    argument of a wrong type, SnapshotNotFound.
     """
     first_kept, ids = plan.argument("first_kept", int), plan.argument(kind, list, int)
     if [i for i in store.ids() if i < first_kept] != ids:
@@ -46,6 +46,6 @@ def plan_outdated_when_missing(context: TableContext) -> Iterator[None]:
 
 
 def only_planned(plan: Plan, files: Iterable[PlannedFile]) -> tuple[PlannedFile, ...]:
-    """Return those of ``files`` that the plan contains."""
+    """Return the files among ``files`` that the plan contains."""
     planned = {f.path for f in plan.files}
     return tuple(f for f in files if f.path in planned)

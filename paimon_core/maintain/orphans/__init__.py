@@ -1,5 +1,5 @@
-"""Removes files that no snapshot, tag or changelog references; they are kept in a quarantine first (format 16.6).
+"""Removes files that no snapshot, tag or changelog references (format 16.6), or moves them to a quarantine.
 
 A file is an orphan when `maintain.candidate_files` selects it by directory, name and age, and
-`maintain.references.used_files` does not contain it.
+`maintain.references.used_files` does not find a reference to the file.
 """

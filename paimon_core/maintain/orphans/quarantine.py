@@ -51,7 +51,7 @@ class UndoReport:
     lost: tuple[str, ...] = ()
     """Files that are neither in quarantine nor at the old path: purged, or deleted by an expiry."""
     differing: tuple[str, ...] = ()
-    """Files whose old path has another file by now: both files are kept."""
+    """Files whose old path now has another file: both files are kept."""
 
 
 def isolate(
@@ -80,7 +80,7 @@ def isolate(
         return [relative for (relative, _), is_moved in zip(moves, results, strict=True) if is_moved]
     moved = []
     for relative, _ in moves:
-        with contextlib.suppress(FileNotFoundError):  # a concurrent expiry or clean-up deleted it
+        with contextlib.suppress(FileNotFoundError):  # a concurrent expiry or clean-up deleted the file
             context.storage.move(paths.below(relative), paths.quarantined(plan_id, relative))
             moved.append(relative)
     return moved
@@ -191,7 +191,7 @@ def _size(context: TableContext, path: str) -> int:
 
 
 def _close(context: TableContext, plan_id: str) -> None:
-    """Delete the record of a quarantine, after all of its files, and then the empty directories."""
+    """Delete the record of a quarantine without files, then the empty directories."""
     context.storage.delete([context.paths.quarantine_record(plan_id)])
     context.storage.delete_directory(context.paths.quarantine(plan_id))
 
@@ -205,7 +205,7 @@ def _name(path: str) -> str:
 
 
 def _read(context: TableContext, plan_id: str) -> Quarantine | None:
-    """Return a quarantine, or None when it has no record: it does not exist, or only empty directories are left."""
+    """Return a quarantine; None without a record: the quarantine does not exist, or only empty directories are left."""
     path = context.paths.quarantine_record(plan_id)
     try:
         data = context.storage.read(path)

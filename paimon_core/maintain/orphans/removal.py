@@ -1,17 +1,18 @@
-"""Orphan removal: moves files that no snapshot, tag or changelog of any branch references to quarantine.
+"""Orphan removal: moves to quarantine the files that no snapshot, tag or changelog of any branch references.
 
 Three situations could make a live file look like an orphan:
 
 - *A commit between listing and reading.* The directories are listed before the references are read. So the references
-  include a listed file that is committed in between, and a file created after the listing is not a candidate. In the
-  other order, the files of every commit in between would look like orphans.
+  include a listed file that is committed after the listing, and a file created after the listing is not a candidate. If
+  the references were read first, the files of every commit between the two steps would look like orphans.
 - *A later commit of old files.* Only files older than a day (``older_than``) are candidates, because a running writer
   writes newer files. Applying a plan lists the directories and reads all references again, moves the files, then reads
-  the references that were added since, and restores files that are now used. A commit after that finds that its files
-  are missing, and fails (format 14.5): do not commit messages that are older than ``older_than``.
-- *Incomplete references*, when a file cannot be read or is deleted while it is read. Then ``maintain.references`` and
-  ``maintain.roots`` raise an error. In a table without any snapshot nothing is referenced: its files are protected
-  unless the caller passes ``without_snapshots``, and always when a hint file states that a branch had snapshots.
+  the references that were added since, and restores files that are now used. A commit after the second reading finds
+  that its files are missing, and fails (format 14.5): do not commit messages that are older than ``older_than``.
+- *Incomplete references*: a metadata file cannot be read, or is deleted while it is read. Then ``maintain.references``
+  and ``maintain.roots`` raise an error. In a table without any snapshot nothing is referenced. The files of such a
+  table are protected unless the caller passes ``without_snapshots``, and always when a hint file states that a branch
+  had snapshots.
 
 ``undo`` restores files from quarantine unchanged; ``mode="delete"`` deletes the files for good. A removal needs about
 450 bytes of memory for each old file of the table; manifests are read one at a time.
@@ -80,7 +81,7 @@ def plan_orphan_removal(
         )
     now = clock.now_millis(now_millis)
     state = TableState.of(context)
-    # The listing must come before the references: a file that is committed in between is then found in them.
+    # The listing must come first: then the references include a file that is committed after the listing.
     found = find_candidates(executor, context, directories(context), now - older_than_millis)
     used = references(context, {f.name for f in found.files}, frozenset(), executor)
     orphans = [f for f in found.files if f.name not in used.names]
@@ -108,9 +109,9 @@ def apply_orphan_removal(
 ) -> OrphanReport:
     """Remove the planned files that are still orphans; commits and expiries since the plan was created are allowed.
 
-    Raises PlanOutdated when tags or branches changed, the table was rolled back or the plan was applied before, and
-    the errors of ``plan_orphan_removal``. Nothing is moved when one of these errors is raised. After a StorageError,
-    undo the quarantine with the plan's id or create a new plan.
+    Raises PlanOutdated when tags or branches changed, the table was rolled back or the plan was applied before, and the
+    errors of ``plan_orphan_removal``; before all of these errors, no file is moved. After a StorageError, undo the
+    quarantine with the plan's id or create a new plan.
     """
     plan.check(context, OPERATION, expiry_harms=False)
     now = clock.now_millis(now_millis)
@@ -140,7 +141,7 @@ def apply_orphan_removal(
 
 
 def _planned_candidates(context: TableContext, plan: Plan, executor: WorkExecutor | None) -> list[FileInfo]:
-    """Return the planned files that are candidates now too: the plan is untrusted, so it is checked again."""
+    """Return the planned files that are candidates now. The plan is untrusted, so its files are checked again."""
     planned = {f.path: f.size for f in plan.files}
     parents = {path.rsplit("/", 1)[0] for path in planned}
     places = (d for d in directories(context) if d.path in parents) if planned else ()

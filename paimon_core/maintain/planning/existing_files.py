@@ -1,6 +1,6 @@
 """existing_files: returns the files to delete that exist, so that plans and reports do not count deleted files.
 
-An expiry reads the files to delete from manifests. The lists also name files that an earlier run has deleted, for
+An expiry reads the files to delete from manifests. The manifests also name files that an earlier run has deleted, for
 example files that the first remaining snapshot deleted, or files of a run that was interrupted.
 """
 

@@ -32,7 +32,8 @@ class PlannedFile:
 class Protected:
     """Something that would be removed, but is kept.
 
-    ``what`` names it ("snapshot 12"); ``by`` names what protects it ("tag nightly", "consumer x").
+    ``what`` names the kept object ("snapshot 12"); ``by`` names what protects this object ("tag nightly", "consumer
+    x").
     """
 
     what: str
@@ -111,7 +112,7 @@ class Plan:
     def argument(self, name: str, kind: type[_T], of: type | None = None) -> _T:
         """Return one of ``arguments``; ``of`` is the type of a list's elements.
 
-        Raises InvalidRequest when it is missing or has another type.
+        Raises InvalidRequest when the argument is missing or has another type.
         """
         value = self.arguments.get(name)
         if type(value) is not kind or (isinstance(value, list) and any(type(v) is not of for v in value)):
@@ -149,7 +150,7 @@ class Plan:
 
 
 def _typed(kind: type[_T], value: object) -> _T:
-    """Return the value when it has this type; raises TypeError otherwise, which ``unpacked`` converts."""
+    """Return the value when it has the type ``kind``; otherwise raise TypeError, which ``unpacked`` converts."""
     if type(value) is not kind:
         raise TypeError(f"{value!r:.60} is not of type {kind.__name__}")
     return value

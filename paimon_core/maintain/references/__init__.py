@@ -1,7 +1,7 @@
-"""Determines which files a table uses, which an expiry may delete, and what protects the rest (format 16.1, 16.6).
+"""Determines which files a table uses, and which files an expiry may delete (format 16.1, 16.6).
 
 `used_files` lists all files in use. `removable_files` lists the files that become unused when snapshots or tags are
-deleted; `protected_files` takes the files out of this list that tags, other branches or changelogs reference.
+deleted; `protected_files` removes from this list the files that tags, other branches or changelogs reference.
 
 Core types:
 

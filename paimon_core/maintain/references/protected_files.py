@@ -36,8 +36,8 @@ def seen_now(context: TableContext) -> Seen:
 def keep_tags(removable: RemovableFiles) -> tuple[list[Protected], int]:
     """Take the files that tags of the current branch use out of ``removable``.
 
-    Return for each such tag what it protects, and the number of data files taken out. Raises CorruptTable when a file
-    of a tag's snapshot cannot be read.
+    Return, for each tag that uses removable files, what the tag protects, and the number of data files taken out.
+    Raises CorruptTable when a file of a tag's snapshot cannot be read.
     """
     kept = [(root, removable.keep([root.snapshot])) for root in _tags_of(removable.context)]
     return [_files(count, f"tag {root.name}") for root, count in kept if count], sum(count for _, count in kept)
@@ -46,8 +46,8 @@ def keep_tags(removable: RemovableFiles) -> tuple[list[Protected], int]:
 def keep_branches(removable: RemovableFiles) -> list[Protected]:
     """Take the files that other branches, with their tags and changelogs, use out of ``removable``.
 
-    Return for each such branch what it protects. Raises CorruptTable when a branch cannot be read completely,
-    SnapshotNotFound when one of its roots is deleted or restored during the call.
+    Return, for each branch that uses removable files, what the branch protects. Raises CorruptTable when a branch
+    cannot be read completely, SnapshotNotFound when a root of a branch is deleted or restored during the call.
     """
     own, protected = removable.context.branch, []
     for context in contexts_of_branches(removable.context) if removable.context.branches.names() else ():
@@ -68,7 +68,7 @@ def keep_own_changelogs(removable: RemovableFiles) -> None:
     """Take the files with the changes of the current branch's lasting changelogs out of ``removable``.
 
     When every schema of the branch has a changelog producer, the changes are never in appended data files. Then no
-    candidate can contain them, and nothing is read.
+    candidate can contain changes, and nothing is read.
     """
     context = removable.context
     ids = context.changelogs.ids()
@@ -79,7 +79,7 @@ def keep_own_changelogs(removable: RemovableFiles) -> None:
 def delta_may_be_changelog(context: TableContext) -> bool:
     """Whether appended files may be the changelog of this branch (format 10.4).
 
-    This is so when at least one schema of the branch has no changelog producer.
+    This is possible when at least one schema of the branch has no changelog producer.
     """
     schemas = map(context.schemas.read, context.schemas.ids())
     return any(s.options.get("changelog-producer", "none").strip().lower() == "none" for s in schemas)
@@ -88,7 +88,7 @@ def delta_may_be_changelog(context: TableContext) -> bool:
 def used_since(context: TableContext, seen: Seen, files: Iterable[PlannedFile]) -> set[str]:
     """Return the paths among ``files`` that are used by tags and branches created after ``seen``.
 
-    Raises CorruptTable when such a tag or branch cannot be read, SnapshotNotFound when it is deleted during the call.
+    Raises CorruptTable when a new tag or branch cannot be read, SnapshotNotFound when it is deleted during the call.
     """
     new: list[Root] = []
     for branch in contexts_of_branches(context):

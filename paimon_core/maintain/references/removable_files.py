@@ -57,7 +57,7 @@ class Removal:
 
 @dataclass
 class RemovableFiles:
-    """Candidates for deletion; ``keep``, ``keep_changes`` and ``keep_lists`` remove the used files from them."""
+    """Candidates for deletion; ``keep``, ``keep_changes`` and ``keep_lists`` remove the used files."""
 
     context: TableContext
     data: dict[str, Sizes] = field(default_factory=dict)
@@ -98,8 +98,8 @@ class RemovableFiles:
     def add_metadata(self, snapshot: Snapshot, *, lists: bool = True) -> None:
         """Add the snapshot's base and delta manifest lists with their manifests, its index files and its statistics.
 
-        Of a list that cannot be read, only the list itself is added. With ``lists`` False, only index files and
-        statistics are added.
+        If a list cannot be read, only the list itself is added. With ``lists`` False, only index files and statistics
+        are added.
         """
         paths = self.context.paths
         if lists:

@@ -1,15 +1,16 @@
 """Used files: computes the names of all files that a table still uses, or raises (format 16.6).
 
 A clean-up that misses one reference deletes live data, so everything is read: every branch, snapshot, tag and
-changelog, every manifest that they reference with its ADD and DELETE entries, extra files, index files and statistics.
-A file that cannot be read raises an error. Files are identified by name, because file names are unique.
+changelog, all manifests with their ADD and DELETE entries, extra files, index files and statistics. A file that cannot
+be read raises an error. Files are identified by name, because file names are unique.
 
 A snapshot may expire while it is read. Then the scan is retried from a new listing, at most ``SCANS`` times in all. The
-names that an earlier scan found remain in the result: a name too many only prevents the deletion of a file. An
+names that an earlier scan found remain in the result: an additional name only prevents the deletion of a file. An
 incomplete set is never returned: the files of a snapshot that was not read would look like orphans.
 
-The work can be split: ``metadata_names`` by roots, ``data_names`` by manifests. Both only read, and the caller unites
-their results. Manifests are read one at a time; of their entries only the requested names are kept in memory.
+The work can be split: ``metadata_names`` by roots, ``data_names`` by manifests. Both functions only read, and the
+caller unites their results. Manifests are read one at a time, and only the requested names in their entries are kept in
+memory.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Reached:
 
 
 def used_names(context: TableContext, roots: Iterable[Root], among: Collection[str] | None = None) -> set[str]:
-    """Return the names of the files that the roots use; of data files only names in ``among``, unless it is None.
+    """Return the names of the files that the roots use; ``among`` restricts the data files (None: all).
 
     Raises CorruptTable for a list or manifest that is missing or cannot be read.
     """
@@ -84,10 +85,10 @@ def metadata_names(context: TableContext, roots: Iterable[Root], known: Collecti
 
 
 def data_names(context: TableContext, manifests: Mapping[str, bool], among: Collection[str] | None = None) -> set[str]:
-    """Return the data files and extra files that the manifests add or delete; only files in ``among`` when given.
+    """Return the data files and extra files that the manifests add or delete (only names in ``among``).
 
-    ``manifests``: by name, whether it must exist. Raises CorruptTable for a manifest that cannot be read, or that is
-    missing although it must exist.
+    ``manifests`` states by name whether a manifest must exist. Raises CorruptTable for a manifest that cannot be read,
+    or that is missing although it must exist.
     """
     names: set[str] = set()
     for name, must in manifests.items():
@@ -108,7 +109,7 @@ def references(
     read: Collection[str] = frozenset(),
     executor: WorkExecutor | None = None,
 ) -> Used:
-    """Return the files that the whole table uses now; of data files only the names in ``among``.
+    """Return the files that the whole table uses now; data files only if their names are in ``among``.
 
     Lists and manifests in ``read`` are skipped: pass ``Used.read`` of an earlier result to get only newer references.
     Raises CorruptTable for a file that cannot be read, and for a hint file of a branch without snapshots; PlanOutdated
@@ -158,7 +159,7 @@ def _read_into(
 
 
 def _all_there(context: TableContext, roots: list[Root]) -> bool:
-    """Whether all of the roots still exist. If so, a missing file that they reference is damage, not an expiry."""
+    """Whether all of the roots still exist: then a missing file that they reference is damage, not an expiry."""
     try:
         now = {str(root): root.snapshot for root in all_roots(context)}
     except SnapshotNotFound:
@@ -167,10 +168,10 @@ def _all_there(context: TableContext, roots: list[Root]) -> bool:
 
 
 def _lists(root: Root) -> Iterator[tuple[str, bool]]:
-    """Yield the manifest lists of a root, each with whether it must exist.
+    """Yield (name, must exist) for each manifest list of a root.
 
-    A tag does not protect the changelog of its snapshot, so a snapshot restored from a tag may have lost it. A lasting
-    changelog may have lost all other files of its snapshot (format 16.2).
+    A tag does not protect the changelog of its snapshot, so a snapshot restored from a tag may have lost its changelog.
+    A snapshot with a lasting changelog may have lost all files except the changelog (format 16.2).
     """
     snapshot, holder = root.snapshot, root.holder
     yield snapshot.base_manifest_list, holder is not Holder.CHANGELOG
@@ -205,7 +206,7 @@ def _open_index(context: TableContext, name: str, must: bool, reached: Reached) 
 
 
 def _refuse_lost_snapshots(context: TableContext) -> None:
-    """Raises CorruptTable for a branch with a hint file and no snapshots: its files must not be taken for orphans."""
+    """Raise CorruptTable for a branch with a hint file and no snapshots: its files must not be taken for orphans."""
     for branch in contexts_of_branches(context):
         hints = [path for name in (LATEST, EARLIEST) if context.storage.exists(path := branch.paths.hint(name))]
         if hints and not branch.snapshots.ids():

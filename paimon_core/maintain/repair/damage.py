@@ -1,7 +1,8 @@
-"""Damage: the metadata files of one branch that cannot be read, what is lost with them, and what a repair cannot do.
+"""Damage: the metadata files of one branch that cannot be read, what is lost, and what a repair cannot do.
 
 A snapshot can be read when its file, its schema, and all its manifest lists, manifests and index manifests can be read.
-Only ``CorruptTable`` means damage: when the store fails, or a feature is unknown, the search raises that error.
+Only ``CorruptTable`` means damage: the search raises other errors, for example when the store fails or a feature is
+unknown.
 """
 
 from __future__ import annotations
@@ -37,10 +38,11 @@ class Damage:
     older: list[Broken] = field(default_factory=list)
     """Snapshots below ``target`` that a repair must also move, newest first.
 
-    They start at the newest snapshot that is unreadable or whose next id is missing, and include all older snapshots.
+    The first of these snapshots is the newest one that is unreadable or whose next id is missing; all older snapshots
+    follow.
     """
     others: list[Broken] = field(default_factory=list)
-    """Tags, changelogs, consumers and schemas."""
+    """Unreadable tags, changelogs, consumers and schemas."""
     target: Snapshot | None = None
     """The newest snapshot that can be read."""
     entries: Sequence[ManifestEntry] = ()
@@ -52,7 +54,7 @@ class Damage:
 
     @property
     def broken(self) -> list[Broken]:
-        """All files to move."""
+        """All files that the repair moves."""
         return [*self.newest, *self.older, *self.others]
 
 
@@ -105,7 +107,7 @@ def _snapshots(context: TableContext, damage: Damage) -> None:
     listed = _numbered(context, context.paths.snapshot_directory, "snapshot-")
     for number in [i for i, file in listed.items() if file.is_directory]:
         path = listed.pop(number).path
-        damage.advice.append(f"{path} is a directory, not a snapshot: move it away, which no repair does")
+        damage.advice.append(f"{path} is a directory, not a snapshot: move it away by hand")
     ids = sorted(listed, reverse=True)
     named = context.snapshots.latest_hint()
     if named is not None and named > max(ids, default=0):
@@ -274,7 +276,7 @@ def _broken(file: FileInfo, what: str) -> Broken:
 
 
 def _numbered(context: TableContext, directory: str, prefix: str) -> dict[int, FileInfo]:
-    """Return the entries of a directory with the prefix and a number, also directories, by number."""
+    """Return the files and directories with names such as ``<prefix>12``, by number."""
     out = {}
     for file in context.storage.list(directory):
         number = file.name.removeprefix(prefix)

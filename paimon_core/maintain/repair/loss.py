@@ -1,8 +1,8 @@
 """Loss: the files and rows that a removal of missing data files took from a table.
 
 The snapshot of the removal records the loss as JSON in its property ``LOSS``. A loader that records which inputs it has
-written into the table reads the loss to find the rows that it must write again. The text counts all files and rows, and
-names at most ``MOST`` files and ``MOST`` directories.
+written into the table reads the loss to find the rows that must be written again. The text counts all files and rows,
+and names at most ``MOST`` files and ``MOST`` directories.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry
 from paimon_core.metadata.snapshot import CommitKind
 
 LOSS = "paimon-core.lost"
-"""The name of the property of a snapshot."""
+"""The name of the snapshot property that records the loss."""
 MOST = 1000
 
 
@@ -38,7 +38,7 @@ class Loss:
     """The files that a snapshot removed because they were missing."""
 
     rows: int
-    """Rows in the files, before rows with the same key are merged."""
+    """The number of rows in the files, before rows with the same key are merged."""
     files: int
     names: Sequence[str] = ()
     """Paths relative to the table; at most ``MOST``."""
@@ -49,11 +49,11 @@ class Loss:
     unknown: int = 0
     """The number of files whose rows cannot be assigned to a snapshot.
 
-    A compaction wrote such a file, or the snapshot that added it has expired.
+    A compaction wrote these files, or the snapshots that added the files have expired.
     """
 
     def to_text(self) -> str:
-        """Return the value of the property."""
+        """Return the loss as JSON, the value of the property."""
         return json.dumps(
             {
                 "rows": self.rows,
@@ -109,7 +109,7 @@ def loss_of(context: TableContext, missing: Iterable[tuple[str, ManifestEntry]])
 
 
 def _origins(context: TableContext, rows: Mapping[str, int]) -> dict[int, Origin]:
-    """Return the snapshots that added the files: a compaction that moved a file to a higher level did not add it."""
+    """Return the snapshots that added the files: a compaction that only moved a file does not count."""
     remaining, origins = set(rows), dict[int, Origin]()
     for snapshot, entries in recent_changes(Base(context, context.snapshots.latest())):
         if snapshot.commit_kind is not CommitKind.COMPACT:

@@ -1,6 +1,7 @@
 """Repair: makes a damaged branch readable and writable again, as far as its metadata can be read (docs/repair.md).
 
-Files that cannot be read are moved to a quarantine and never deleted: ``orphans undo`` can move them back. The steps:
+Files that cannot be read are moved to a quarantine and never deleted: ``orphans undo`` can move the files back. The
+steps:
 
 1. Move the unreadable snapshots above the newest readable snapshot, newest first, so that the readable snapshot is the
    latest one. When a readable tag is newer, its snapshot becomes the latest.
@@ -12,8 +13,8 @@ Files that cannot be read are moved to a quarantine and never deleted: ``orphans
 A commit needs a readable base, so no writer commits after an unreadable newest snapshot. Stores create a snapshot file
 in one atomic step, so an unreadable snapshot file is not a commit in progress. Before anything is moved, the damage is
 searched again; when it differs from the planned damage, for example because of a commit or another repair, nothing is
-done. A commit between this search and the moves is kept: a file that was replaced in between is moved back, and a
-writer whose base was moved finds that its base is no longer in the snapshot chain, and retries.
+done. A commit between this search and the moves is kept: a file that was replaced after the search is moved back. A
+writer whose base snapshot was moved finds that the base is no longer in the snapshot chain, and retries.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class RepairReport:
 
     table: str
     quarantine: str | None = None
-    """The quarantine of the moved files: ``orphans undo`` moves them back."""
+    """The quarantine of the moved files: ``orphans undo`` moves the files back."""
     moved: tuple[str, ...] = ()
     latest: int | None = None
     """The id of the latest snapshot after the repair."""
@@ -65,9 +66,10 @@ class RepairReport:
 def plan_repair(context: TableContext) -> Plan:
     """Search the branch for damage and plan its repair; changes nothing.
 
-    The subjects of the plan state what is moved and what is lost with it; ``arguments["advice"]`` states what a repair
-    does not correct and what to write again. Raises CorruptTable when no snapshot and no tag can be read, StorageError
-    when the store fails, UnsupportedFeature for a newer format and for a catalog that owns the history.
+    The subjects of the plan state which files are moved and what is lost with these files; ``arguments["advice"]``
+    states what a repair does not correct and what to write again. Raises CorruptTable when no snapshot and no tag can
+    be read, StorageError when the store fails, UnsupportedFeature for a newer format and for a catalog that owns the
+    history.
     """
     context.snapshots.refuse_if_catalog_owns_history("repair it")
     damage = find_damage(context)
@@ -224,7 +226,7 @@ def _then(damage: Damage, rows: int) -> list[str]:
         out.append(f"write again what was committed after {base}, which is the latest version that can be read")
     if rows:
         out.append("write again the rows of the missing files, or put the files back in place before the repair")
-        out.append("older snapshots need the missing files until they expire (expire snapshots), and fsck says so")
+        out.append("older snapshots still need the missing files: fsck reports them until the snapshots expire")
     if damage.broken:
         out.append("to bring the moved files back: orphans undo, with the id of the quarantine")
     return out

@@ -9,7 +9,7 @@ Only snapshot, changelog and tag files are deleted; data files of the deleted sn
 4. Delete the guard tag.
 
 The table is complete at every moment. When a rollback and an expiry run at the same time, the table has a snapshot
-afterwards, no matter which of the two ends last. An interrupted rollback is completed by repeating it; until then, for
+afterwards, no matter which operation ends last. An interrupted rollback is completed by repeating it; until then, for
 at most two days, the guard tag protects the target.
 
 A concurrent commit is deleted with the other newer snapshots. A writer whose base snapshot was deleted notices this
@@ -92,7 +92,7 @@ def rollback(context: TableContext, to: Snapshot) -> Snapshot:
         while newer := [i for i in reversed(context.snapshots.ids()) if i > to.id]:
             for snapshot_id in newer:
                 if not context.snapshots.is_live(to):
-                    _recreate(context, to)  # a concurrent expiry deleted it
+                    _recreate(context, to)  # a concurrent expiry deleted the snapshot
                 context.snapshots.delete([snapshot_id])
         _drop_changelogs(context, to)
         _drop_tags(context, to)
@@ -179,7 +179,7 @@ def _recreate(context: TableContext, to: Snapshot) -> None:
 def _drop_changelogs(context: TableContext, to: Snapshot) -> None:
     """Delete the changelogs (format 16.2) newer than ``to``, newest first.
 
-    Before, the hint LATEST of the changelogs is set to the newest changelog that is kept.
+    Before the deletion, the hint LATEST of the changelogs is set to the newest changelog that is kept.
     """
     ids = context.changelogs.ids()
     newer = [i for i in reversed(ids) if i > to.id]

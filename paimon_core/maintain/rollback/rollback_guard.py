@@ -1,11 +1,11 @@
 """Rollback guard: an expiry stops when a rollback runs at the same time (format 15.3, 16.1).
 
 An expiry deletes snapshots from the lowest id up, to the first snapshot that it keeps; a rollback deletes snapshots
-from the highest id down, to its target. Without coordination the two could delete all snapshots. So after each deleted
-snapshot the expiry checks whether the first snapshot to keep still exists, and stops when a rollback has deleted it. A
-guard tag shows that the rollback is still running: then the rollback re-creates its target if an expiry deleted it.
-When the rollback has ended and no snapshot is left, the expiry has just deleted the target, and re-creates it. So the
-table has a snapshot in either case.
+from the highest id down, to its target. Without coordination, an expiry and a rollback could together delete all
+snapshots. So after each deleted snapshot the expiry checks whether the first snapshot to keep still exists, and stops
+when a rollback has deleted it. A guard tag shows that the rollback is still running: then the rollback re-creates its
+target if an expiry deleted the target. When the rollback has ended and no snapshot is left, the expiry has just deleted
+the target, and re-creates it. So the table has a snapshot in either case.
 """
 
 from __future__ import annotations

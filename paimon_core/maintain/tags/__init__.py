@@ -7,6 +7,6 @@ Core types and functions:
 
 - ``TagReport``: what an expiry of tags deleted
 - ``create_tag``: creates a tag
-- ``delete_tag``: deletes a tag; ``plan_tag_deletion`` shows what that removes
+- ``delete_tag``: deletes a tag; ``plan_tag_deletion`` shows what would be removed
 - ``create_due_tags``: creates the automatic tags that are due
 """

@@ -2,9 +2,9 @@
 
 With tags by period, the snapshots after the last snapshot with an automatic tag are checked in order. The first
 snapshot whose time is after the end of the next period (plus the delay) gets the tag of the last period that ended
-before the snapshot; with option ``tag.automatic-completion``, it gets the tag of the next period that has no tag. Apart
-from the tags no state is kept between calls, so any process can continue, also after a crash. The rules are the same as
-in Java, so that both create the same tags.
+before the snapshot. With option ``tag.automatic-completion``, this snapshot gets the tag of the next period that has no
+tag. The tags are the only state between calls, so any process can continue, also after a crash. The rules are the same
+as in Java, so that Java and this library create the same tags.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _period_tags(context: TableContext) -> list[Tag]:
 
 
 def _batch_tag(context: TableContext, snapshot: Snapshot) -> Tag:
-    """Create the tag of a batch write, or let the existing one reference this snapshot; return the tag."""
+    """Create the tag of a batch write, or let the existing tag reference this snapshot; return the tag."""
     name = context.options["tag.batch.customized-name"]
     if name is None:
         moment = EPOCH + (_wall_millis(snapshot.time_millis, context.options["sink.process-time-zone"]) * MILLISECOND)
@@ -94,7 +94,7 @@ def _drop_surplus(context: TableContext, automatic: list[Tag]) -> None:
 
 
 def _last_automatic(context: TableContext, periods: Periods) -> Tag | None:
-    """Return the automatic tag of the last period, None without any; reads only this tag."""
+    """Return the automatic tag of the last period; None when there is no automatic tag. Other tags are not read."""
     while True:
         names = [(start, name) for name in context.tags.names() if (start := periods.start(name)) is not None]
         if not names:
@@ -119,7 +119,7 @@ def _after(context: TableContext, snapshot_id: int) -> Iterator[Snapshot]:
 def _local_time(context: TableContext, snapshot: Snapshot) -> int | None:
     """Return the local time, in milliseconds, that decides to which period a snapshot belongs.
 
-    This is the commit time or the watermark, by option ``tag.automatic-creation``; None when the watermark is missing.
+    The result is the commit time or the watermark, as option ``tag.automatic-creation`` states; None without watermark.
     """
     options = context.options
     if options["tag.automatic-creation"] == "process-time":

@@ -1,4 +1,4 @@
-"""Tag expiry: deletes tags whose retention is over, and the files that only they used (format 16.4).
+"""Tag expiry: deletes tags whose retention is over, and the files that only these tags used (format 16.4).
 
 Tags expire by a plan, or directly after a commit. In both cases tags are deleted one at a time, as by ``delete_tag``,
 so a crash leaves complete tags and at worst orphan files.
@@ -41,7 +41,7 @@ def expire_tags(context: TableContext, now_millis: int, *, older_than_millis: in
     deleted = []
     for tag in context.tags.list():
         if _is_over(context, tag, now_millis, older_than_millis):
-            with contextlib.suppress(TagNotFound):  # a concurrent process deleted it
+            with contextlib.suppress(TagNotFound):  # a concurrent process deleted the tag
                 delete_tag(context, tag.name)
                 deleted.append(tag.name)
     return deleted
@@ -82,7 +82,7 @@ def apply_tag_expiry(context: TableContext, plan: Plan) -> TagReport:
     allowed = frozenset(f.path for f in plan.files)
     report = TagReport(context.name)
     for name, delta in plan.argument("tags", dict).items():
-        with contextlib.suppress(TagNotFound):  # a concurrent process deleted it
+        with contextlib.suppress(TagNotFound):  # a concurrent process deleted the tag
             tag = context.tags.read(name)
             if tag.snapshot.delta_manifest_list == delta and _is_over(context, tag, now_millis, older_than):
                 removed = drop_tag(context, tag, allowed)

@@ -3,7 +3,8 @@
 A tag keeps the files of its snapshot after the snapshot has expired. A tag may be created while an expiry runs. After
 writing the tag, its creator checks that the snapshot is still live or has another tag; after deleting the snapshot
 file, the expiry lists all tags again. So the creator notices the expiry, or the expiry finds the tag. The same order of
-steps is used when a tag is renamed or a branch is created from it, because the tag may be deleted at the same time.
+steps is used when a tag is renamed and when a branch is created from a tag, because the tag may be deleted at the same
+time.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def rename_tag(context: TableContext, name: str, new_name: str) -> Tag:
 
     After a crash both names may exist; the same call then completes the rename. An existing tag with the new name is
     never replaced, even when it references the same snapshot. A tag that an interrupted rename created is recognised,
-    because it records the file that it was copied from. Raises TagNotFound, AlreadyExists, InvalidRequest.
+    because the new tag records the file from which it was copied. Raises TagNotFound, AlreadyExists, InvalidRequest.
     """
     old = context.tags.read(name)
     if name == new_name:
@@ -122,7 +123,7 @@ def delete_tag(context: TableContext, name: str, *, dry_run: bool = False) -> Re
 
 
 def drop_tag(context: TableContext, tag: Tag, allowed: frozenset[str] | None = None) -> Removal:
-    """Delete a tag and the files that only it used, as ``delete_tag``; with ``allowed``, only files in that set."""
+    """Delete a tag and the files that only this tag used, as ``delete_tag`` does; ``allowed`` restricts the files."""
 
     def drop() -> None:
         context.tags.delete(tag.name)
@@ -132,7 +133,7 @@ def drop_tag(context: TableContext, tag: Tag, allowed: frozenset[str] | None = N
 
 
 def plan_tag_deletion(context: TableContext, name: str) -> Plan:
-    """Plan the deletion of a tag and of the files that only it uses; raises the errors of ``delete_tag``."""
+    """Plan the deletion of a tag and of the files that only this tag uses; raises the errors of ``delete_tag``."""
     state = TableState.of(context)
     data, metadata = files_used_only_by(context, _read_to_delete(context, name)).files()
     return Plan(
@@ -162,7 +163,7 @@ def is_unchanged(context: TableContext, tag: Tag) -> bool:
 
 
 def check_live_or_tagged(context: TableContext, snapshot: Snapshot, name: str) -> None:
-    """Raises SnapshotNotFound unless the snapshot is live or referenced by a tag other than ``name``."""
+    """Raise SnapshotNotFound unless the snapshot is live or referenced by a tag other than ``name``."""
     if context.snapshots.is_live(snapshot):
         return
     if not any(t.snapshot == snapshot for t in context.tags.list() if t.name != name):

@@ -1,8 +1,9 @@
 """Tag release: deletes a tag, then the files that nothing else on any branch uses (format 15.1, 16.4).
 
 The snapshots that use a file have consecutive ids. So when a snapshot before or after the tag's snapshot uses a file,
-the nearest live snapshot on that side uses it too. On the table's own branch it is therefore enough to read these two
-snapshots and the latest one. Of other branches, which may start at any snapshot, all roots are read.
+the nearest live snapshot on that side uses it too. On the table's own branch it is therefore enough to read the two
+nearest live snapshots and the latest snapshot. All roots of other branches are read, because a branch may start at any
+snapshot.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from paimon_core.metadata.stores.tag_store import Tag
 
 
 def files_used_only_by(context: TableContext, *tags: Tag) -> RemovableFiles:
-    """Return the files that only these tags use; a tag whose snapshot is live contributes none.
+    """Return the files that only these tags use; the files of a tag whose snapshot is live are not included.
 
     Raises CorruptTable when a snapshot, another tag or a branch cannot be read completely.
     """
@@ -37,7 +38,7 @@ def release(
     allowed: frozenset[str] | None = None,
     becomes: Tag | None = None,
 ) -> Removal:
-    """Call ``drop`` to delete or replace the tag, then delete the files that only it used; return these files.
+    """Call ``drop`` to delete or replace the tag, then delete the files that only the tag used. Return these files.
 
     ``allowed`` restricts the deletion to these paths; ``becomes`` is the new tag when ``drop`` replaces it. Files that
     are used by a tag or branch created during the call are kept. Raises the errors of ``files_used_only_by``, before
@@ -54,7 +55,7 @@ def release(
     if not data and not metadata:
         return Removal()
     used = used_since(context, seen, (*data, *metadata))
-    if context.snapshots.is_live(tag.snapshot):  # a rollback has restored it
+    if context.snapshots.is_live(tag.snapshot):  # a rollback has restored the snapshot
         return Removal()
 
     def is_removable(file: PlannedFile) -> bool:

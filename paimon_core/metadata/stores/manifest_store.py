@@ -12,9 +12,10 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
+from paimon_core.advice import with_advice
 from paimon_core.codec.binary_row.rows import decode_row, encode_row, row_decoder
 from paimon_core.codec.record_file import unpacked_blocks
-from paimon_core.errors import CorruptTable, SnapshotNotFound, with_advice
+from paimon_core.errors import CorruptTable, SnapshotNotFound
 from paimon_core.metadata.column_stats import EMPTY_STATS, ColumnStats
 from paimon_core.metadata.manifests.entries import FileKind, ManifestEntry, ManifestFile
 from paimon_core.metadata.manifests.entry_columns import Entries, EntryColumns, live, values_of

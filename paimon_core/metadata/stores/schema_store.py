@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from paimon_core.advice import with_advice
 from paimon_core.codec.json_text import parse_json
-from paimon_core.errors import CorruptTable, UnsupportedFeature, with_advice
+from paimon_core.errors import CorruptTable, UnsupportedFeature
 from paimon_core.schema import TableSchema
 from paimon_core.storage.exclusive_create import create_once
 from paimon_core.storage.paths import TablePaths

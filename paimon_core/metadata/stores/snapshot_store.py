@@ -15,7 +15,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from paimon_core.errors import CorruptTable, SnapshotNotFound, UnsupportedFeature, with_advice
+from paimon_core.advice import with_advice
+from paimon_core.errors import CorruptTable, SnapshotNotFound, UnsupportedFeature
 from paimon_core.metadata.read_again import read_again
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.storage.paths import TablePaths

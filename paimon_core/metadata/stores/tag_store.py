@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from paimon_core.advice import with_advice
 from paimon_core.codec.json_text import parse_json
-from paimon_core.errors import AlreadyExists, CorruptTable, TagNotFound, with_advice
+from paimon_core.errors import AlreadyExists, CorruptTable, TagNotFound
 from paimon_core.limits import metadata_text
 from paimon_core.metadata import clock
 from paimon_core.metadata.snapshot import Snapshot

@@ -1,4 +1,4 @@
-"""Changes of a table between two versions: by changelog, by delta or by difference, and a proof that they are complete.
+"""Changes of a table between two versions: by changelog, by delta or by difference; and a proof of their completeness.
 
 Import `Changes` and `changes_between` from `changes`, and `Diff` and `diff_between` from `diff`.
 

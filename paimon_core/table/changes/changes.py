@@ -40,8 +40,9 @@ COMMIT_TIME = pa.field("_COMMIT_TIME", pa.timestamp("ms", "UTC"), nullable=False
 class Changes:
     """The changes between two versions, which can be read several times.
 
-    The range of snapshots is fixed when the value is created; later snapshots are not in it. A read returns all changes
-    of these snapshots, or raises SnapshotNotFound when one of them expires or is rolled back before its files are read.
+    The range of snapshots is fixed when the value is created and does not include later snapshots. A read returns all
+    changes of the range, or raises SnapshotNotFound when one of its snapshots expires or is rolled back before the
+    files of the snapshot are read.
     """
 
     context: TableContext
@@ -54,14 +55,17 @@ class Changes:
 
     @property
     def ways(self) -> tuple[tuple[str, int, int], ...]:
-        """For each part of the range: "changelog", "delta" or "diff"; first snapshot id (exclusive); last id."""
+        """Return (way, start, end) for each part of the range: the changes after snapshot ``start`` up to ``end``.
+
+        The way is "changelog", "delta" or "diff".
+        """
         return tuple((segment.way.value, segment.start, segment.end) for segment in self.segments)
 
     @property
     def is_typed(self) -> bool:
         """Whether each row of kind -U or -D is a row that existed, and each +I is a row with a new key.
 
-        If False, some rows have the row kinds that their writer gave them; the last row of each key is then the result.
+        If False, some rows have the row kinds that the writer gave them; then only the last row of each key counts.
         """
         raw = self.context.is_keyed and self.context.options["changelog-producer"] in ("none", "input")
         return not any(
@@ -103,9 +107,9 @@ class Changes:
     def prove(self) -> Proof:
         """Compare the rows of the start version plus the changes with the rows of the end version, by bucket.
 
-        The comparison uses the number and the hashes of the rows, with all columns and without ``where``. It reads both
-        versions and all changes. When they differ, the proof states it; no error is raised (``Proof.check`` raises
-        one). Raises SnapshotNotFound when a version expired.
+        The comparison uses the number and the hashes of the rows, with all columns and without ``where``. The call
+        reads both versions and all changes. A difference is stated in the proof and raises no error; ``Proof.check``
+        raises an error for it. Raises SnapshotNotFound when a version expired.
         """
         start, end = known(self.context, self.start), known(self.context, self.end)
         whole = replace(self, columns=tuple(self.context.schema.names), where=None, with_commit=False)
@@ -181,7 +185,7 @@ def check_columns(context: TableContext, columns: Sequence[str] | None) -> None:
 def _checked(changes: Changes) -> Changes:
     for field in (SNAPSHOT_ID, COMMIT_TIME):
         if changes.with_commit and field.name in changes.columns:
-            raise InvalidRequest(f"the table has a column {field.name}: with_commit cannot add it", column=field.name)
+            raise InvalidRequest(f"the table has a column {field.name}: with_commit cannot add one", column=field.name)
     return changes
 
 
@@ -211,13 +215,14 @@ def _range(context: TableContext, pinned: Snapshot | None, start: Bound, end: Bo
         last = find_version(context, end, "end")
         if pinned is not None and last.id > pinned.id:
             raise InvalidRequest(
-                f"table {context.name} is pinned to snapshot {pinned.id}: end must not exceed it, not {last.id}"
+                f"table {context.name} is pinned to snapshot {pinned.id}: "
+                f"end must be at most {pinned.id}, not {last.id}"
             )
     newest = pinned.id if pinned is not None else (context.snapshots.latest_id() or 0)
     for version in (first, last):
         if version.snapshot is None and version.id > newest:
             raise SnapshotNotFound(
-                f"table {context.name} has no snapshot {version.id}: it ends with {newest or 'none'}",
+                f"table {context.name} has no snapshot {version.id}: its latest snapshot is {newest or 'none'}",
                 table=context.name,
                 snapshot=version.id,
             )

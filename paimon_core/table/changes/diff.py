@@ -27,9 +27,11 @@ class DiffSummary:
     added: int
     removed: int
     changed: int
-    """Keys whose row differs; 0 without a primary key, where a changed row counts as one removed and one added row."""
+    """The number of keys whose row differs. The number is 0 without a primary key: then a changed row counts as one
+    removed and one added row."""
     columns: Mapping[str, int]
-    """By column, the number of changed rows in which its value differs; columns without differences are left out."""
+    """By column, the number of changed rows with another value in this column; columns without differences are left
+    out."""
 
 
 @dataclass(frozen=True)

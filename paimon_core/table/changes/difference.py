@@ -33,7 +33,7 @@ def difference(
     """Yield the rows that differ between two snapshots, by partition and bucket; a snapshot None has no rows.
 
     ``where`` is used only to leave out partitions, not to filter rows. Both versions are read with the columns and
-    options of ``context``. Raises SnapshotNotFound when one of them expires before its files are read, CorruptTable.
+    options of ``context``. Raises SnapshotNotFound when a snapshot expires before its files are read, CorruptTable.
     """
     pruner = (
         None

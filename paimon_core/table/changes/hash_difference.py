@@ -1,4 +1,4 @@
-"""Hash difference: finds the surplus rows of two sides, which one side has more often than the other, by row hashes.
+"""Hash difference: finds, by row hashes, the surplus rows: rows that one of two sides has more often than the other.
 
 Memory: 1 byte per row, and 200 bytes for each of at most ``BIN_ROWS`` rows. The hashes of more rows are distributed by
 value over files (bins) on local disk, so that equal hashes are in the same bin.
@@ -42,7 +42,7 @@ class HashedRows:
         self._spilled: list[list[list[SpilledRun]]] = [[[] for _ in range(self._bins)] for _ in range(2)]
         self._first = [0, 0]
         self.counts = [0, 0]
-        """The rows of each side."""
+        """The number of rows of each side."""
 
     def add(self, side: int, hashes: Hashes) -> None:
         """Add the hashes of the next rows of a side; raises StorageError when local disk is full."""
@@ -53,7 +53,7 @@ class HashedRows:
             self._flush()
 
     def bins(self) -> Iterator[tuple[_Placed, _Placed]]:
-        """Yield the rows of both sides bin by bin: equal hashes are in one bin."""
+        """Yield the hashes and positions of the rows of both sides for each bin; equal hashes are in the same bin."""
         if self._bins == 1:
             yield self._taken(0), self._taken(1)
             return
@@ -92,7 +92,10 @@ class HashedRows:
 
 
 def surplus(rows: HashedRows) -> tuple[Flags, Flags]:
-    """Return for each row of both sides whether it is surplus: if a side has n more equal rows, n are surplus."""
+    """Return for each side one flag per row: whether the row is surplus.
+
+    If one side has a row n times more often than the other side, n of its equal rows are surplus.
+    """
     found = np.zeros(rows.counts[0], np.bool_), np.zeros(rows.counts[1], np.bool_)
     for (left, left_at), (right, right_at) in rows.bins():
         chosen = _surplus(left, right)
@@ -126,12 +129,12 @@ def _surplus(before: Hashes, after: Hashes) -> Flags:
 
 
 def _starts(high: npt.NDArray[np.uint64], low: npt.NDArray[np.uint64]) -> Flags:
-    """Return where a hash differs from the one before it."""
+    """Return for each hash whether it differs from the hash before it; True for the first hash."""
     return np.append(True, (high[1:] != high[:-1]) | (low[1:] != low[:-1]))
 
 
 def _is_mixed(high: npt.NDArray[np.uint64], low: npt.NDArray[np.uint64]) -> bool:
-    """Whether two neighbors of the hashes, which are sorted by the first half, differ in the second half alone."""
+    """Whether two neighboring hashes differ only in the second half; the hashes are sorted by the first half."""
     return bool(np.any((high[1:] == high[:-1]) & (low[1:] != low[:-1])))
 
 

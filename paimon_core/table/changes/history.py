@@ -1,4 +1,4 @@
-"""History: the snapshots between two versions, read together, because a rollback can give an id to another snapshot."""
+"""History: the snapshots between two versions, read together, because a rollback can change ids."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Incremental scans: reads of the rows that changed, by Paimon's options ``incremental-*`` (format 15.5).
 
-They return rows that were added or changed, without row kinds; removed rows are left out. As in Java, modes "delta" and
-"changelog" return the rows as they were written, so a key may occur several times, and they leave out overwrites. Mode
-"diff" compares two versions; in append tables, unlike here, Java also returns unchanged rows that were only written to
-another file.
+An incremental scan returns rows that were added or changed, without row kinds; removed rows are left out. As in Java,
+modes "delta" and "changelog" return the rows as they were written, so a key may occur several times, and overwrites are
+left out. Mode "diff" compares two versions. In append tables, Java also returns unchanged rows that were only written
+to another file; this library does not.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from paimon_core.table.changes.versions import EMPTY, Version, find_version, kno
 
 @dataclass(frozen=True)
 class WrittenPlan:
-    """Plans the rows that some snapshots wrote to their new files or, with ``logged``, to their changelog files."""
+    """Plans a read of the new files of some snapshots or, with ``logged``, of their changelog files."""
 
     steps: tuple[Snapshot, ...]
     logged: bool = False
@@ -86,7 +86,7 @@ class DifferenceRows:
     """A source of the rows that a later version has and an earlier version lacks; it has no splits."""
 
     compared: tuple[Snapshot | None, Snapshot | None] | None = None
-    """The earlier and the later version; None: nothing changed."""
+    """The earlier and the later version; None when nothing changed."""
 
     def plan(self, scan: ScanDescription) -> ScanPlan:
         """Raise UnsupportedFeature."""

@@ -1,8 +1,8 @@
-"""Keyed difference: how the row of each key differs between two versions of one place, by key windows.
+"""Keyed difference: finds how the row of each key differs between two versions of one place, by key windows.
 
-A file that both versions have is read only if its key range overlaps with a file that only one version has. It is read
-once: the rows of a window are merged once to the earlier and once to the later version. The memory is that of a merge
-(``lsm.key_windows``).
+A place is a bucket, or a whole partition. A file that both versions have is read only if its key range overlaps with a
+file that only one version has. A file of both versions is read once: the rows of a window are merged twice, to the
+earlier and to the later version. The comparison needs the memory of a merge (``lsm.key_windows``).
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from paimon_core.schema import KIND_FIELD, SEQUENCE_FIELD, VALUE_KIND
 
 _COMMON, _BEFORE, _AFTER = range(3)
 _Owned = tuple[int, Part]
-"""The versions that have a part (_COMMON, _BEFORE or _AFTER), and the part: a file with its deletion vectors."""
+"""A part, which is a file with its deletion vectors, after the versions that have it: _COMMON (both), _BEFORE or
+_AFTER."""
 
 
 def keyed_difference(context: TableContext, group: ChangedPlace) -> Iterator[pa.Table]:
@@ -119,7 +120,10 @@ def _tagged(number: int, batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _with_changed_keys(pieces: list[tuple[int, pa.Table]], key: Sequence[str]) -> list[tuple[int, pa.Table]]:
-    """Return the rows of a window without rows of common files whose key no other file has: they are unchanged."""
+    """Return the rows of a window without rows that are certainly unchanged.
+
+    A row of a common file is unchanged if all files with its key are common to both versions.
+    """
     if all(owner != _COMMON for owner, _ in pieces):
         return pieces
     if all(owner == _COMMON for owner, _ in pieces):
@@ -190,7 +194,7 @@ def _difference(before: pa.Table, after: pa.Table, key: Sequence[str], names: Se
 
 
 def _places(codes: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """Return the position in ``codes`` of each of ``keys``, -1 if it is not in ``codes``; both arrays ascend."""
+    """Return for each of ``keys`` its position in ``codes``, or -1 if ``codes`` lacks it; both arrays ascend."""
     out = np.full(len(keys), -1, np.int64)
     out[np.searchsorted(keys, codes)] = np.arange(len(codes))
     return out

@@ -1,7 +1,8 @@
 """Proof: compares the rows of the start plus the changes with the rows of the end, by count and hash per bucket.
 
 When every change states the row that it removes, counts and sums of hashes are added and subtracted, and the memory is
-constant. Otherwise the last change of each key gives its row, and 17 bytes per changed row are held in memory.
+constant. Otherwise the last change of each key gives the row of the key, and 17 bytes per changed row are held in
+memory.
 """
 
 from __future__ import annotations
@@ -163,7 +164,7 @@ def _compared(
 
 
 def _join(tallies: dict[Place, _Tally], merged: set[bytes]) -> None:
-    """Add up the buckets of each partition of ``merged``, in which keys may have moved to other buckets."""
+    """Replace the tallies of buckets by one tally per partition in ``merged``: keys may have moved between buckets."""
     for place in [p for p in tallies if p[0] in merged and p[1] is not None]:
         own, into = tallies.pop(place), tallies.setdefault((place[0], None), _Tally())
         into.added += own.added
@@ -176,7 +177,7 @@ def _join(tallies: dict[Place, _Tally], merged: set[bytes]) -> None:
 
 
 def _last_of_keys(own: _Tally) -> npt.NDArray[np.uint64]:
-    """Add to ``expected`` the rows after the last change of each key; return the hashes of all changed keys."""
+    """Add the row after the last change of each key to ``expected``; return the hashes of all changed keys."""
     if not own.keys:
         return np.zeros(0, np.uint64)
     keys, rows, adds = (np.concatenate(parts) for parts in (own.keys, own.rows, own.adds))

@@ -1,9 +1,9 @@
-"""Row difference: the rows that one version of an append table has more often than the other, in whichever files.
+"""Row difference: finds the rows that one version of an append table has more often than the other, in any file.
 
-Only files that one version has and the other lacks are read. Their rows are read once to compute hashes; files with
-rows that differ are read again, unless their rows are among the first ``_HELD_BYTES``, which are held in memory. Rows
-with equal hashes of 128 bits count as equal (decision 0045). Memory: a batch of rows, the rows that are held, 1 byte
-per row, and the hashes of ``BIN_ROWS`` rows; the hashes of more rows are written to files on local disk. With
+Only files that one version has and the other lacks are read. Each of these files is read once to compute the hashes of
+its rows. A file with rows that differ is read again, unless its rows are among the first ``_HELD_BYTES``, which are
+held in memory. Rows with equal hashes of 128 bits count as equal (decision 0045). Memory: a batch of rows, the rows
+that are held, 1 byte per row, and the hashes of ``BIN_ROWS`` rows. More hashes are written to files on local disk. With
 ``write-buffer-spillable`` = false, all hashes are in memory, 24 bytes per row.
 """
 
@@ -38,8 +38,8 @@ _KINDS = (RowKind.DELETE, RowKind.INSERT)
 def row_difference(context: TableContext, group: ChangedPlace) -> Iterator[pa.Table]:
     """Yield the rows of a place that were removed (-D) or added (+I): all columns and ``_VALUE_KIND``.
 
-    Equal rows are counted: if one version has a row n times more often, the row is yielded n times. Raises StorageError
-    when local disk is full.
+    Equal rows are counted: a row that one version has n times more often than the other is yielded n times. Raises
+    StorageError when local disk is full.
     """
     sides = [list(_units(context, group.place[0], parts)) for parts in _alone(context, group)]
     held = _Held()
@@ -55,7 +55,7 @@ def row_difference(context: TableContext, group: ChangedPlace) -> Iterator[pa.Ta
 
 @dataclass
 class _Held:
-    """The rows of the first units, up to ``_HELD_BYTES``; after the first unit that does not fit, none is held."""
+    """The rows of the first units (files or row id ranges) of a place, which together fit in ``_HELD_BYTES``."""
 
     rows: dict[_Unit, list[pa.Table]] = field(default_factory=dict)
     left_bytes: int = _HELD_BYTES
@@ -89,7 +89,7 @@ def _chosen(batches: Iterable[pa.Table], flags: Flags) -> Iterator[pa.Table]:
 
 
 def _alone(context: TableContext, group: ChangedPlace) -> tuple[Sequence[Part], Sequence[Part]]:
-    """Return the files to compare of both sides; with data evolution, all files of the row id ranges that differ."""
+    """Return the files to compare of each side; with data evolution, all files of the row id ranges that differ."""
     if not context.evolves:
         return group.before, group.after
     sides = [_ranges((*group.common, *own)) for own in (group.before, group.after)]
@@ -125,7 +125,7 @@ class _File:
             yield pa.Table.from_batches([batch])
 
     def chosen(self, flags: Flags) -> Iterator[pa.Table]:
-        """Yield the chosen ones of ``rows``."""
+        """Yield the rows of ``rows`` whose flag is true."""
         live = np.ones(self.row_count, np.bool_)
         deleted = self._reader.deleted(self.part.file)
         if deleted is not None:
@@ -151,7 +151,7 @@ class _Ranges:
         return read_split(self.context, self.split, ReadRequest(self.context.schema.names))
 
     def chosen(self, flags: Flags) -> Iterator[pa.Table]:
-        """Yield the chosen ones of ``rows``."""
+        """Yield the rows of ``rows`` whose flag is true."""
         return _chosen(self.rows(), flags)
 
 

@@ -1,9 +1,9 @@
-"""Row hashes: equal rows have equal hashes; different rows have different hashes except by chance. Any column type.
+"""Row hashes: equal rows have equal hashes; different rows have different hashes except by chance.
 
-A hash is a sum of mixed words: one word for each column, and inside a column one for each eight bytes of a text, each
-field and each element. Words at different positions are mixed with different keys. A hash has ``width`` numbers; each
-number is a separate sum, with other keys. Memory: 10 times the bytes of ``_BLOCK_ROWS`` fixed-size values or of
-``_STEP_WORDS`` words.
+Columns may have any type. A hash is a sum of mixed words, one word for each column. The word of a column is itself a
+sum of mixed words: one for each eight bytes of a text, each field and each element. Words at different positions are
+mixed with different keys. A hash has ``width`` numbers; each number is a separate sum with separate keys. Memory: 10
+times the bytes of ``_BLOCK_ROWS`` fixed-size values or of ``_STEP_WORDS`` words.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FAR = np.uint64(0x9E3779B97F4A7C15)
 _NULL: Hashes = _KEYS[:, -1:].copy()
 _FIRST, _SECOND = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 _MASKS: Hashes = np.array([0, *((1 << 8 * n) - 1 for n in range(1, 8))], np.uint64)
-"""The bytes to keep of the last word of a text, by its length modulo 8; 0 is not used."""
+"""The mask of the last word of a text, by the number of bytes of the text in this word; index 0 is not used."""
 
 
 def row_hashes(rows: pa.Table | pa.RecordBatch, fields: Sequence[DataField]) -> Hashes:
@@ -174,7 +174,7 @@ def _mixed(words: Hashes) -> Hashes:
 
 
 def _key(number: int, place: int | _Ints) -> Hashes:
-    """Return the key of a position; positions beyond the table of keys get a key that is computed from it."""
+    """Return the key of a position; positions beyond the table of keys get a computed key."""
     at = np.asarray(place, np.int64)
     keys: Hashes = _KEYS[number][at & ((1 << _KEY_BITS) - 1)]
     far = (at >> _KEY_BITS).view(np.uint64)
@@ -192,7 +192,7 @@ def _places(lengths: _Ints) -> _Ints:
 
 
 def _words(data: pa.Buffer, at: _Ints, left: _Ints) -> Hashes:
-    """Return the 8-byte words at the positions ``at`` of a buffer; ``left`` bytes of the text remain from there on."""
+    """Return the 8-byte words at the positions ``at`` of a buffer; bytes after the first ``left`` bytes are 0."""
     if data.size < 8:
         data = pa.py_buffer(data.to_pybytes().ljust(8, b"\0"))
     each = np.ndarray((data.size - 7,), "<u8", buffer=data, strides=(1,))
@@ -216,7 +216,7 @@ def _offsets(array: pa.Array) -> _Ints:
 
 
 def _buffer(array: pa.Array, kind: npt.DTypeLike, each: int = 1) -> npt.NDArray[Any]:
-    """Return the values of a fixed-size type; each value has ``each`` numbers, and a null has arbitrary ones."""
+    """Return the values of a fixed-size type; each value has ``each`` numbers; the numbers of a null are arbitrary."""
     data = array.buffers()[1]
     if data is None or not len(array):
         return np.zeros((len(array), each) if each > 1 else len(array), kind)

@@ -1,9 +1,10 @@
 """Segments: the way in which the changes of each part of a range of snapshots are found (format 10.4, 15.5).
 
 The changes of a snapshot are its changelog, its delta, or the difference between the versions before and after it. Two
-rules choose between them. A changelog is used only between *settled* versions, of which all rows are in the changelog:
-otherwise it would lack rows of level 0, which a read returns. Where snapshots have expired, or where a snapshot does
-not state the rows that it replaced, the changes are the difference of the nearest versions that can be read.
+rules choose between these three ways. A version is *settled* when the changelog contains all of its rows. A changelog
+is used only between settled versions: other changelogs may lack rows of level 0 that a read returns. Where snapshots
+have expired, or where a snapshot does not state the rows that it replaced, the changes are the difference of the
+nearest versions that can be read.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Way(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Some snapshots, one after the other, whose changes are found in one way."""
+    """Consecutive snapshots whose changes are found in one way."""
 
     way: Way
     start: int
@@ -52,7 +53,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class _Step:
-    """The way in which the changes of one snapshot are found, and the reason; ``way`` None: it changes no row."""
+    """The way in which the changes of one snapshot are found, and the reason; ``way`` is None when no row changes."""
 
     way: Way | None
     reason: str = ""
@@ -137,7 +138,7 @@ class Planner:
         if snapshot.schema_id != schema.id:
             own = self.context.with_schema(self.context.schemas.read(snapshot.schema_id)).options
             if any(own[key] != options[key] for key in _DECIDING):
-                return _Step(Way.DIFF, "the changelog-producer or the use of deletion vectors was another one")
+                return _Step(Way.DIFF, "the options for the changelog or deletion vectors were different")
         return _Step(Way.CHANGELOG, "the changelog is complete")
 
     # -- settled versions
@@ -166,7 +167,7 @@ class Planner:
         """Return by version id whether it is settled, and the ids of compactions of new rows that have no changelog.
 
         A version that cannot be read is not settled, except the first and the last version of the range, which count as
-        settled when it cannot be determined.
+        settled when this cannot be determined.
         """
         context, last = self.context, history.end.id
         options = context.options
@@ -242,13 +243,13 @@ class Planner:
 
     def _difference(self, history: History, low: int, high: int, reason: str) -> Segment:
         start = history.start if low == history.start.id else Version(low, history.versions.get(low), f"snapshot {low}")
-        before = known(self.context, start, f"the changes up to snapshot {high} are the difference to it: {reason}")
+        before = known(self.context, start, f"the changes up to snapshot {high} are computed as a difference: {reason}")
         after = known(self.context, history.end).snapshot if high == history.end.id else history.versions[high]
         return Segment(Way.DIFF, low, high, reason, before=before.snapshot, after=after)
 
 
 def inexact(schema: TableSchema, options: TableOptions) -> str:
-    """Return the reason why the changelog of a table may not lead to the rows of its versions; "" when it does."""
+    """Return why the changelog of a table may not give the rows of the next version; "" when it gives them."""
     producer, engine = options["changelog-producer"], options["merge-engine"]
     if options["record-level.expire-time"] is not None:
         return "compactions drop expired records without a changelog"

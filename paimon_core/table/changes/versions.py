@@ -26,7 +26,7 @@ class Version:
     id: int
     """The id of the snapshot; 0: the empty table before the first snapshot."""
     snapshot: Snapshot | None
-    """None: before the first snapshot, or the snapshot has expired and no tag contains it."""
+    """None for the table before its first snapshot, and for an expired snapshot that no tag contains."""
     name: str
 
     @property
@@ -46,11 +46,11 @@ def version_of(snapshot: Snapshot | None) -> Version:
 def find_version(context: TableContext, bound: Bound, name: str) -> Version:
     """Return the version that an argument selects.
 
-    An int is a snapshot id, 0 the table before its first snapshot. A text is the name of a tag, when the tag exists,
-    otherwise a time in ISO format. A time selects the snapshot that was the latest then; a time before snapshot 1
-    selects the table before it. The id of a snapshot that has expired finds it in a tag; without a tag, the result has
-    the ``snapshot`` None. Times without offset are local. Raises SnapshotNotFound, and InvalidRequest, which names the
-    argument ``name``.
+    An int is a snapshot id; 0 selects the empty table before its first snapshot. A text is the name of a tag, when the
+    tag exists, otherwise a time in ISO format. A time selects the snapshot that was the latest at that time; a time
+    before snapshot 1 selects the empty table. An expired snapshot is read from a tag that contains it; without such a
+    tag, ``snapshot`` of the result is None. Times without offset are local. Raises SnapshotNotFound, and
+    InvalidRequest, which names the argument ``name``.
     """
     if isinstance(bound, Snapshot):
         return version_of(bound)
@@ -86,7 +86,7 @@ def _at_time(context: TableContext, millis: int) -> Version:
 
 
 def known(context: TableContext, version: Version, why: str = "") -> Version:
-    """Return the version unchanged if its rows can be read; raises SnapshotNotFound, with ``why`` they are needed."""
+    """Return ``version`` if its rows can be read, else raise SnapshotNotFound; ``why``: why the rows are needed."""
     if version.is_known:
         return version
     live = context.snapshots.ids()
@@ -119,7 +119,7 @@ def reading_versions(context: TableContext, *snapshots: Snapshot | None) -> Iter
 
 
 def is_referenced(context: TableContext, snapshot: Snapshot) -> bool:
-    """Whether exactly this snapshot, not only its id, is live or in a tag, so that its files are kept."""
+    """Whether exactly this snapshot is live or in a tag, so that its files are kept; the same id is not enough."""
     return context.snapshots.is_live(snapshot) or any(_same(t.snapshot, snapshot) for t in context.tags.list())
 
 

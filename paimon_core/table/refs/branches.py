@@ -23,7 +23,7 @@ class Branches:
     context: TableContext
 
     def create(self, name: str, *, tag: str | None = None) -> None:
-        """Create a branch with the schemas of this branch and the rows of ``tag``; without ``tag`` it has no rows.
+        """Create a branch with the schemas of this branch and the rows of ``tag`` (without ``tag``: no rows).
 
         Raises AlreadyExists, TagNotFound, and InvalidRequest for an invalid name.
         """
@@ -36,7 +36,7 @@ class Branches:
         return [name for name in branches.names() if name in links or not branches.is_hidden(name)]
 
     def rename(self, name: str, new_name: str) -> None:
-        """Rename a branch to which no process writes. After a crash it has the old name, the new name or both.
+        """Rename a branch to which no process writes. After a crash the branch has the old name, the new name or both.
 
         Raises BranchNotFound, AlreadyExists, InvalidRequest, and CommitConflict when a concurrent writer committed to
         the branch.
@@ -44,7 +44,7 @@ class Branches:
         rename_branch(table_to_change(self.context), name, new_name)
 
     def delete(self, name: str) -> None:
-        """Delete a branch; data files that only it used become orphans. Raises BranchNotFound, InvalidRequest.
+        """Delete a branch; data files that only this branch used become orphans. Raises BranchNotFound, InvalidRequest.
 
         ``maintenance.plan_branch_deletion`` shows what would be deleted.
         """

@@ -42,7 +42,7 @@ class LeaseTag:
     tag: str
     snapshot_id: int
     holder: str
-    """The holder that the creator of the lease stated; "" when it stated none."""
+    """The holder that was stated when the lease was created; "" when none was stated."""
     expires_millis: int | None
     """The epoch milliseconds at which the protection ends; None: it ends when the tag is deleted by hand."""
 
@@ -50,8 +50,8 @@ class LeaseTag:
 class Lease(Generic[View]):
     """The lease of one read; ``with`` returns the view that is pinned to the protected snapshot.
 
-    It promises that no expiry deletes files of the snapshot until the lease ends or its time is over. A rollback to an
-    older snapshot deletes the tag: then a read raises SnapshotNotFound.
+    No expiry deletes files of the snapshot until the lease ends or its time is over. A rollback to an older snapshot
+    deletes the tag: then a read raises SnapshotNotFound.
     """
 
     def __init__(
@@ -91,7 +91,8 @@ class Lease(Generic[View]):
         """Protect the snapshot for ``keep_for`` from now on, also if its snapshot file has expired; creates a new tag.
 
         The old tag is deleted when the new one exists, so that the snapshot is protected at every moment. Raises
-        InvalidRequest beyond ``LONGEST`` from the start, TagNotFound when the lease has ended and its tag is deleted.
+        InvalidRequest when the lease would last more than ``LONGEST`` in all, TagNotFound when the lease has ended and
+        its tag is deleted.
         """
         self._check(keep_for)
         old = Tags(self._context).read(self.tag.name)

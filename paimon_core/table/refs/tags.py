@@ -51,7 +51,7 @@ class Tags:
         """
         self.context.paths.tag(name)  # raises InvalidRequest for an invalid name
         if sum(v is not None for v in (snapshot, time, watermark)) > 1:
-            raise InvalidRequest(f"tag {name!r}: at most one of snapshot, time and watermark")
+            raise InvalidRequest(f"tag {name!r}: give at most one of snapshot, time and watermark")
         retained = self._retained(name, keep_for)
         if time is not None or watermark is not None:
             millis = None if time is None else epoch_millis(time)
@@ -91,7 +91,7 @@ class Tags:
         return same_table(self.context).tags.read(name)
 
     def delete(self, name: str) -> None:
-        """Delete a tag, and the files that only it used; raises TagNotFound."""
+        """Delete a tag, and the files that only this tag used; raises TagNotFound."""
         delete_tag(table_to_change(self.context), name)
 
     def expire(self, *, older_than: datetime.timedelta | None = None) -> tuple[str, ...]:
@@ -101,15 +101,15 @@ class Tags:
         return tuple(expire_tags(table_to_change(self.context), now, older_than_millis=created_before))
 
     def create_due(self) -> tuple[Tag, ...]:
-        """Create the automatic tags that are due now, and return them.
+        """Create the automatic tags that are due now; return the new tags.
 
-        Every commit does the same unless the table is write-only. Raises InvalidRequest for options that contradict
-        each other.
+        Every commit also creates due tags unless the table is write-only. Raises InvalidRequest for options that
+        contradict each other.
         """
         return tuple(create_due_tags(table_to_change(self.context)))
 
     def _tag_snapshot(self, snapshot: int | None, tag: Callable[[Snapshot], Tag]) -> Tag:
-        """Call ``tag`` with the snapshot; if the latest snapshot expires before it is tagged, with a newer one."""
+        """Call ``tag`` with the snapshot; use a newer one if the latest snapshot expires before it is tagged."""
 
         def latest(found: Snapshot | None) -> Tag:
             if found is None:

@@ -3,7 +3,7 @@
 Core types and functions:
 
 - ``delete``, ``update`` and ``merge``: do the work of these methods of ``Table``
-- ``repeat_when_outdated``: reads again when a concurrent commit changed what was read
+- ``repeat_when_outdated``: repeats a change when a concurrent commit has changed the rows that it read
 - ``Update``: a clause of a merge that sets columns; ``Delete`` and ``Insert`` are the other clauses
 - ``Merge``: one merge, with its clauses and its source
 - ``MergeSource``: the rows of the source of a merge

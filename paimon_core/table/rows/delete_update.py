@@ -56,14 +56,14 @@ def update(request: CommitRequest, where: Where, assignments: Assignments) -> Co
         raise InvalidRequest(problem, table=context.name)
 
     def change(context: TableContext, plan: ScanPlan, where: Predicate) -> list[CommitMessage]:
-        check_assignments(context, assignments)  # the table may have been altered since
+        check_assignments(context, assignments)  # again, because the table may have been altered
         return (updated_by_key if context.is_keyed else changed_rows)(context, plan, where, assignments=assignments)
 
     return commit_change(request, where, change)
 
 
 def commit_change(request: CommitRequest, where: Predicate | None, change: Change) -> Committed | None:
-    """Commit what ``change`` computes from the latest snapshot; repeat both after a conflicting concurrent commit."""
+    """Commit the result of ``change`` for the latest snapshot; repeat both after a conflicting concurrent commit."""
     check_takes_effect(request.context)
 
     def read(context: TableContext) -> Found[tuple[ScanPlan, Predicate | None]]:

@@ -21,7 +21,7 @@ _MOST_BYTES = 1 << 30
 def conform_encoded(
     rows: pa.Table, fields: Sequence[DataField], plain: Collection[str], *, first_row: int = 0
 ) -> pa.Table:
-    """Do ``conform``, with the same errors; columns of repeated texts become, or stay, dictionary arrays.
+    """Return the result of ``conform``, and raise its errors; columns of repeated texts are dictionary arrays.
 
     The columns ``plain`` are decoded.
     """
@@ -62,9 +62,10 @@ def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray | None:
 
 
 def joined_encoded(tables: Sequence[pa.Table]) -> pa.Table:
-    """Concatenate tables; a column that is a dictionary array in some tables becomes one in the result, or is decoded.
+    """Concatenate tables; columns that a table lacks are null in the rows of the table.
 
-    Columns that a table lacks are null in its rows. Raises ArrowException when the types of a column differ.
+    A column that is a dictionary array in some tables becomes a dictionary array in the result, or is decoded. Raises
+    ArrowException when the types of a column differ.
     """
     for name in sorted({f.name for t in tables for f in t.schema if pa.types.is_dictionary(f.type)}):
         holders = [t[name] for t in tables if name in t.column_names]

@@ -19,7 +19,8 @@ from paimon_core.schema import DataField
 from paimon_core.table.rows.row_changes import assigned, check_assignments
 
 Values = Mapping[str, Any]
-"""New values by column: ``col(name)`` is a column of the source, functions return columns, others are literals."""
+"""New values by column: ``col(name)`` is a column of the source, functions return columns, other values are
+literals."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Clauses:
 
     @property
     def source_columns(self) -> frozenset[str]:
-        """The columns of the source that values and conditions of the clauses name."""
+        """The source columns that the values and conditions of the clauses use."""
         named = frozenset(v.name for values in self._values() for v in values.values() if isinstance(v, Column))
         return named | self.condition_columns
 
@@ -140,7 +141,10 @@ def set_of(clause: Update, context: TableContext, source: Sequence[str], on: Seq
 
 
 def as_functions(values: Values, *tables: pa.Table, source: pa.Table | None) -> dict[str, Any]:
-    """Return the values by column; source columns and functions become functions that ignore their argument."""
+    """Return the values for ``assigned``: source columns become functions that return the column of ``source``.
+
+    Functions become functions that call them with ``tables``. The new functions ignore their argument.
+    """
     return {column: _function(value, tables, source) for column, value in values.items()}
 
 

@@ -49,7 +49,7 @@ _PAIRS = 1 << 22
 
 @dataclass(frozen=True)
 class MergeChanges:
-    """The rows that change, as arrays: position of the row, number of its source row (-1: none) and of its clause."""
+    """The rows that change, as arrays: position of a row, number of its source row (-1: none), number of its clause."""
 
     at: Numbers
     source: Numbers
@@ -217,7 +217,8 @@ class Merge:
 def merged_rows(merge: Merge, plan: ScanPlan, where: Predicate | None) -> list[CommitMessage]:
     """Return the messages of a merge into an append table; ``where`` selects the rows that may match.
 
-    When this fails, the files that it has written are deleted. Raises SnapshotNotFound and CorruptTable as reads do.
+    When the call fails, the files that it has written are deleted. Raises SnapshotNotFound and CorruptTable as reads
+    do.
     """
     if plan.snapshot is None:
         return _merged_rows(merge, [], where)
@@ -292,7 +293,7 @@ def _write_updated(
 def _old_rows(
     merge: Merge, bucket: ChangedBucket, file: DataFile, values: Values, positions: Numbers
 ) -> Iterator[pa.Table]:
-    """Yield the rows at ``positions`` of a file, in order; columns whose old values no new value needs are null."""
+    """Yield the rows at ``positions`` of a file, in order; columns whose old values are not needed are null."""
     schema = merge.context.tracked().schema
     computed = any(callable(value) for value in values.values())
     fields = [f for f in schema.fields if computed or f.name not in values]

@@ -1,7 +1,7 @@
 """Merge source: the rows that ``Table.merge`` merges into a table, with a search by key.
 
-The distinct keys of the source are numbered. One search in a hash table for each key column, on whole Arrow columns,
-gives the rows of the table the numbers of their keys. A key with a null has no number. NaN equals NaN, and -0.0 equals
+The distinct keys of the source are numbered. For the rows of a table, one search in a hash table per key column, on
+whole Arrow columns, returns the numbers of their keys. A key with a null has no number. NaN equals NaN, and -0.0 equals
 0.0.
 """
 
@@ -38,7 +38,7 @@ _LISTED_KEYS = 10_000
 
 @dataclass(frozen=True)
 class _KeyColumn:
-    """One key column: its distinct values, and the distinct pairs (number of the key columns before, value number)."""
+    """One key column: its distinct values, and the distinct pairs (number of the preceding key, value number)."""
 
     name: str
     values: pa.Array
@@ -142,7 +142,7 @@ class MergeSource:
         return int(self._groups[2].max(initial=1))
 
     def pairs(self, numbers: Numbers) -> tuple[Numbers, Numbers]:
-        """Return the pairs of rows with equal keys, as arrays: positions in ``numbers``, ascending; source rows."""
+        """Return the pairs of rows with equal keys, as two arrays: ascending positions in ``numbers``; source rows."""
         order, starts, counts = self._groups
         if self.most_rows_of_a_key == 1:
             return np.arange(len(numbers)), order[starts[numbers]]
@@ -213,7 +213,7 @@ def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _paired(number: pa.ChunkedArray, code: pa.ChunkedArray, values: int) -> pa.ChunkedArray:
-    """Return one int64 for each pair; it cannot overflow, because both counts are at most the rows of the source."""
+    """Return one int64 for each pair; it cannot overflow: both numbers are less than the source's number of rows."""
     wide = pa.int64()
     return pc.add(pc.multiply(number.cast(wide), pa.scalar(values, wide)), code.cast(wide))
 

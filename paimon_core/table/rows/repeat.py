@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Found(Generic[T]):
-    """The result of the read of one attempt."""
+    """What one attempt has read."""
 
     reads: Reads
     files: Iterable[DataFile]
@@ -36,9 +36,9 @@ def repeat_when_outdated(
     """Call ``read``, then ``change`` with its result, and return the commit; repeat both when the rows are outdated.
 
     Rows are outdated when a concurrent commit has changed them. If a file has a newer schema than the request, rows are
-    read and changed with the table's latest schema. There are as many attempts as for a commit (``commit.max-retries``,
-    ``commit.timeout``); the error of the last attempt is raised. A conflict that no concurrent commit explains is
-    raised at once.
+    read and changed with the table's latest schema. The number of attempts is the same as for a commit
+    (``commit.max-retries``, ``commit.timeout``); the error of the last attempt is raised. A conflict that no concurrent
+    commit explains is raised at once.
     """
     context = request.context
     outdated: PaimonError | None = None
@@ -55,7 +55,7 @@ def repeat_when_outdated(
 
 
 def _outdated(context: TableContext, reads: Reads, error: PaimonError) -> PaimonError:
-    """Return the error when another attempt may succeed; otherwise raise it."""
+    """Return the error to raise after the last attempt; raise ``error`` when another attempt cannot succeed."""
     if isinstance(error, SnapshotNotFound | ReadOutdated):
         return error
     unchanged = context.snapshots.latest() == reads.snapshot

@@ -1,13 +1,14 @@
 """Row changes: the commit messages that delete or update the rows that match a predicate.
 
 In an append table with ``deletion-vectors.enabled``, the rows are marked in deletion vectors; otherwise the files that
-contain such rows are rewritten without them. Files without matching rows are kept. With row tracking, rows keep their
-ids, and updated rows get the sequence number of the commit. Memory: one batch of rows per processor, the positions of
-the matching rows of a bucket, and for an update the buffer of the writer.
+contain the rows are rewritten without these rows. Files without matching rows are kept. With row tracking, rows keep
+their ids, and updated rows get the sequence number of the commit. Memory: one batch of rows per processor, the
+positions of the matching rows of a bucket, and for an update the buffer of the writer.
 
 With a primary key, the predicate applies to the merged rows of all levels. Reads of a table with deletion vectors may
-leave level 0 out. Then a matching row in level 0, which reads do not show yet, is deleted; a visible row that level 0
-replaces by a row that does not match is not deleted; and readers see the change after the next compaction.
+leave level 0 out. The change still includes level 0: a matching row in level 0 is deleted although reads do not show
+this row yet. A visible row is kept if level 0 replaces it by a row that does not match. Readers see the change after
+the next compaction.
 """
 
 from __future__ import annotations
@@ -63,9 +64,10 @@ class ChangedBucket:
 def changed_rows(
     context: TableContext, plan: ScanPlan, where: Predicate, assignments: Assignments | None = None
 ) -> list[CommitMessage]:
-    """Return messages that delete the matching rows of a plan, and with ``assignments`` add their new versions.
+    """Return messages that delete the matching rows of a plan and, with ``assignments``, add new versions of the rows.
 
-    When this fails, the files that it has written are deleted. Raises SnapshotNotFound and CorruptTable as reads do.
+    When the call fails, the files that it has written are deleted. Raises SnapshotNotFound and CorruptTable as reads
+    do.
     """
     if plan.snapshot is None:
         return []
@@ -115,7 +117,7 @@ def _matching(context: TableContext, bucket: ChangedBucket, file: DataFile, wher
 
 
 def without(context: TableContext, bucket: ChangedBucket, found: Mapping[str, Positions]) -> CommitMessage:
-    """Return the message that deletes the rows at the positions ``found``, by file name, from the bucket's files."""
+    """Return the message that deletes rows from the bucket's files; ``found`` has their positions by file name."""
     files = [f for f in bucket.files if f.file_name in found]
     positions = {}
     for file in files:
@@ -181,7 +183,7 @@ def _write_updated(
 
 
 def changed_now(rows: pa.Table) -> pa.Table:
-    """Return the rows with their ids but without sequence numbers, so that they get that of the commit."""
+    """Return the rows with null sequence numbers, so that they get the sequence number of the commit; row ids stay."""
     at = rows.schema.get_field_index(SEQUENCE_NUMBER)
     return rows.set_column(at, SEQUENCE_NUMBER, pa.nulls(len(rows), pa.int64()))
 
@@ -212,7 +214,10 @@ def check_assignments(context: TableContext, assignments: object) -> None:
 
 
 def assigned_in_parts(rows: pa.Table, assignments: Assignments) -> Iterator[pa.Table]:
-    """Do ``assigned`` for parts of the rows: the old and the new rows of a part take about BATCH_BYTES."""
+    """Yield the result of ``assigned`` for slices of the rows.
+
+    The old and new rows of a slice take about BATCH_BYTES.
+    """
     for start, end in ranges(row_sizes(rows) + literal_bytes(rows.schema, assignments), BATCH_BYTES):
         yield assigned(rows.slice(start, end - start), assignments)
 

@@ -3,7 +3,7 @@
 Core types:
 
 - ``TableStream``: reads new snapshots as they appear
-- ``Position``: the point of the snapshots at which a stream continues
+- ``Position``: the point in the history of the table at which a stream continues
 - ``Batch``: the rows of one snapshot or a part of it
 - ``Until``: the bounds at which a stream ends
 """

@@ -21,7 +21,7 @@ class Position:
     """The point before the changes of ``next_snapshot``."""
 
     next_snapshot: int
-    """Id of the first snapshot whose changes were not read; with ``full``, whose whole content is to be read."""
+    """Id of the first snapshot whose changes were not read; with ``full``, id of the snapshot to read as a whole."""
     full: bool = False
     index: int = 0
     """The number of units (splits or files) of ``next_snapshot`` that were already read, when it is read in parts."""
@@ -46,7 +46,7 @@ class Position:
 
     @staticmethod
     def from_members(members: Any) -> Position:
-        """Return the position from the result of ``to_members``; raises InvalidRequest for anything else."""
+        """Return the position from the result of ``to_members``; raises InvalidRequest for other values."""
         types = {f.name: str(f.type) for f in fields(Position)}
         if isinstance(members, dict) and set(members) <= set(types) and "next_snapshot" in members:
             found = all(type(value).__name__ == types[name] for name, value in members.items())

@@ -1,4 +1,4 @@
-"""open_stream: the starting position of a streaming read, from arguments, options ``scan.*`` or a consumer."""
+"""open_stream: starts a streaming read at the position that arguments, options ``scan.*`` or a consumer select."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def open_stream(
 
 
 def overwrite_rule(context: TableContext, on_overwrite: str | None) -> str:
-    """Return what a stream does with overwrites: the argument, or if it is None the rule in the options of the table.
+    """Return what a stream does with overwrites: ``on_overwrite``, or if None the rule in the options of the table.
 
     Raises InvalidRequest for an unknown word, UnsupportedFeature for "added" in a table with a primary key.
     """
@@ -137,7 +137,7 @@ def _from_time(context: TableContext, millis: int) -> Position:
     at = bisect.bisect_left(ids, millis, key=lambda i: changed_snapshot(context, i).time_millis)
     if at == 0 and ids[0] > 1:
         raise SnapshotNotFound(
-            f"table {context.name}: snapshots before {ids[0]} have expired, also those that were committed at or after "
+            f"table {context.name}: snapshots before {ids[0]} have expired, including those committed at or after "
             f"{millis} ms, if any. Start at snapshot {ids[0]}, or from the full content",
             table=context.name,
             snapshot=ids[0] - 1,

@@ -143,7 +143,7 @@ class TableStream:
         consumer: str | None = None,
         known: int | None = None,
     ) -> None:
-        """See ``stream_start.open_stream``; ``known`` is the next snapshot in the file of the consumer."""
+        """See ``stream.start.open_stream``; ``known`` is the next snapshot that the consumer's file states."""
         self._context = context
         self._position = position
         self._columns = columns
@@ -154,17 +154,17 @@ class TableStream:
 
     @property
     def position(self) -> Position:
-        """The position after the last batch that ``poll`` returned, and after following snapshots without changes."""
+        """The position after the last batch of ``poll``, and after snapshots without changes that follow it."""
         return self._position
 
     def poll(self, until: Until | None = None) -> Batch | None:
         """Return the next batch; None when there is no newer snapshot, or the next snapshot is after the end ``until``.
 
-        The batch has the changes of one snapshot. Concurrent commits do not affect it; an expiry or a rollback of the
-        snapshot raises SnapshotNotFound or ReadOutdated. After an error, the position is unchanged. Raises
-        TableNotFound when the table was dropped or re-created, InvalidRequest, which names the snapshot, for an
-        overwrite under ``on_overwrite`` = "fail", and SnapshotNotFound for an overwrite whose changes cannot be
-        computed because the snapshot before it has expired.
+        The batch has the changes of one snapshot. Concurrent commits do not affect the batch; an expiry or a rollback
+        of the snapshot raises SnapshotNotFound or ReadOutdated. After an error, the position is unchanged. Raises
+        TableNotFound when the table was dropped or re-created. For an overwrite, it raises InvalidRequest, which names
+        the snapshot, if ``on_overwrite`` is "fail", and SnapshotNotFound if the previous snapshot has expired, so that
+        the changes cannot be computed.
         """
         while (snapshot := self._next()) is not None:
             if until is not None and until.is_beyond(snapshot):
@@ -194,10 +194,10 @@ class TableStream:
     ) -> Iterator[Batch]:
         """Yield batches forever, or up to the end ``until``; wait for ``interval`` when there is no new batch.
 
-        ``interval`` is by default option ``continuous.discovery-interval``. ``stop.wait`` waits, and ends the stream
-        when it returns True. With ``consumer.mode = at-least-once``, a batch is committed when the caller requests the
-        next batch; otherwise the caller must call ``commit`` after the rows of a batch are processed. Raises the errors
-        of ``poll``.
+        The default of ``interval`` is option ``continuous.discovery-interval``. The pauses are calls of ``stop.wait``;
+        the stream ends when a call returns True. With ``consumer.mode = at-least-once``, a batch is committed when the
+        caller requests the next batch; otherwise the caller must call ``commit`` after the rows of a batch are
+        processed. Raises the errors of ``poll``.
         """
         seconds = self._interval(interval)
         stop = stop or threading.Event()
@@ -229,14 +229,14 @@ class TableStream:
     def commit(self, position: Position | None = None) -> None:
         """Store in the consumer that all snapshots before ``position`` (default: the stream's position) are processed.
 
-        The snapshots from ``position`` on do not expire. When several streams use one consumer, each returns all
-        batches; a commit raises CommitConflict when another stream or a reset has moved the consumer since this
-        stream's last commit. Of two commits at the same moment, the later one is stored. Raises InvalidRequest without
-        a consumer.
+        The snapshots from ``position`` on do not expire. When several streams use one consumer, each stream returns all
+        batches. A commit raises CommitConflict when another stream or a reset has moved the consumer since this
+        stream's last commit. When two commits run at the same moment, the later commit is stored. Raises InvalidRequest
+        without a consumer.
         """
         position = self._position if position is None else position
         if self._consumer is None:
-            raise InvalidRequest("the stream has no consumer, whose progress it could store", table=self._context.name)
+            raise InvalidRequest("the stream has no consumer to store its progress in", table=self._context.name)
         if position.full:
             return  # a consumer stores only a snapshot id, so the full content must be read to its end before a commit
         store = self._context.consumers
@@ -258,9 +258,10 @@ class TableStream:
 
 
 def next_snapshot(context: TableContext, position: Position) -> Snapshot | None:
-    """Return the snapshot at the position, the next to read; None when it does not exist yet.
+    """Return the snapshot to read next, at the position; None when this snapshot does not exist yet.
 
-    Raises ReadOutdated after a rollback below the position, SnapshotNotFound when it has expired, TableNotFound.
+    Raises ReadOutdated after a rollback below the position, SnapshotNotFound when the snapshot has expired,
+    TableNotFound.
     """
     found: Snapshot | None
     try:
@@ -272,8 +273,8 @@ def next_snapshot(context: TableContext, position: Position) -> Snapshot | None:
     check_history(context, position.next_snapshot, position.previous, position.previous_uuid, found)
     if position.current and found is not None and found.delta_manifest_list != position.current:
         raise ReadOutdated(
-            f"table {context.name} was rolled back: snapshot {found.id}, of which the stream has read a part, is "
-            "another one now. Start again from the full content",
+            f"table {context.name} was rolled back: snapshot {found.id}, of which the stream has read a part, was "
+            "replaced by another one. Start again from the full content",
             table=context.name,
             snapshot=found.id,
         )
@@ -305,7 +306,7 @@ class Until:
             epoch_millis(self.time)
 
     def is_beyond(self, snapshot: Snapshot) -> bool:
-        """Whether the snapshot exceeds one of the bounds, so that the stream must stop before it."""
+        """Whether the snapshot exceeds one of the bounds, so that the stream must stop before this snapshot."""
         return (
             (self.snapshot is not None and snapshot.id > self.snapshot)
             or (self.watermark is not None and snapshot.watermark is not None and snapshot.watermark > self.watermark)

@@ -90,7 +90,7 @@ def _schema(context: TableContext, schema_id: int) -> TableSchema:
 
 
 def _in_order(groups: dict[Any, list[int]], texts: Callable[[Any, list[int]], pa.Array], rows: int) -> pa.Array:
-    """Return one text per row, in row order; ``texts`` returns the texts of each group, which has row positions."""
+    """Return one text per row; ``groups`` has the row positions by key, ``texts`` returns the texts of a group."""
     if not rows:
         return pa.array([], pa.string())
     parts = [texts(key, at) for key, at in groups.items()]
@@ -128,7 +128,8 @@ def _decoded(rows: Sequence[bytes], fields: Sequence[DataField], what: str, firs
 
 
 _Stats = Callable[[Sequence[DataFile], Sequence[DataField]], dict[int, tuple[pa.Array, DataField | None]]]
-"""A function of files and the fields of their statistics: it returns, by field id, the values and their field."""
+"""Returns the statistics of files for some fields: by field id, the values (one per file) and the field of the
+values."""
 
 
 def _stats_texts(context: TableContext, files: Sequence[DataFile], read: _Stats) -> pa.Array:

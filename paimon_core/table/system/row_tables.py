@@ -1,8 +1,8 @@
 """The system tables of rows: ``audit_log``, ``binlog``, ``ro`` and ``row_tracking``.
 
-They are planned like an ordinary read: the pinned snapshot, the options ``scan.*`` and partition filters apply. Under
-the options ``incremental-*``, ``audit_log`` and ``binlog`` have the changes between two versions: the rows as they were
-written, with their kinds, or in mode "diff" the difference.
+These tables are planned like an ordinary read: the pinned snapshot, the options ``scan.*`` and partition filters apply.
+Under the options ``incremental-*``, ``audit_log`` and ``binlog`` have the changes between two versions: the rows as
+they were written, with their kinds, or in mode "diff" the difference.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class SplitRows:
 def row_table(context: TableContext, pinned: Snapshot | None, kind: str, name: str) -> SystemTable:
     """Return the system table ``kind``, one of ``ROW_TABLES``; ``name`` is its full name.
 
-    Raises UnsupportedFeature for a table that has no such system table.
+    Raises UnsupportedFeature for a table that does not have this system table.
     """
     if kind == "row_tracking":
         if not context.tracks_rows:
@@ -144,7 +144,7 @@ def _as_array(f: DataField) -> DataField:
 
 
 def _top_level(context: TableContext, split: Split) -> Split | None:
-    """Return the split with only the files of the last level, which are not merged; None when it has no such file."""
+    """Return the split with only the files of the last level, which are not merged; None when there is no such file."""
     top = num_levels(context.options) - 1
     files = tuple(f for f in split.files if f.level == top)
     if not files:

@@ -46,14 +46,14 @@ _EXACT = frozenset(
 
 @dataclass(frozen=True)
 class Source:
-    """One table at one version; ``where`` is the filter on the system table, by which files are left out."""
+    """One table at one version; files that ``where``, the filter on the system table, excludes are left out."""
 
     context: TableContext
     pinned: Snapshot | None = None
     where: BoundPredicate | None = None
 
     def of_snapshot(self, read: Callable[[Snapshot | None], T]) -> T:
-        """Return the result of ``read`` for the pinned or latest snapshot; its argument is None without snapshots."""
+        """Return the result of ``read`` for the pinned or latest snapshot, or for None in a table without snapshots."""
         with within_same_table(self.context):
             return read_latest(self.context.snapshots, read) if self.pinned is None else read(self.pinned)
 
@@ -95,8 +95,8 @@ def local_time(epoch_millis: int | None) -> int | None:
 def _may_hold(where: BoundPredicate, manifest: ManifestFile) -> bool:
     """Whether an entry of the manifest may match a filter on bucket and level.
 
-    The ADD and the DELETE entry of a file have the same bucket and level, so both are read if the filter selects the
-    file.
+    The ADD and the DELETE entry of a file have the same bucket and level. So if the filter selects the file, the
+    manifests of both entries are read.
     """
     bounds = {
         "bucket": (manifest.min_bucket, manifest.max_bucket, 0),
@@ -106,7 +106,10 @@ def _may_hold(where: BoundPredicate, manifest: ManifestFile) -> bool:
 
 
 def _parsed(text: str, types: tuple[DataType, ...]) -> list[bytes] | None:
-    """Return the partitions with this text: several if "null" may be a null or a word; None if they are unknown."""
+    """Return the serialized partitions with this text; None if they cannot be determined.
+
+    There are several partitions when "null" in the text may be a null or a word.
+    """
     if not (text.startswith("{") and text.endswith("}")):
         return []
     parts = text[1:-1].split(", ") if len(types) > 1 else [text[1:-1]]

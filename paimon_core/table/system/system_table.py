@@ -16,14 +16,15 @@ _PART_ROWS = 50_000
 _WRITES = frozenset(
     {"write", "writer", "delete", "update", "merge", "compact", "rescale", "alter", "analyze", "commit", "maintenance"}
 )
-"""Names of members of ``Table``: on a system table, they raise an error that says that it can only be read."""
+"""Names of members of ``Table`` that a system table does not have: each raises an error that says that a system table
+can only be read."""
 
 
 class Rows(Protocol):
     """The rows of a system table, in parts that can be read in different processes."""
 
     def parts(self) -> Iterable[bytes]:
-        """Return the parts as bytes; together they have all rows."""
+        """Return the parts as bytes; all parts together have all rows."""
 
     def read(self, part: bytes) -> Iterator[pa.Table]:
         """Yield the rows of one part."""
@@ -75,7 +76,7 @@ class SystemScan:
         return pa.schema([f.arrow for f in self.fields])
 
     def parts(self) -> list[bytes]:
-        """Return parts of the rows, for ``read`` of an equal scan in another process; without the ``limit``."""
+        """Return the rows in parts, which ``read`` takes, also in another process; ``limit`` is not applied."""
         return list(self.rows.parts())
 
     def read(self, part: bytes) -> Iterator[pa.Table]:

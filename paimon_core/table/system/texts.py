@@ -21,7 +21,7 @@ _NULL = "null"
 
 
 def decoded_columns(rows: Sequence[bytes], types: Sequence[DataType]) -> list[pa.Array]:
-    """Return serialized rows as one Arrow array per type; raises CorruptTable for bytes that are not such rows."""
+    """Return serialized rows as one Arrow array per type; raises CorruptTable for other bytes."""
     decode = row_decoder(tuple(types))
     values = [decode(row) for row in rows]
     return [to_array([row[at] for row in values], kind) for at, kind in enumerate(types)]

@@ -207,7 +207,7 @@ def _text(f: DataField, value: pa.Scalar) -> str:
 def _timestamp_text(f: DataField, value: pa.Scalar) -> str:
     """Return a text such as ``2024-01-01 00:00:00.123``; values of types with a time zone are in UTC.
 
-    The fraction is cut to the precision of the type, except that digits other than 0 are never cut.
+    The fraction has as many digits as the precision of the type, or more if further digits are not 0.
     """
     per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[value.type.unit]
     seconds, rest = divmod(value.value, per_second)

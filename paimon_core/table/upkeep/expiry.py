@@ -1,6 +1,6 @@
 """Expiry: the part of ``table.maintenance`` that deletes old objects by their age and number (format 16).
 
-It expires snapshots, changelogs, partitions, consumers and tags. Each expiry first makes a plan, which the caller
+The objects are snapshots, changelogs, partitions, consumers and tags. Each expiry first makes a plan, which the caller
 checks and applies.
 """
 
@@ -55,8 +55,8 @@ class Expiry:
     ) -> Plan:
         """Plan an expiry of snapshots: which expire, which files are deleted, which snapshots are protected and why.
 
-        Defaults as in ``Table.expire_snapshots``. Raises InvalidRequest, and CorruptTable, which names the file that
-        cannot be read.
+        The defaults are the same as in ``Table.expire_snapshots``. Raises InvalidRequest, and CorruptTable, which names
+        the file that cannot be read.
         """
         context = self._checked_context()
         snapshots, lasting = requested_retentions(context, keep_last, keep_max, older_than, limit)
@@ -155,7 +155,7 @@ def requested_retentions(
     older_than: datetime.timedelta | None,
     limit: int | None,
 ) -> tuple[Retention, Retention | None]:
-    """Return the retention of snapshots, and that of lasting changelogs (None: the options keep no lasting changelogs).
+    """Return the retention of snapshots, and the retention of lasting changelogs (None: the options keep none).
 
     The options of the table replace arguments that are None. Raises InvalidRequest, which names the argument.
     """

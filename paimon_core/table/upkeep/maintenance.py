@@ -79,9 +79,9 @@ class Maintenance(expiry.Expiry):
     ) -> Plan:
         """Plan to remove the files that no snapshot, tag or changelog of any branch references (format 16.6).
 
-        Only files older than ``older_than`` are removed; it must exceed the longest time from the writing of a file to
-        its commit. ``mode``: "quarantine" or "delete"; ``without_snapshots``: also remove the files of a table without
-        snapshots. Raises InvalidRequest, and CorruptTable when the references cannot be determined.
+        Only files older than ``older_than`` are removed; ``older_than`` must exceed the longest time from the writing
+        of a file to its commit. ``mode``: "quarantine" or "delete"; ``without_snapshots``: also remove the files of a
+        table without snapshots. Raises InvalidRequest, and CorruptTable when the references cannot be determined.
         """
         return orphans.plan_orphan_removal(
             self._checked_context(),
@@ -104,7 +104,7 @@ class Maintenance(expiry.Expiry):
         return quarantine.plan_purge(self._checked_context(), as_millis("older_than", older_than), now)
 
     def plan_missing_removal(self) -> Plan:
-        """Plan to remove live data files that do not exist from the table; the rows of these files are lost."""
+        """Plan to remove the entries of live data files that do not exist; the rows of these files are lost."""
         return missing_files.plan_missing_removal(self._checked_context())
 
     def plan_repair(self) -> Plan:
@@ -121,20 +121,22 @@ class Maintenance(expiry.Expiry):
         time: datetime.datetime | int | None = None,
         watermark: int | None = None,
     ) -> Plan:
-        """Plan a rollback: the snapshots, changelogs and tags that it deletes; targets as in ``Table.rollback``.
+        """Plan a rollback: the snapshots, changelogs and tags that it deletes.
 
-        A commit after the plan makes it outdated. Raises SnapshotNotFound, TagNotFound.
+        The arguments are the same as in ``Table.rollback``.
+
+        A later commit makes the plan outdated. Raises SnapshotNotFound, TagNotFound.
         """
         return rollback.plan_rollback(
             self._checked_context(), rollback_target(self.context, snapshot, tag, time, watermark)
         )
 
     def plan_tag_deletion(self, name: str) -> Plan:
-        """Plan to delete a tag and the files that only it uses, on any branch; raises TagNotFound, CorruptTable."""
+        """Plan to delete a tag and the files that nothing else on any branch uses; raises TagNotFound, CorruptTable."""
         return tags.plan_tag_deletion(self._checked_context(), name)
 
     def plan_branch_deletion(self, name: str) -> Plan:
-        """Plan to delete the metadata files of a branch; data files that only it used become orphans.
+        """Plan to delete the metadata files of a branch; data files that only this branch used become orphans.
 
         Raises InvalidRequest for main, and BranchNotFound, also for a branch that is only partly created or deleted:
         delete such a branch with ``Table.branches.delete``.

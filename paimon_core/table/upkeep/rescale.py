@@ -1,9 +1,8 @@
 """Rescale: rewrites the rows of some partitions into another number of buckets (format 11).
 
-Each bucket is read as a full compaction reads it: the rows of a key are merged, deletes and deletion vectors are
-applied, and level 0 is included also where readers do not see it yet. The bucket of each row is then computed again.
-With a primary key, the new files of a bucket are one sorted run at the last level, so that reads show all rows without
-a compaction.
+Each bucket is read as a full compaction reads it: the rows of a key are merged, and deletes and deletion vectors are
+applied. Level 0 is included, even if reads leave it out. The bucket of each row is then computed again. With a primary
+key, the new files of a bucket are one sorted run at the last level, so that reads show all rows without a compaction.
 
 Memory holds one bucket reader and ``write-buffer-size`` bytes; more rows of a partition are stored on local disk until
 they are written.
@@ -77,7 +76,7 @@ def rescale(request: CommitRequest, buckets: int | None = None, where: Where | N
             return None
         if _awaits_changelog(context, partitions):
             _compact(request, where, partitions)
-            raise ReadOutdated(f"table {context.name}: the rescale has compacted the partitions, which changed them")
+            raise ReadOutdated(f"table {context.name}: the compaction before the rescale has replaced files")
         target = Overwrite(partitions.__contains__, waiting=False)
         return request.complete(_rewritten(context, count, partitions), target, reads=found.reads)
 
@@ -107,7 +106,7 @@ def _count(context: TableContext, buckets: int | None) -> int:
 def _to_rescale(
     context: TableContext, count: int, where: Where | None, latest: Snapshot | None
 ) -> tuple[Snapshot | None, _Partitions]:
-    """Return the live files, by bucket, of the matching partitions whose number of buckets is not ``count``."""
+    """Return the snapshot, and the buckets of the matching partitions whose number of buckets is not ``count``."""
     matches = None if where is None else matching_partitions(context, where)
     if latest is None:
         return None, {}

@@ -26,8 +26,9 @@ Failed = list[tuple[Snapshot, Exception]]
 AFTER_COMMIT: tuple[Callable[[TableContext, Snapshot], object], ...] = (create_and_expire_tags,)
 """Steps that run after a commit, before compaction and expiry, unless the table is write-only.
 
-They are called in order with the last snapshot of the commit. They also run when a repeated commit finds that it
-succeeded before, so each step must be repeatable."""
+The steps are called in order with the last snapshot of the commit. The steps also run when a repeated commit finds that
+it succeeded before, so each step must be repeatable.
+"""
 
 
 def failed_callbacks(table: _T, callbacks: Sequence[Callable[[_T, Snapshot], object]], snapshot: Snapshot) -> Failed:
@@ -61,7 +62,8 @@ def maintain(
 ) -> list[Snapshot]:
     """Run the maintenance that the options request; ``written``: the buckets to compact, None: no compaction or expiry.
 
-    Returns the last snapshot of the compaction and of the expiry of partitions, for each of the two that committed.
+    Returns the last snapshot of the compaction and the last snapshot of the expiry of partitions, if these steps
+    committed.
     """
     committed: list[Snapshot] = []
     if context.options["write-only"]:

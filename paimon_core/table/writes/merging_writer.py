@@ -1,7 +1,8 @@
 """MergingWriter: a writer that alters the table so that it fits the data of a write (option write.merge-schema).
 
-It alters the table before it writes the rows that need the alteration, and so before the commit. Rows that it received
-before the alteration are in files of the old schema. The table stays altered when the commit fails or never happens.
+The writer alters the table before it writes the rows that need the alteration, and so before the commit. Rows that the
+writer received before the alteration are in files of the old schema. The table stays altered when the commit fails or
+never happens.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from paimon_core.write.table_writer import TableWriter
 def open_writer(
     context: TableContext, merge_schema: MergeSchema = None, *, ignore_existing: bool = False
 ) -> TableWriter:
-    """Return a writer; it alters the table for its data if ``merge_schema`` (default: the table's options) says so."""
+    """Return a writer, which alters the table for its data if ``merge_schema`` (default: the options) allows this."""
     rules = MergeRules.of(context.options, merge_schema)
     if rules is None:
         return TableWriter(context, ignore_existing=ignore_existing, live_keys=live_keys)
@@ -47,7 +48,7 @@ class MergingWriter(TableWriter):
         self._last_data: pa.Schema | None = None
 
     def write(self, data: Any, kinds: Any = None) -> None:
-        """Add rows, as ``TableWriter.write`` does, after the table was altered so that it can take them."""
+        """Add rows, as ``TableWriter.write`` does; first alter the table if it cannot store them."""
         if isinstance(data, pa.Table | pa.RecordBatch | pa.RecordBatchReader):  # the data may have no row
             self._check_usable()
             self._merge(data.schema, {kinds} if isinstance(kinds, str) else set())

@@ -64,19 +64,18 @@ class Prepared:
     draft_names: tuple[str, ...] = ()
     """The names of the draft's manifests and manifest lists."""
     written: tuple[CommitMessage, ...] = ()
-    """Files of the draft that have rows of ``messages`` with higher sequence numbers, see ``commit.numbering``."""
+    """Messages whose files replace files of ``messages``: with the same rows and higher sequence numbers."""
     replaced: tuple[CommitMessage, ...] = ()
-    """The files to delete after the publish, see ``Numbering.replaced``. ``to_bytes`` leaves them out; then these files
-    become orphans."""
+    """The files to delete after the publish (``Numbering.replaced``). After ``to_bytes`` they become orphans."""
     sent: tuple[int, str] | None = None
-    """The snapshot id and uuid of a publish whose outcome is unknown: its files are kept, as it may still succeed."""
+    """The snapshot id and uuid of a publish that may still succeed (outcome unknown): the files are kept."""
 
     @cached_property
     def table(self) -> TableView:
         """The table as it will be after the publish, for reads in this process only.
 
-        It has the schema of the draft, which may be newer than the schema of the handle. Reads raise SnapshotNotFound
-        when an expiry has deleted files that the draft is built on.
+        The view has the schema of the draft, which may be newer than the schema of the handle. Reads raise
+        SnapshotNotFound when an expiry has deleted files that the draft is built on.
         """
         context, schema_id = self._context, self.snapshot.schema_id
         if schema_id != context.schema.id:
@@ -103,7 +102,7 @@ class Prepared:
         return self._after_publish(self._rebase() if rebase else self._refuse_changed_table())
 
     def again(self) -> Prepared:
-        """Prepare the same rows on the latest snapshot and drop this draft; raises CommitConflict if they conflict."""
+        """Prepare the same rows on the latest snapshot and drop this draft; raises CommitConflict."""
         self._refuse_published("prepare it again")
         check_messages(self.messages, self._context)
         request = replace(self._request(), context=refreshed(self._context))
@@ -153,7 +152,7 @@ class Prepared:
 
     @staticmethod
     def from_bytes(data: bytes, context: TableContext, settle: Settle) -> Prepared:
-        """Return the prepared commit from ``to_bytes``, see ``Table.prepared``.
+        """Return the prepared commit that ``to_bytes`` encoded; see ``Table.prepared``.
 
         Raises InvalidRequest for invalid bytes and for another table, UnsupportedFeature for a newer version.
         """
@@ -181,7 +180,7 @@ class Prepared:
     # -- steps
 
     def _request(self) -> CommitRequest:
-        """Return the request of the draft; it searches for the published snapshot only after the base."""
+        """Return the commit request of the draft; only snapshots after the base are searched for a published one."""
         draft, own = self.snapshot, OwnSnapshots(self.base)
         return CommitRequest(
             self._context, draft.commit_user, draft.commit_identifier, draft.properties, draft.watermark, own=own
@@ -226,9 +225,9 @@ class Prepared:
                 )
 
     def _may_have_expired(self) -> bool:
-        """Whether the snapshot may have been published and is not found any more.
+        """Whether the snapshot may have been published although it is not found now.
 
-        That is possible when snapshots after the base are missing, or when the table has branches.
+        This is possible when snapshots after the base are missing, or when the table has branches.
         """
         context = self._context
         ids = context.snapshots.ids()
@@ -307,11 +306,11 @@ def prepare(
     where: Predicate | None = None,
     own: bool = False,
 ) -> Prepared | None:
-    """Write the draft that commits the messages on the latest snapshot; None when they change nothing.
+    """Write the draft that commits the messages on the latest snapshot; None when the messages change nothing.
 
-    ``own``: the caller has just written the messages' files; they are deleted when this call fails. Raises
-    InvalidRequest for messages that need two snapshots and for an identifier that is already committed,
-    CommitConflict, TableNotFound.
+    ``own``: the caller has just written the messages' files; these files are deleted when this call fails. Raises
+    InvalidRequest for messages that need two snapshots and for an identifier that is already committed, CommitConflict,
+    TableNotFound.
     """
     overwrite = overwrite_target(request.context, where) if overwrites else None
 
@@ -391,7 +390,7 @@ def _prepare(
 
 
 def _with_identifier(request: CommitRequest) -> CommitRequest:
-    """Return the request, with identifier 0 for a random user, so that its snapshot can be found by both."""
+    """Return the request; with a random user and no identifier it gets identifier 0, by which its snapshot is found."""
     return request if request.counts or request.named else replace(request, identifier=0)
 
 

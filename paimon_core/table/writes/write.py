@@ -27,9 +27,12 @@ def write_rows(
     *,
     merge_schema: MergeSchema = None,
 ) -> Committed | None:
-    """Write the rows and commit them; a ``target`` makes it an overwrite. None when there was nothing to commit.
+    """Write the rows and commit them; a ``target`` makes the commit an overwrite.
 
-    For a (user, identifier) that has already committed, it writes nothing and returns the snapshot of that commit.
+    Returns None when there was nothing to commit.
+
+    For a (user, identifier) that has already committed, nothing is written, and the snapshot of that commit is
+    returned.
     """
     if (snapshot := request.committed_snapshot()) is not None:
         return Committed(request.context, snapshot)
@@ -54,7 +57,7 @@ def commit_messages(
 
 
 def _has_compaction(messages: Sequence[CommitMessage]) -> bool:
-    """Whether the messages contain a compaction: it is a second snapshot, which may still be missing."""
+    """Whether the messages contain a compaction, which is committed as a second snapshot that may still be missing."""
     return any(m.compact_before or m.compact_after or m.compact_changelog for m in messages)
 
 

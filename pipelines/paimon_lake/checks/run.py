@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from paimon_core.errors import PaimonError, StorageError, for_table
+from paimon_core.advice import for_table
+from paimon_core.errors import PaimonError, StorageError
 from paimon_core.metadata.read_again import read_again
 from paimon_core.query.scan_options import ALL_ROWS
 from paimon_core.table.view import TableView

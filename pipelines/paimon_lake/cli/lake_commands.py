@@ -51,7 +51,7 @@ def add_lake_commands(add: Add) -> None:
         metavar="DATABASE.TABLE.COLUMN",
         help="give this column its declared type, also if stored values are lost; may be repeated",
     )
-    inferring = add("infer", "read the columns of a table from its files and write them into its declaration")
+    inferring = add("infer", "read the columns of a table from its source and write them into its declaration")
     inferring.add_argument("--table", required=True, metavar="DATABASE.TABLE", help="the table")
     loading = add("load", "load a table from its source, or some of its partitions", _load)
     loading.add_argument("--table", required=True, metavar="DATABASE.TABLE", help="the table")
@@ -81,9 +81,10 @@ def lines_of(spark: Spark, settings: Settings, asked: argparse.Namespace) -> tup
     Only ``check`` uses Spark, and only for a lake with queries.
     """
     if asked.command == "infer":
-        columns = infer(settings, asked.table)
-        width = max(map(len, columns))
-        return [f"{name:{width}}  {kind}" for name, kind in columns.items()], True
+        found = infer(settings, asked.table)
+        width = max(map(len, found.columns))
+        columns = [f"{name:{width}}  {kind}" for name, kind in found.columns.items()]
+        return [*columns, *(f"{name} is left out: {why}" for name, why in found.left_out.items())], True
     if asked.command == "release" and asked.group:
         if asked.part:
             raise PipelineError("--part needs --table: a group has no parts")

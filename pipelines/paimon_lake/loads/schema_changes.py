@@ -1,8 +1,8 @@
 """Schema changes: alter a table so that it holds the columns that its source has now.
 
 A table is altered while a load is planned, before anything is written. The load is then planned again with the altered
-table: so a load whose process died after the alteration, and a load that begins later, do the same. An alteration that
-was made already, also by a concurrent load, is not made again.
+table. A load that is repeated after its process died, and a load that begins later, therefore get the same plan. An
+alteration that was made already, also by a concurrent load, is not made again.
 """
 
 from __future__ import annotations

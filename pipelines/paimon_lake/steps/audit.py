@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 
-from paimon_core.errors import REPAIR, CorruptTable, StorageError, advised, for_table
+from paimon_core.advice import REPAIR, advised, for_table
+from paimon_core.errors import CorruptTable, StorageError
 from paimon_core.metadata.latest_snapshot import latest_entries
 from paimon_lake.checks import CheckContext, CheckResult, load_records, run_check, run_checks
 from paimon_lake.declarations import Settings, TableSpec

@@ -1,4 +1,4 @@
-"""Infer: find the columns of a table from its files, and write them into its declaration."""
+"""Infer: find the columns of a table from its source, and write them into its declaration."""
 
 from __future__ import annotations
 
@@ -7,15 +7,20 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
 
 from paimon_lake.declarations import Settings, SettingsError
-from paimon_lake.declarations.sources.source import FilesSource
+from paimon_lake.declarations.sources.source import FilesSource, PostgresChangesSource
+from paimon_lake.declarations.table import TableSpec
 from paimon_lake.declarations.yaml_file import read_yaml
 from paimon_lake.loads.files.source_files import fetch_files, file_kind, source_files
+from paimon_lake.loads.postgres.inferred_columns import inferred_columns
 from paimon_lake.protocol import PipelineError
+from paimon_lake.sources.database import open_database
 from paimon_lake.sources.files.formats import FileFormat
 from paimon_lake.sources.files.inference import infer_columns
 from paimon_lake.sources.files.splits import plan_splits
@@ -24,34 +29,52 @@ _INFERRED_FROM = 3
 """The number of files that columns are inferred from."""
 
 
-def infer(settings: Settings, name: str) -> dict[str, str]:
-    """Infer the columns of a table from its first files, write them into its declaration, and return them.
+@dataclass(frozen=True)
+class Inferred:
+    """The columns that were written into a declaration, by name, and those that were left out, with the reasons."""
 
-    Raises PipelineError for a table that has declared columns, for a source that is not files, and when no file exists.
+    columns: Mapping[str, str]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+
+def infer(settings: Settings, name: str) -> Inferred:
+    """Infer the columns of a table from its source, write them into its declaration, and return them.
+
+    Sources are the first files of a table, and tables of PostgreSQL whose changes are followed. Raises PipelineError
+    for a table that has declared columns, for other sources, and when no file exists.
     """
     spec = settings.table(name)
     if spec.columns:
         raise PipelineError(f"{name} has columns already: remove them, or write `columns: infer`")
-    if not isinstance(spec.source, FilesSource):
-        raise PipelineError(f"{name}: columns can be inferred from files only; write them down")
-    fetch_files(settings, spec, spec.source, None)
-    files = source_files(settings, spec.source, None)
+    if isinstance(spec.source, PostgresChangesSource):
+        database = open_database(spec.source.url, table=spec.source.name, query="", folder=settings.folder)
+        found = Inferred(*inferred_columns(database, spec, spec.source))
+    elif isinstance(spec.source, FilesSource):
+        found = Inferred(_columns_of_files(settings, spec, spec.source))
+    else:
+        raise PipelineError(f"{name}: columns can be inferred from files and postgres_changes only; write them down")
+    _write_columns(settings.folder / "tables" / f"{name}.yaml", dict(found.columns))
+    return found
+
+
+def _columns_of_files(settings: Settings, spec: TableSpec, source: FilesSource) -> dict[str, str]:
+    fetch_files(settings, spec, source, None)
+    files = source_files(settings, source, None)
     if not files:
-        raise PipelineError(f"{name}: no file matches {spec.source.path}")
-    kind, options = file_kind(spec.source), settings.storage_for(spec.source.path)
+        raise PipelineError(f"{spec.name}: no file matches {source.path}")
+    kind, options = file_kind(source), settings.storage_for(source.path)
     columns: dict[str, str] = {}
     for split in plan_splits(files[:_INFERRED_FROM], kind):
         if split.start == 0:
             found = infer_columns(split, kind, options, unknown="")
-            _check_delimiter(name, split.file.path, kind, list(found))
+            _check_delimiter(spec.name, split.file.path, kind, list(found))
             columns |= {column: _common_type(columns.get(column, ""), text) for column, text in found.items()}
     if not columns:
-        raise PipelineError(f"{name}: its first files are empty, so they have no columns to infer")
-    columns = {spec.source.rename.get(column, column): text or "STRING" for column, text in columns.items()}
+        raise PipelineError(f"{spec.name}: its first files are empty, so they have no columns to infer")
+    columns = {source.rename.get(column, column): text or "STRING" for column, text in columns.items()}
     days = spec.partitions is not None and spec.partitions.by in ("day", "week")
-    for column, what in spec.source.add.items():
+    for column, what in source.add.items():
         columns.setdefault(column, "DATE" if days and what == "partition" else "STRING")
-    _write_columns(settings.folder / "tables" / f"{name}.yaml", columns)
     return columns
 
 

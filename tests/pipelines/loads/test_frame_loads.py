@@ -142,6 +142,7 @@ def test_a_result_that_another_query_replaced_is_computed_again(orders):
         assert orders.rows("shop.months") == [("2024-02", expected)]
 
 
+@pytest.mark.long
 def test_the_result_of_a_load_has_the_lineage_of_its_columns(orders):
     orders.declare("shop.months", BY_MONTH)
     loaded = orders.load("shop.months", "2024-02")
@@ -236,6 +237,7 @@ def test_a_query_over_changes_sees_what_changed_since_the_last_load(orders):
     assert (again.rows_written, orders.rows("shop.tens")) == (2, [(1, 10), (2, 100), (3, 80), (4, 90)])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", ["rolled back", "overwritten"])
 def test_changes_of_an_input_that_was_replaced_are_refused(orders, what):
     orders.declare("shop.tens", CHANGES)
@@ -255,6 +257,7 @@ def test_changes_of_an_input_that_was_replaced_are_refused(orders, what):
         orders.load("shop.tens")
 
 
+@pytest.mark.long
 def test_deleted_rows_are_changes_for_a_table_with_kinds(orders):
     kinds = CHANGES.replace("amount * 10 AS amount", "rowkind, amount").replace(
         "    source:", "    kinds: {column: rowkind}\n    source:"
@@ -266,6 +269,7 @@ def test_deleted_rows_are_changes_for_a_table_with_kinds(orders):
     assert orders.rows("shop.copy") == [(1, 1), (3, 20)]
 
 
+@pytest.mark.long
 def test_changes_that_expired_are_an_error_and_reload_reads_everything(orders):
     orders.declare("shop.tens", CHANGES)
     orders.load("shop.tens")
@@ -403,6 +407,7 @@ def test_a_query_fills_variants_and_multisets(orders):
     ]
 
 
+@pytest.mark.long
 def test_too_many_rows_of_a_query_that_do_not_fit_publish_nothing(orders):
     orders.declare("shop.tens", TENS.replace("0.5", "0.1"))
     with pytest.raises(AuditFailed, match=r"3 of 7 rows do not fit \(42\.9%\).* query of shop\.tens, column "):

@@ -130,6 +130,7 @@ def test_an_expiry_of_the_input_keeps_what_is_stale_and_makes_nothing_else_stale
     assert (loaded.stale, stale_now(shop.settings, "shop.days"), shop.rows("shop.days")[0][1]) == ({}, {}, 99)
 
 
+@pytest.mark.long
 def test_a_load_that_takes_the_number_compares_itself(shop: SmallLake, monkeypatch: pytest.MonkeyPatch) -> None:
     correct(shop)
     tried: list[int] = []
@@ -274,6 +275,7 @@ def test_a_table_without_partitions_is_stale_as_a_whole(shop: SmallLake) -> None
     assert stale_now(shop.settings, "shop.total") == {}
 
 
+@pytest.mark.long
 def test_a_change_between_the_plan_and_the_commit_of_a_load_is_told_later(
     shop: SmallLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,6 +312,7 @@ def test_thousands_of_partitions_and_many_snapshots_are_compared_quickly(dry_lak
     assert time.process_time() - began < 1
 
 
+@pytest.mark.long
 def test_more_snapshots_than_are_compared_count_as_a_change_of_all(
     dry_lake: SmallLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 
+@pytest.mark.long
 @pytest.mark.programs
 @pytest.mark.parametrize("kind", ["ours", "foreign"])
 def test_a_bit_that_flips_in_a_footer_is_found_and_ends_no_process(kind):

@@ -11,6 +11,7 @@ import pytest
 PAGE = Path(__file__).parents[3] / "docs" / "frames.md"
 
 
+@pytest.mark.long
 @pytest.mark.programs
 def test_the_examples_of_the_page_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

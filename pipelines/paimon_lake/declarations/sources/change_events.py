@@ -78,6 +78,6 @@ def _check_source_column(spec: TableSpec, source: FilesSource) -> None:
     if column not in spec.columns:
         raise Mistake(f"{column!r:.80} is not a column of the table", *key)
     if column in source.add or column in source.rename.values():
-        raise Mistake("source.add or source.rename gives this column to the rows too", *key)
+        raise Mistake(f"{column!r:.80} is also set by source.add or source.rename: name another column", *key)
     if parse_type(spec.columns[column]).root is not TypeRoot.VARCHAR:
         raise Mistake(f"{column} is {spec.columns[column]}, and names of tables need STRING", *key)

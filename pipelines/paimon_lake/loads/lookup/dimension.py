@@ -54,7 +54,7 @@ class Dimension:
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema of the cache."""
+        """The Arrow schema of the cached rows: the columns of ``fields``, and the boolean column DELETED."""
         columns = [pa.field(one.name, one.type.to_arrow()) for one in self.fields]
         return pa.schema([*columns, pa.field(DELETED, pa.bool_())])
 

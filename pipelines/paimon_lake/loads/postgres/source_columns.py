@@ -1,9 +1,9 @@
 """Source columns: how the columns of a table of PostgreSQL change from one position in its log to the next.
 
-The log describes the table before the first change with other columns. A batch ends before the transaction of this
-change. The next batch begins with it: its position has the new columns, and the table of the lake is altered before it
-is written. A position is moved over the columns that were added without a change after them, too, once the log is read
-to an end that is later than the catalog.
+When the columns of the table change, the log contains their new description before the first row change that uses them.
+A batch ends before the transaction of this change. The next batch begins with it: its position has the new columns, and
+the table of the lake is altered before it is written. A position is moved over the columns that were added without a
+change after them, too, once the log is read to an end that is later than the catalog.
 
 Rows that are older than an added column have null in it, or the default of that time, which PostgreSQL stores in its
 catalog and not in the log. So a column is added only when the older rows certainly have null: the catalog has no such

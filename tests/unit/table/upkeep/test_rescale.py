@@ -326,7 +326,7 @@ def test_endless_rescales_end_a_write_with_a_conflict(warehouse, monkeypatch):
         return spread(*args)
 
     monkeypatch.setattr(postpone, "spread", rival)
-    with pytest.raises(CommitConflict, match="partition 'p=a' has 5 buckets since a concurrent commit"):
+    with pytest.raises(CommitConflict, match="partition 'p=a' got 5 buckets by a concurrent commit"):
         table.write(rows([2]))
     assert [r[1] for r in content(table)] == [1]
 

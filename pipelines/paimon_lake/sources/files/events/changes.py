@@ -1,4 +1,4 @@
-"""Changes: make rows with kinds of the changes that events contain.
+"""Changes: convert the changes in events to rows with a row kind.
 
 An update that changes the key becomes two rows, a -D with the old key and a +I after it; the -D has the new values of
 the other columns. A delete may lack the values of columns that are not in the key, as PostgreSQL sends it; where such a

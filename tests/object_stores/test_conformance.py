@@ -11,7 +11,7 @@ import pytest
 
 from paimon_core.errors import InvalidRequest, StorageError
 from paimon_core.storage.object_stores.remote_file import discard
-from tests.s3.conftest import open_place
+from tests.object_stores.conftest import open_place
 
 REMOTE = ["s3", "gcs", "azure"]
 pytestmark = pytest.mark.filterwarnings("ignore:Sending a large body directly:ResourceWarning")

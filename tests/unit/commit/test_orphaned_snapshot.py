@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from paimon_core.commit.base import Base
-from paimon_core.commit.publish import _follows, _withdraw
+from paimon_core.commit.orphaned_snapshot import follows, withdraw
 from paimon_core.errors import CommitConflict, CommitStateUnknown
 from paimon_core.maintain.expiry.snapshots import plan_snapshot_expiry
 from paimon_core.maintain.rollback.rollback import rollback
@@ -34,9 +34,9 @@ def test_a_writer_withdraws_only_its_own_snapshot():
     other_commit = append(context)
     own_commit = replace(other_commit, uuid="own")
     with pytest.raises(CommitStateUnknown, match="another process deleted snapshot 2"):
-        _withdraw(context, own_commit)
+        withdraw(context, own_commit)
     assert context.snapshots.read(2) == other_commit
-    _withdraw(context, other_commit)
+    withdraw(context, other_commit)
     assert not context.snapshots.exists(2)
 
 
@@ -44,7 +44,7 @@ def test_a_snapshot_whose_id_another_commit_has_does_not_follow_its_base():
     context = fake_table()
     base = Base(context, replace(append(context), uuid="rolled back"))
     other_commit = append(context)
-    assert not _follows(base, replace(other_commit, uuid="own"))
+    assert not follows(base, replace(other_commit, uuid="own"))
 
 
 def test_a_withdrawn_snapshot_that_was_tagged_keeps_its_manifests():

@@ -8,7 +8,7 @@ import pytest
 import paimon_core as paimon
 from paimon_core.storage.object_stores import object_storage
 from paimon_core.storage.open import open_storage
-from tests.s3.conftest import open_place
+from tests.object_stores.conftest import open_place
 
 pytestmark = pytest.mark.filterwarnings("ignore:Sending a large body directly:ResourceWarning")
 

@@ -1,0 +1,33 @@
+"""Advice: the sentence of an error of a damaged table that names the command to repair it."""
+
+from __future__ import annotations
+
+from paimon_core.errors import CorruptTable, PaimonError
+
+
+def _repair(table: str) -> str:
+    return f"`paimon-core repair {table}` shows what can be read and repaired"
+
+
+REPAIR = _repair("TABLE")
+
+
+def for_table(text: str, table: str) -> str:
+    """Return the text of an error with the name of the table in the advice to repair it."""
+    return text.replace(REPAIR, _repair(table))
+
+
+def advised(error: PaimonError, table: str) -> str:
+    """Return the text of an error of a table; for damage it includes the command that repairs the table."""
+    text = str(error)
+    if isinstance(error, CorruptTable) and "problem" not in error.facts:
+        text = f"{text}; {REPAIR}"
+    return for_table(text, table)
+
+
+def with_advice(error: CorruptTable, meaning: str) -> CorruptTable:
+    """Return the error with ``meaning`` and the repair command in its text; ``facts["problem"]`` is the text before."""
+    if "problem" in error.facts:
+        return error
+    facts = {**error.facts, "problem": error.message}
+    return CorruptTable(f"{error.message}. {meaning}; {REPAIR}", **facts)
