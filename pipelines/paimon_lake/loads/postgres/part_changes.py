@@ -72,7 +72,7 @@ class PartChangesLoads(PostgresChangesLoads):
         self, step: LoadStep, server: Server, source: OpenedSource, position: Position, batch: LogBatch
     ) -> tuple[NetBatch, int, Position]:
         found, end, now = super()._read(step, server, source, position, batch)
-        self._number = _number(step, end, begins=False)
+        self._number = _next_number(step, end, begins=False)
         return found, end, now
 
     def _write(
@@ -97,7 +97,7 @@ class PartChangesLoads(PostgresChangesLoads):
 
 def _write_copy(step: LoadStep, read: DatabaseRead, parts: Sequence[str], snapshot: str, lsn: int) -> WriteResult:
     """Write the rows of the source; a task in a lane before them removes the values that the part has."""
-    of_part = PartRows(step.spec.order_by[0], _number(step, lsn, begins=True))
+    of_part = PartRows(step.spec.order_by[0], _next_number(step, lsn, begins=True))
     queries = tuple(select(read.rows.selected, read.database.relation, [part]) for part in parts)
     removal = _removal(step, read.rows, of_part)
     payloads = [*([] if removal is None else [REMOVE]), *(query.encode() for query in queries)]
@@ -129,7 +129,7 @@ def _removal(step: LoadStep, rows: DatabaseRows, of_part: PartRows) -> Removal |
     return Removal(table, latest.id, spec.filled, rows.schema, of_part, spec.removes_rows, KEY_BYTES)
 
 
-def _number(step: LoadStep, lsn: int, *, begins: bool) -> int:
+def _next_number(step: LoadStep, lsn: int, *, begins: bool) -> int:
     """Return the number of a load: an LSN, or a greater number than those of all rows that the part has.
 
     ``begins``: whether the load is a copy, before which another source may have filled the column. Raises

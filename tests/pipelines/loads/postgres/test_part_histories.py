@@ -29,7 +29,7 @@ NAME = "shop.w"
 WIDE = """
 columns: {id: BIGINT, n: INT, t: STRING, o_at: BIGINT, b: STRING, m: INT, p_at: BIGINT}
 primary_key: id
-options: {num-sorted-run.compaction-trigger: '3', bucket: '2'}
+options: {num-sorted-run.compaction-trigger: '3', bucket: 'BUCKETS'}
 parts:
   o: {source: {type: postgres_changes, url: "URL", table: s.o SPLIT}, columns: [n, t], order_by: o_at}
   p: {source: {type: postgres_changes, url: "URL", table: s.p}, columns: [b, m], order_by: p_at}
@@ -125,7 +125,8 @@ def wide(followed):
 def declare(wide, seed: int, more: str = "") -> None:
     url = wide.url.replace(PASSWORD, "${DATABASE_PASSWORD}")
     split = (", split: id, parts: 2, batch_rows: 7", "")[seed % 3 == 0]
-    wide.lake.declare(NAME, WIDE.replace("URL", url).replace(" SPLIT", split) + more)
+    text = WIDE.replace("BUCKETS", ("2", "-1")[seed % 5 == 2])  # -1: dynamic buckets, whose rows are placed by later tasks
+    wide.lake.declare(NAME, text.replace("URL", url).replace(" SPLIT", split) + more)
     wide.run(f"ALTER TABLE s.o REPLICA IDENTITY {('DEFAULT', 'FULL')[seed % 2]}")
 
 
