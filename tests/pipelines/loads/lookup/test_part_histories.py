@@ -46,6 +46,7 @@ class PartHistory(History):
         super().__init__(folder, keyed=True)
         self.lake.declare("ods.flights", WIDE)
         self.lake.file("gates/1.csv", "flight,gate,gate_at\n1,A,1\n9,B,1\n")
+        self.add_file([(key, "", "U") for key in range(1, 7)])  # a full compaction forgets a key that is only deleted
 
     def add_file(self, flights):
         super().add_file(flights)

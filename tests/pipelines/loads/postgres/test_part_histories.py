@@ -125,7 +125,9 @@ def wide(followed):
 def declare(wide, seed: int, more: str = "") -> None:
     url = wide.url.replace(PASSWORD, "${DATABASE_PASSWORD}")
     split = (", split: id, parts: 2, batch_rows: 7", "")[seed % 3 == 0]
-    text = WIDE.replace("BUCKETS", ("2", "-1")[seed % 5 == 2])  # -1: dynamic buckets, whose rows are placed by later tasks
+    text = WIDE.replace(
+        "BUCKETS", ("2", "-1")[seed % 5 == 2]
+    )  # -1: dynamic buckets, whose rows are placed by later tasks
     wide.lake.declare(NAME, text.replace("URL", url).replace(" SPLIT", split) + more)
     wide.run(f"ALTER TABLE s.o REPLICA IDENTITY {('DEFAULT', 'FULL')[seed % 2]}")
 
