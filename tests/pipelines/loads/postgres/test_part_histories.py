@@ -215,7 +215,7 @@ def test_a_loader_that_is_killed_loses_and_doubles_nothing(wide):
     with contextlib.closing(PartHistory(wide, 11)) as history:
         states, pick, lake = WideStates(history), history.random, wide.lake
         lake.create(NAME)
-        for _ in range(3):
+        for _ in range(2):
             history.commit()
             loader = LoaderProcess(lake.folder, NAME, with_spark=False)
             try:
@@ -233,4 +233,4 @@ def test_a_loader_that_is_killed_loses_and_doubles_nothing(wide):
                 loader.kill()
             states.check_newest(lake)
         lake.load(NAME)
-        assert states.check_all(lake) > 4
+        assert states.check_all(lake) > 3
