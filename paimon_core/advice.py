@@ -1,4 +1,4 @@
-"""Advice: the sentence of an error of a damaged table that names the command to repair it."""
+"""Advice: the part of an error about a damaged table that names the repair command."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def for_table(text: str, table: str) -> str:
 
 
 def advised(error: PaimonError, table: str) -> str:
-    """Return the text of an error of a table; for damage it includes the command that repairs the table."""
+    """Return the text of an error of a table; if the table is damaged, the text includes the repair command."""
     text = str(error)
     if isinstance(error, CorruptTable) and "problem" not in error.facts:
         text = f"{text}; {REPAIR}"
@@ -26,7 +26,10 @@ def advised(error: PaimonError, table: str) -> str:
 
 
 def with_advice(error: CorruptTable, meaning: str) -> CorruptTable:
-    """Return the error with ``meaning`` and the repair command in its text; ``facts["problem"]`` is the text before."""
+    """Return the error with ``meaning`` and the repair command in its text.
+
+    ``facts["problem"]`` is the original text.
+    """
     if "problem" in error.facts:
         return error
     facts = {**error.facts, "problem": error.message}

@@ -2,7 +2,7 @@
 
 Readers and writers use the same limits, so no writer creates a file that a reader refuses. A reader raises CorruptTable
 for a file beyond a limit. A writer raises InvalidRequest before it writes such a file. Limits of texts, columns and
-prefixes apply to new and altered tables only: tables of other engines that exceed them are read.
+prefixes apply to new and altered tables only: tables of other engines that exceed these limits can be read.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from paimon_core.errors import InvalidRequest
 
 METADATA_BYTES = 16 << 20
-"""Bytes of a JSON metadata file (snapshot, schema, tag, statistics); typical files have a few thousand."""
+"""Bytes of a JSON metadata file (snapshot, schema, tag, statistics); typical files have a few thousand bytes."""
 PROPERTIES_BYTES = METADATA_BYTES // 2
 """Bytes of a snapshot's properties; the rest of METADATA_BYTES is for the other members of a snapshot or tag."""
 NAME_BYTES = 200
@@ -32,7 +32,7 @@ COLUMN_NAME_BYTES = 1 << 10
 TYPE_DEPTH = 32
 """Levels of a nested type; the outermost type counts as one."""
 METADATA_DEPTH = 3 * TYPE_DEPTH + 8
-"""Levels of nested objects and arrays in a JSON metadata file; a ROW in a schema uses three."""
+"""Levels of nested objects and arrays in a JSON metadata file; a ROW in a schema uses three levels."""
 AVRO_HEADER_BYTES = METADATA_BYTES
 """Bytes of the header of an Avro file, which contains the schema."""
 AVRO_DEPTH = 4 * TYPE_DEPTH
@@ -54,13 +54,13 @@ AVRO_BLOCK_BYTES = 32 << 20
 AVRO_UNCOUNTED_BYTES = 1 << 20
 """Unpacked bytes up to which the values of an Avro block are not counted before they are decoded."""
 AVRO_VALUES = 1 << 19
-"""Values in a block above AVRO_UNCOUNTED_BYTES, and in manifests that pack to less than 1/VALUES_RATIO of it."""
+"""Values in a block of more than AVRO_UNCOUNTED_BYTES, and in a manifest with a ratio above VALUES_RATIO."""
 VALUES_PER_BYTE = 4
-"""Values per packed byte that a block may have when they are more than AVRO_VALUES."""
+"""Values per packed byte that a block with more than AVRO_VALUES values may have."""
 VALUES_RATIO = 64
 """The ratio of unpacked to packed bytes up to which the values of a manifest are not counted."""
 STORED_DEPTH = 2 * TYPE_DEPTH + 2
-"""Levels of nested groups in the schema of a Parquet or ORC file; in Parquet an ARRAY or a MAP uses two."""
+"""Levels of nested groups in the schema of a Parquet or ORC file; in Parquet an ARRAY or a MAP uses two levels."""
 PAGE_BYTES = 64 << 20
 """Unpacked bytes of the largest pages of the columns of a Parquet row group that are read together."""
 PAGE_RATIO = 256
@@ -68,7 +68,7 @@ PAGE_RATIO = 256
 ROW_VALUES = 1 << 23
 """Values of a nested column in a row group or stripe; VALUES_PER_PACKED_BYTE allows more for large columns."""
 VALUES_PER_PACKED_BYTE = 1 << 9
-"""Values per packed byte that a nested column of a row group or stripe may have when they are more than ROW_VALUES."""
+"""Values per packed byte that a nested column of a row group or stripe with more than ROW_VALUES values may have."""
 FILTER_COMPARISONS = 1 << 14
 """Comparisons in a filter; an ``is_in`` counts as one, regardless of its number of values."""
 FILTER_DEPTH = 32

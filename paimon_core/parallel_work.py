@@ -43,7 +43,7 @@ def run_parallel(work: Callable[[Item], Result], items: Iterable[Item]) -> list[
             thread.start()
             started.append(thread)
         work_on_items()
-    except BaseException as error:  # an interrupt between two items, or the system cannot start another thread
+    except BaseException as error:  # an interrupt between two items, or no thread could be started
         failures.append(error)
     while started:
         try:

@@ -32,12 +32,15 @@ from paimon_core.types import (
 KEY_PREFIX = "_KEY_"
 KEY_FIELD_ID_START = 1073741823
 _ID_END = 1 << 19
-"""A new table takes over field ids below this: 1024 times such an id is below the ids of elements, keys and values."""
+"""Field ids that are given for a new table are used if all are below this number.
+
+1024 times such an id is below the ids of elements, keys and values.
+"""
 SEQUENCE_NUMBER = "_SEQUENCE_NUMBER"
 VALUE_KIND = "_VALUE_KIND"
 ROW_ID = "_ROW_ID"
 TRACKING_NAMES = (ROW_ID, SEQUENCE_NUMBER)
-"""The columns that a table with row tracking has in addition, in the order of its files (format 17)."""
+"""The additional columns of a table with row tracking, in the order of its files (format 17)."""
 RESERVED_NAMES = frozenset({SEQUENCE_NUMBER, VALUE_KIND, "_LEVEL", "rowkind", ROW_ID})
 CURRENT_VERSION = 3
 _LAST_LOCK = threading.Lock()
@@ -46,7 +49,10 @@ _last_millis = [0]
 
 
 class RowKind(IntEnum):
-    """What a row does to its key, as stored in ``_VALUE_KIND`` (format 7.2). DO NOT CHANGE: the values are on disk."""
+    """The effect of a row on its key, as stored in ``_VALUE_KIND`` (format 7.2).
+
+    DO NOT CHANGE: the values are on disk.
+    """
 
     INSERT = 0
     UPDATE_BEFORE = 1
@@ -77,7 +83,7 @@ class DataField:
 
     @property
     def annotated(self) -> pa.Field:
-        """The Arrow field; its metadata states what the Arrow type cannot express, for ``new_schema``."""
+        """The Arrow field; its metadata contains the facts that the Arrow type cannot express, for ``new_schema``."""
         return annotated_field(self.name, Annotations(self.type, self.id, self.description, self.default))
 
     def to_json(self) -> dict[str, Any]:
@@ -278,8 +284,8 @@ def new_schema(
 ) -> TableSchema:
     """Create schema 0 of a new table from an Arrow schema; ``types`` maps column names to an exact type text.
 
-    The metadata of ``DataField.annotated`` give exact types, comments and defaults. They also give the field ids, if
-    every field has a distinct id there; otherwise ids count from 0 in column order, and the fields of a nested ROW are
+    The metadata of ``DataField.annotated`` gives exact types, comments and defaults. The metadata also gives the field
+    ids if every field has a distinct id; otherwise ids count from 0 in column order, and the fields of a nested ROW are
     numbered directly after their column. Primary key columns become NOT NULL. Raises InvalidRequest (names, keys),
     UnsupportedFeature (types).
     """

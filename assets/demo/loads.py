@@ -1,4 +1,4 @@
-"""Demo loads: load every table with a source, inputs before the tables that are made from them."""
+"""Demo loads: load every table with a source; each table is loaded after its inputs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from paimon_lake.tables import open_lake, open_table
 
 _Ranges = tuple[tuple[str, str], ...]
 _Changed = dict[str, list[tuple[str, str]] | None]
-"""For each table that runs of this demo changed: the first and last partition of each run; None when all rows
+"""Maps each table that runs of this demo changed to the first and last partition of each run; None when all rows
 changed."""
 
 
@@ -59,8 +59,8 @@ def _snapshots(demo: Demo) -> dict[str, int | None]:
 def _missing(demo: Demo, spec: TableSpec, last_day: date | None, changed: _Changed) -> _Ranges | None:
     """Return ranges of at most ``backfill_per_run`` partitions to load, as (first, last) keys; None: the whole table.
 
-    A partition is loaded when it has files that were not loaded. For a source that does not list files, it is loaded
-    when it was not materialized yet, or when its inputs changed.
+    A partition is loaded when it has files that were not loaded. When the source does not list files, a partition is
+    loaded if it was not materialized yet, or if its inputs changed.
     """
     partitions = partitions_def(spec)
     if partitions is None:
@@ -91,7 +91,7 @@ def _missing(demo: Demo, spec: TableSpec, last_day: date | None, changed: _Chang
 
 
 def _is_stale(demo: Demo, spec: TableSpec, key: str, changed: _Changed) -> bool:
-    """Whether a run of this demo changed a partition of an input that the partition ``key`` of a table is made from."""
+    """Whether a run of this demo changed an input partition from which the partition ``key`` of a table is made."""
     assert spec.partitions is not None
     for name in inputs_of(spec):
         ranges, of = changed.get(name, []), demo.settings.table(name).partitions

@@ -55,7 +55,7 @@ def create_archive() -> Path:
     """
     version = java_version()
     if not version:
-        raise ArchiveFailed(f"no Java {LEAST_JAVA} or later was found, or it does not tell its version")
+        raise ArchiveFailed(f"no Java {LEAST_JAVA} or later was found, or its version is not known")
     folder = archive_folder()
     folder.mkdir(parents=True, exist_ok=True)
     for part in folder.glob(".new-*.jsa"):  # Java may write an archive after this process was killed
@@ -77,7 +77,7 @@ def create_archive() -> Path:
 
 def _record(path: Path) -> None:
     """Run a session with the kinds of jobs that a small load needs; Java writes the archive when the session ends."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # as start_session does
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the same values as in ``start_session``
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     option = shlex.quote(f"-XX:ArchiveClassesAtExit={path}")
     session = (
@@ -116,7 +116,7 @@ def _check(path: Path, version: str) -> None:
     with_archive = subprocess.run([java, *java_options(path, version), "-version"], capture_output=True, check=False)
     outputs = [(one.returncode, one.stdout, len(one.stderr.splitlines())) for one in (plain, with_archive)]
     if outputs[0] != outputs[1]:
-        raise ArchiveFailed(f"{java} does not accept an archive quietly")
+        raise ArchiveFailed(f"{java} fails or prints messages when it starts with the archive")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """``python -m assets.demo``: run the main job with Dagster in this process, then print a summary.
 
-It loads the partitions that Dagster has not materialized yet, with as many partitions per run as a backfill. Then it
-compacts the tables that the compaction sensor requests, tags and expires the tables, and runs all checks. ``--configs``
-names the folder of another lake. All runs are stored in the Dagster instance of the lake, so ``make ui`` shows them. A
-second call does not load anything twice.
+The job loads the partitions that Dagster has not materialized yet, with as many partitions per run as a backfill. Then
+it compacts the tables that the compaction sensor requests, tags and expires the tables, and runs all checks.
+``--configs`` names the folder of another lake. All runs are stored in the Dagster instance of the lake, so ``make ui``
+shows them. A second call does not load anything twice.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def play(demo: Demo, last_day: date | None = None) -> dict[str, str]:
 def compact_by_hand(demo: Demo) -> None:
     """Run the compaction job by hand for one partition: the first partition of the table with the most buckets.
 
-    A compaction does not change the number of buckets, so that a second run of the demo finds nothing to do.
+    A compaction keeps the number of buckets, so a second run chooses the same partition, which is compacted already.
     """
     named: dict[str, list[str]] = {}
     most = {}

@@ -25,7 +25,7 @@ def lineage_metadata(
 ) -> dict[str, Any]:
     """Return the metadata with the lineage of a load's columns; {} when it is not known.
 
-    For a load, or a part of a table, that had nothing to do, the lineage of the previous materialization is returned
+    When a load, or a part of a table, had nothing to do, the lineage of the previous materialization is returned
     again, because Dagster shows only the lineage of the latest materialization.
     """
     if not result.column_lineage:

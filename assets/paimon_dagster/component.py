@@ -51,7 +51,7 @@ class PaimonLake(dg.Component, dg.Model, dg.Resolvable):
     translator: str | None = None
     """``module:Class``, a subclass of ``paimon_dagster.translator.PaimonTranslator``."""
     tables: list[str] | None = None
-    """Only these tables; default: all that the folder declares."""
+    """The tables to define; default: all tables that the folder declares."""
     name: str | None = None
     """The prefix of the names of jobs, steps, schedules, sensors, resources and pools; default: the folder of the
     component below ``defs``, such as ``shop``, or ``sales__shop`` for ``defs/sales/shop``. Empty: no prefix."""

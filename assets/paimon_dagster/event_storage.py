@@ -1,7 +1,7 @@
 """Event storage: stores Dagster's events in SQLite, with the events of many partitions in one transaction.
 
-Dagster records two events for every partition of a run. Its own SQLite storage opens two databases for each event,
-which takes about 15 ms; so a run of 92 days of two tables needs more time for its events than for its rows. With
+Dagster records two events for every partition of a run. Dagster's own SQLite storage opens two databases for each
+event, which takes about 15 ms; so a run of 92 days of two tables needs more time for its events than for its rows. With
 DAGSTER_EVENT_BATCH_SIZE, Dagster passes events in batches, and this class writes a batch in two transactions. This
 class does not wait for the disk after each event. So the newest events may be lost when the machine loses power; but
 the databases stay valid, and the tables record what was loaded. The files have the format of Dagster's own storage, so
@@ -55,7 +55,7 @@ class BatchedSqliteEvents(SqliteEventLogStorage):
     ) -> BatchedSqliteEvents:
         """Return the storage, with the paths of Dagster's own storage; set the size of batches if it is not set."""
         os.environ.setdefault(BATCH, BATCH_SIZE)
-        home = Path(os.environ["DAGSTER_HOME"]).expanduser()  # Dagster's commands refuse to start without it
+        home = Path(os.environ["DAGSTER_HOME"]).expanduser()  # Dagster's commands require DAGSTER_HOME
         return cls(str(home / "history" / "runs"), inst_data)
 
     @contextmanager

@@ -1,6 +1,6 @@
 """Instance: the Dagster instance of a lake, on SQLite and without telemetry.
 
-Its home is ``<warehouse>/dagster``, or DAGSTER_HOME for a warehouse that is not a local path.
+The home directory is ``<warehouse>/dagster``, or DAGSTER_HOME for a warehouse that is not a local path.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def partitions_of_run(context: dg.AssetExecutionContext) -> list[str] | None:
 
 
 def mapping(input_spec: TableSpec, output: TableSpec) -> dg.PartitionMapping | None:
-    """Return which partitions of an input a partition of the output needs; None for an input without partitions.
+    """Return the mapping from a partition of the output to the partitions of the input; None for no partitions.
 
     Raises SettingsError for partitions that do not fit each other, such as days and names.
     """

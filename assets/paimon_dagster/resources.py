@@ -16,12 +16,12 @@ from paimon_lake.session import start_session
 
 
 class LakeResource(dg.ConfigurableResource[Any]):
-    """The lake to use: the folder of its declarations, an environment of it, and a warehouse."""
+    """The lake to use: the folder of its declarations, the environment, and the warehouse."""
 
     environment: str
     warehouse: str
     configs: str = ""
-    """Empty: each process finds the folder by its environment (PAIMON_LAKE_CONFIGS)."""
+    """The folder of the declarations; empty: each process reads the environment variable PAIMON_LAKE_CONFIGS."""
     _settings: Settings | None = PrivateAttr(default=None)
 
     @property
@@ -36,7 +36,7 @@ class SparkResource(LakeResource):
     """The Spark session of a run: the first step that needs Spark starts it; the end of the run stops it."""
 
     keep_session: bool = False
-    """Whether the session stays for the next run of this process, and ends with the process."""
+    """Whether later runs of this process use the session too; then the session ends with the process."""
 
     _session: SparkSession | None = PrivateAttr(default=None)
 
@@ -47,7 +47,7 @@ class SparkResource(LakeResource):
         return self._session
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
-        """Stop the session, if a step started one and it is not kept."""
+        """Stop the session that a step started, unless ``keep_session`` is set."""
         if self._session is not None and not self.keep_session:
             self._session.stop()
         self._session = None
@@ -88,7 +88,7 @@ def spark_of(context: _Context, translator: PaimonTranslator) -> SparkResource:
 
 
 def place_of(settings: Settings) -> dict[str, str]:
-    """Return the arguments with which the resources of another process read the same settings."""
+    """Return the arguments for resources in another process, so that these read the same settings."""
     return {
         "environment": settings.environment,
         "warehouse": settings.warehouse,

@@ -54,7 +54,7 @@ class PaimonTranslator:
     def source_key(self, spec: TableSpec) -> dg.AssetKey:
         """Return the key of the files or the database that the table is loaded from: ``source/ods/flights``.
 
-        For a part of a table, it ends with the name of the part.
+        For a part of a table, the key ends with the name of the part.
         """
         part = [spec.part] if isinstance(spec, PartSpec) else []
         return dg.AssetKey([*self.key_prefix, "source", *spec.name.split("."), *part])

@@ -1,8 +1,8 @@
 """``python -m paimon_dagster.ui``: run Dagster's web server and daemon for the lake until Ctrl-C.
 
 The port is checked first, because a second ``dagster dev`` with the same home directory would start a second daemon
-before it notices that the port is in use. The child process has its own process group, so that all of it can be ended
-with this process.
+before it notices that the port is in use. The child process has its own process group, so that this process can end
+the whole group.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Core functions:
 - ``conform``: converts a table of data to the columns of a schema
 - ``read_tables``: opens data of any accepted form as Arrow tables
 - ``table_of_rows``: converts dicts to a table
-- ``decoded_bytes``: the size of data after dictionary columns are decoded, by which batches are bounded
+- ``decoded_bytes``: the size of data with decoded dictionary columns; it limits the size of batches
 """
 
 from paimon_core.arrow.conform import conform, one_nan

@@ -1,8 +1,9 @@
 """Byte budget: computes how many rows fit in a number of bytes, and cuts rows into parts that fit.
 
-Sizes are sizes of decoded rows. A dictionary column counts as the texts that it stands for, because a merge, a
-conversion or a caller decodes it: 60,000 rows that share one text of 45 KB count as 2.7 GB, although their dictionary
-has only 45 KB. Each part has at least one row, so a part exceeds the budget only when a single row does.
+Sizes are sizes of decoded rows. A dictionary column counts with the bytes of its decoded texts, because a merge, a
+conversion or a caller decodes the column: 60,000 rows that share one text of 45 KB count as 2.7 GB, although the
+dictionary has only 45 KB. Each part has at least one row, so a part exceeds the budget only when a single row exceeds
+it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ BATCH_BYTES = 16 << 20
 """The size of a batch of a data file, in bytes of decoded rows."""
 _OFFSET_BYTES = 4
 _SHORT_BYTES = 64
-"""When no text of a dictionary is longer than this, all its rows count as the longest text."""
+"""When no text of a dictionary is longer than this, all its rows count with the length of the longest text."""
 _TEXTS = {pa.string(), pa.binary(), pa.large_string(), pa.large_binary()}
 _VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 
@@ -36,7 +37,7 @@ def rows_for(budget: int, row_bytes: float, most: int) -> int:
 def decoded_bytes(rows: pa.RecordBatch | pa.Table) -> int:
     """Return the bytes of the rows with decoded dictionary columns.
 
-    In a dictionary of short texts, each text counts as the longest.
+    In a dictionary of short texts, each text counts with the length of the longest text.
     """
     return sum(map(_column_bytes, rows.columns))
 
@@ -69,7 +70,7 @@ def _has_dictionary(kind: pa.DataType) -> bool:
 
 
 def ranges(sizes: Sizes, budget: int) -> Iterator[tuple[int, int]]:
-    """Cut rows of ``sizes`` bytes into parts of at most ``budget`` bytes; yield (first row, end) of each."""
+    """Cut rows of ``sizes`` bytes into parts of at most ``budget`` bytes; yield (first row, end) of each part."""
     ends = np.cumsum(sizes)
     start = before = 0
     while start < len(sizes):

@@ -68,7 +68,7 @@ def _located(column: pa.ChunkedArray, field: DataField, first_row: int) -> pa.Ch
         return _conform_column(column, field)
     except SchemaMismatch as error:
         if _fails(column.slice(0, 0), field):
-            raise  # the type does not fit, whatever the values
+            raise  # the type does not fit, whatever the values are
         low, high = 0, len(column)
         while high - low > 1:
             middle = (low + high) // 2
@@ -108,7 +108,7 @@ def _conform_column(column: pa.ChunkedArray, field: DataField) -> pa.ChunkedArra
         _check_cast(column.type, field)
         try:
             if pa.types.is_integer(column.type) and pa.types.is_decimal(target):
-                # Arrow requires a precision that fits every integer of the type; only the actual values need to fit.
+                # Arrow requires a precision for all integers of the type, but only the actual values must fit.
                 column = column.cast(pa.decimal128(38, target.scale))
             narrowed = pa.types.is_floating(column.type) and pa.types.is_floating(target)
             finite = pc.sum(pc.is_finite(column)).as_py() if narrowed else None
@@ -182,9 +182,10 @@ def _inner_columns(column: pa.ChunkedArray, kind: DataType) -> list[pa.ChunkedAr
 
 
 def _check_cast(source: pa.DataType, field: DataField) -> None:
-    """Raise SchemaMismatch for a cast between families of types, such as text to number or adding a time zone.
+    """Raise SchemaMismatch for a cast between families of types, such as from text to number.
 
-    Casts within one family, such as between integers, are allowed; casts between families are usually mistakes.
+    Casts within one family, such as between integers, are allowed; casts between families, or a cast that adds a time
+    zone, are usually mistakes.
     """
     inner = _inner_types(source, field.type) if field.type.root in NESTED_ROOTS else None
     for held, child in zip(inner or (), field.type.children, strict=False):

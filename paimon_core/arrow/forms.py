@@ -1,4 +1,4 @@
-"""Forms: brings Arrow columns to the form of a table type before their values are converted and checked.
+"""Forms: changes Arrow columns to the form of a table type before their values are converted and checked.
 
 The members of a ROW are matched by name, dictionaries become their values, and lists of any form become lists.
 """

@@ -1,4 +1,4 @@
-"""Inferred fields: extends columns of a table by members that only the dicts of a write have (write.merge-schema)."""
+"""Inferred fields: adds ROW members that occur only in written dicts to the columns of a table (write.merge-schema)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from paimon_core.types import MAP_ROOTS, Annotations, Child, DataType, TypeRoot,
 def inferred_fields(
     rows: Sequence[Mapping[str, Any]], fields: Sequence[DataField], first_row: int, *, widen: bool
 ) -> list[DataField]:
-    """Return ``fields`` with the members of ROWs that only ``rows`` have, at any depth, in the types that Arrow infers.
+    """Return ``fields`` extended by ROW members, at any depth, that only ``rows`` have, in the types that Arrow infers.
 
     With ``widen``, a type that does not fit a value is replaced by the inferred type. Columns that are not in
     ``fields`` are left out. Raises SchemaMismatch for values without a common type.
@@ -34,7 +34,7 @@ def merged_table(
 ) -> pa.Table:
     """Return the rows as a table with the types of ``fields``, or of ``inferred_fields`` if a value does not fit.
 
-    With ``widen``, the Arrow fields of columns whose values fit have the exact types as metadata, see ``arrow_types``.
+    With ``widen``, the Arrow fields of columns whose values fit have the exact types as metadata (``arrow_types``).
     """
     wanted: Sequence[DataField] = fields
     try:

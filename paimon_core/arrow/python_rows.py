@@ -1,9 +1,10 @@
 """Python rows: converts dicts to Arrow columns by the types of a table.
 
-Dates and times may be ISO texts, decimals texts, a MAP or MULTISET a dict or pairs, a ROW a dict or a tuple. A VARIANT
-is its two binaries (a dict, a tuple, a Variant), or any value that ``Variant.of`` takes. Arrow converts columns of
-plain values. Other columns, and columns with a value that does not fit, are converted in a Python loop, which costs
-little because the values are Python objects. An error names the column, the row, from 0, and the value.
+Dates and times may be ISO texts, decimals may be texts, a MAP or MULTISET may be a dict or a list of pairs, and a ROW
+may be a dict or a tuple. A VARIANT is given as its two binaries (a dict, a tuple, a Variant), or as any value that
+``Variant.of`` accepts. Arrow converts columns of plain values. Other columns, and columns with a value that does not
+fit, are converted in a Python loop, which costs little because the values are Python objects. An error names the
+column, the row, from 0, and the value.
 """
 
 from __future__ import annotations
@@ -140,7 +141,7 @@ def column_of(values: Sequence[Any], kind: DataType, path: str, rows: Sequence[i
 
 
 def _plain_type(values: Sequence[Any], kind: DataType) -> pa.DataType | None:
-    """Return the type to which Arrow converts all values exactly or raises an error; None if there is none."""
+    """Return a type to which Arrow converts all values exactly or raises an error; None if there is no such type."""
     held = {type(v) for v in values} - {type(None)}
     if kind.root in TIMESTAMP_ROOTS:
         zoned = kind.root is TypeRoot.TIMESTAMP_LTZ

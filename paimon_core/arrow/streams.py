@@ -1,7 +1,7 @@
 """Streams: opens Arrow data, DataFrames, lists and generators, and combines their batches into tables.
 
-Only one combined table is in memory, whatever the length of a generator or a stream. Its size is counted in decoded
-rows, because the caller decodes dictionary columns; a longer batch is cut.
+Only one combined table is in memory, whatever the length of a generator or a stream. The size of a table is the size of
+its decoded rows, because the caller decodes dictionary columns. A longer batch is cut.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ def read_tables(
 ) -> Iterator[pa.Table]:
     """Yield the rows of ``data`` as tables of about ``table_bytes``.
 
-    Besides what ``open_stream`` accepts, ``data`` may be a polars LazyFrame, or an iterator of dicts, record batches,
-    tables and DataFrames, which may have different columns. ``fields`` may be a function that converts dicts. Raises
-    the errors of ``open_stream``.
+    In addition to the types that ``open_stream`` accepts, ``data`` may be a polars LazyFrame, or an iterator of dicts,
+    record batches, tables and DataFrames with different columns. ``fields`` may be a function that converts dicts.
+    Raises the errors of ``open_stream``.
     """
     yield from gather(_batches(data, fields if callable(fields) else partial(_converted, fields)), table_bytes)
 

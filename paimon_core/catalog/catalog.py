@@ -25,8 +25,8 @@ class Catalog(Protocol):
     ... )
 
     A table is named ``database.table``; ``table`` and ``table_exists`` also accept the name of a branch,
-    ``database.table$branch_x``. Every
-    method raises StorageError when the directories, the SQL database or the server fail.
+    ``database.table$branch_x``. Every method raises StorageError when the directories, the SQL database or the server
+    fail.
     """
 
     def create_database(self, name: str, *, ignore_if_exists: bool = False) -> None:
@@ -48,7 +48,7 @@ class Catalog(Protocol):
         """Whether the table exists; for the name of a branch, whether the branch exists."""
 
     def table(self, name: str) -> Table:
-        """Open a table, or a branch of it, at its latest snapshot.
+        """Open a table, or a branch of the table, at its latest snapshot.
 
         Raises DatabaseNotFound, TableNotFound, BranchNotFound, and UnsupportedFeature naming the option, type or
         feature that this library cannot read correctly.
@@ -81,14 +81,14 @@ class Catalog(Protocol):
     ) -> Table:
         """Create a table from a ``pa.Schema``, a dict ``{"id": "BIGINT NOT NULL"}``, a text or a Spark StructType.
 
-        A text lists columns as SQL does: ``"id BIGINT NOT NULL, v INT COMMENT 'value'"``. Objects that export an Arrow
-        schema are accepted too. The ``arrow_schema`` of a table contains its exact types, comments, defaults and field
-        ids: a table that is made from it has the same columns. ``types`` gives the exact Paimon types of columns whose
-        type Arrow cannot express: ``{"code": "CHAR(3)"}``. ``options`` are Paimon's table options: text, int, bool, or
-        float where the option is a double. A size or a duration needs its unit. A key that is no option of Paimon, such
-        as ``owner``, is stored and has no effect; a key that resembles the name of an option is refused. Raises
-        AlreadyExists, DatabaseNotFound, InvalidRequest, InvalidOption and UnsupportedFeature, which name the column or
-        option; nothing is written then.
+        A schema as text lists columns as in SQL: ``"id BIGINT NOT NULL, v INT COMMENT 'value'"``. Objects that export
+        an Arrow schema are accepted too. The ``arrow_schema`` of a table contains its exact types, comments, defaults
+        and field ids: a table that is created from this schema has the same columns. ``types`` gives the exact Paimon
+        types of columns whose type Arrow cannot express: ``{"code": "CHAR(3)"}``. ``options`` are Paimon's table
+        options: text, int, bool, or float where the option is a double. A size or a duration needs its unit. A key that
+        is not an option of Paimon, such as ``owner``, is stored and has no effect. A key that resembles the name of an
+        option is refused. Raises AlreadyExists, DatabaseNotFound, InvalidRequest, InvalidOption and UnsupportedFeature,
+        which name the column or option; nothing is written then.
         """
         identifier = Identifier.of_table(name, "create")
         all_options = {**self._default_options, **option_texts({} if options is None else options)}
@@ -107,7 +107,7 @@ class Catalog(Protocol):
         """Delete a table with all of its files; raises TableNotFound."""
 
     def rename_table(self, name: str, to: str) -> None:
-        """Rename a table, within its database or to another one; raises TableNotFound, AlreadyExists."""
+        """Rename a table, within its database or into another database; raises TableNotFound, AlreadyExists."""
 
     def group(self, name: str) -> Group:
         """Return a group of tables that are published together; the first publish creates it.

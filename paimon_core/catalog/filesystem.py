@@ -94,7 +94,7 @@ class FilesystemCatalog(Catalog):
                 dropped(self.storage, table_path(self.warehouse, name, table))
             self.storage.delete_directory(directory)
             return
-        # Only an empty directory is deleted, so that a table that a concurrent process creates is not lost.
+        # Only an empty directory is deleted, so that the table of a concurrent process is not deleted.
         for _ in range(_ROUNDS):
             for entry in self.storage.list(directory):
                 self._remove_entry(name, entry, cascade=cascade)
@@ -107,7 +107,10 @@ class FilesystemCatalog(Catalog):
         )
 
     def _remove_entry(self, database: str, entry: FileInfo, *, cascade: bool) -> None:
-        """Delete an entry of a database; without cascade, raises InvalidRequest for a table (it was just created)."""
+        """Delete an entry of a database.
+
+        Without ``cascade``, raises InvalidRequest for a table, which was just created.
+        """
         if entry.is_link or not entry.is_directory:
             self.storage.delete([entry.path])
         elif has_schema(self.storage, entry.path):
@@ -130,11 +133,11 @@ class FilesystemCatalog(Catalog):
         return sorted(i.name for i in self.storage.list(root) if i.is_directory and has_schema(self.storage, i.path))
 
     def table_exists(self, name: str) -> bool:
-        """Whether the table, or the branch of it, exists."""
+        """Whether the table, or the named branch of the table, exists."""
         return self._places.has_files(Identifier.parse(name))
 
     def table(self, name: str) -> Table:
-        """Open a table, or a branch of it, at its latest snapshot."""
+        """Open a table, or a branch of the table, at its latest snapshot."""
         identifier = Identifier.parse(name)
         main = Identifier(identifier.database, identifier.table)
         schema = self._places.schemas(main).latest()
@@ -190,7 +193,7 @@ class FilesystemCatalog(Catalog):
         raise AlreadyExists(f"table {name} already exists", table=name)
 
     def drop_table(self, name: str, *, ignore_if_missing: bool = False) -> None:
-        """Delete a table with all of its files, or complete an interrupted drop, also the drop of another program.
+        """Delete a table with all of its files, or complete an interrupted drop (even one of another program).
 
         Commits of concurrent writers during the drop may be deleted with the table. Raises TableNotFound also when a
         concurrent drop or rename comes first.

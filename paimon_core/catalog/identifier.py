@@ -1,4 +1,4 @@
-"""Identifier: ``database.table``, and ``database.table$branch_x`` for a branch of it (format 1.1)."""
+"""Identifier: ``database.table``, or ``database.table$branch_x`` for a branch of the table (format 1.1)."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ class Identifier:
 
     @staticmethod
     def split_system(text: str) -> tuple[str | None, str]:
-        """Return the table (None for a system table of the catalog, ``sys.*``), and the name of the system table.
+        """Return (table, name of the system table); the table is None for a system table of the catalog (``sys.*``).
 
-        Raises InvalidRequest for another text.
+        Raises InvalidRequest for any other text.
         """
         if not Identifier.is_system(text):
             raise InvalidRequest(f"{text!r:.80} is not a system table, such as 'database.table$files'", name=text)

@@ -13,7 +13,7 @@ from paimon_core.storage.local_cache import LocalCache
 _PREFIX = "local-cache."
 _ENABLED, _DIRECTORY, _SIZE = "local-cache.enabled", "local-cache.dir", "local-cache.max-size"
 _STORES = ("s3.endpoint", "fs.gs.storage.root.url", "azure.endpoint", "azure.account-name")
-"""The options that decide in which store a URL is found; the cache keeps the files of different stores apart."""
+"""The options that decide to which store a URL refers; the cache distinguishes the files of different stores."""
 
 
 def manifest_cache(

@@ -1,6 +1,6 @@
-"""Names: rules for the names of new databases and tables, so that every file system and reader supports them.
+"""Names: rules for names of new databases and tables, so that every file system and reader supports the names.
 
-Tables with other names, which another program has created, can still be opened.
+The rules apply to new names only: a table with another name, created by another program, can be opened.
 """
 
 from __future__ import annotations

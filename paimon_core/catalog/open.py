@@ -28,13 +28,13 @@ def open_catalog(
     storage: Mapping[str, str] | None = None,
     allowed_roots: Sequence[str | os.PathLike[str]] | None = None,
 ) -> Catalog:
-    """Open the catalog of a warehouse, a local path or a URL; its directory need not exist yet.
+    """Open the catalog of a warehouse, given as a local path or a URL; the directory need not exist yet.
 
     ``type`` selects where the names of the tables are stored: ``filesystem`` (directories), ``sql`` (a database with
     the SQLAlchemy URI ``uri``, shared with Paimon's JDBC catalog) or ``rest`` (a server at ``uri``, for which
-    ``warehouse`` is a name). ``options`` are catalog options under Paimon's names (``catalog.options``), ``storage``
-    has the options of the store, such as credentials. ``allowed_roots`` are directories, as paths or URLs in the same
-    kind of store, in which tables may have data files outside of their own directories (option
+    ``warehouse`` is a name). ``options`` are catalog options under Paimon's names (``catalog.options``). ``storage``
+    contains the options of the store, such as credentials. ``allowed_roots`` are directories, as paths or URLs in the
+    same kind of store, in which tables may have data files outside of their own directories (option
     ``data-file.external-paths``); by default there are none. Raises UnsupportedFeature, InvalidOption and
     InvalidRequest, which name the argument.
     """
@@ -77,7 +77,7 @@ def _shown(
 
 @contextlib.contextmanager
 def _installed(extra: str) -> Iterator[None]:
-    """Raise UnsupportedFeature when the import of a catalog in the block fails because a library is not installed."""
+    """In the ``with`` block, raise UnsupportedFeature when an import fails because a library is not installed."""
     try:
         yield
     except ModuleNotFoundError as error:

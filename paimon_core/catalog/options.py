@@ -1,4 +1,4 @@
-"""Options of catalogs, under Paimon's names; a catalog refuses every option that has no effect on it."""
+"""Options of catalogs, under Paimon's names; a catalog refuses every option that has no effect in this catalog."""
 
 from __future__ import annotations
 
@@ -30,14 +30,17 @@ def parse_word(text: str) -> str:
 
 
 def parse_header(text: str) -> str:
-    """Return text that an HTTP header may contain: one line of ASCII without spaces at its ends; raises ValueError."""
+    """Return the text unchanged; raises ValueError unless an HTTP header may contain it.
+
+    An HTTP header may contain one line of ASCII without spaces at its ends.
+    """
     if not text.strip() or text != text.strip() or not (text.isascii() and text.isprintable()):
         raise ValueError("one line of printable ASCII without spaces (or a line end) at its ends")
     return text
 
 
 def parse_path(text: str) -> str:
-    """Return an absolute path of this machine; raises ValueError for another text."""
+    """Return the text unchanged; raises ValueError unless it is an absolute path of this machine."""
     if not os.path.isabs(text) or "\0" in text:
         raise ValueError("an absolute path of this machine")
     return os.path.normpath(text)
@@ -48,7 +51,10 @@ CACHE_OPTIONS = (
     Option("local-cache.dir", parse_path, None, "the directory of the cached manifests"),
     Option("local-cache.max-size", parse_size, 1 << 30, "the most bytes in the directory"),
 )
-"""Only the caller of ``open_catalog`` sets these options; servers and tables cannot, because they name local files."""
+"""Only the caller of ``open_catalog`` can set these options.
+
+Servers and tables cannot, because the options name local files.
+"""
 SQL_OPTIONS = (
     Option("catalog-key", parse_word, "jdbc", "the name of this catalog in a database that contains several"),
     Option("lock.enabled", parse_bool, None, "whether commits take the catalog's lock; default: true on object stores"),

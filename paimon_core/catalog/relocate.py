@@ -13,7 +13,7 @@ def relocate(storage: Storage, source: str, target: str) -> None:
     """Move all files below ``source`` to ``target``.
 
     A store that can rename directories moves them in one atomic step. On other stores, the files are moved one by one,
-    the schemas of branch main last: so ``target`` can be opened as a table only when it is complete, and ``source`` has
+    the schemas of branch main last. So ``target`` can be opened as a table only when it is complete, and ``source`` has
     its schemas until then. Raises StorageError; repeating the call continues the move.
     """
     with contextlib.suppress(UnsupportedFeature):

@@ -1,7 +1,7 @@
 """The system tables of a catalog: all tables, all partitions, the options of all tables, the catalog's own options.
 
-They open all tables of the catalog, one after the other. A table that is dropped during the read is left out; a table
-that this library cannot read has a row with its name and nulls.
+A read of a system table opens all tables of the catalog, one after the other. A table that is dropped during the read
+is left out. A table that this library cannot read has a row with its name and nulls.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def catalog_table(catalog: Tables, name: str) -> SystemTable:
     """Return the system table ``sys.<name>`` of a catalog; raises NotFound, which lists the names."""
     found = CATALOG_TABLES.get(_OTHER_NAMES.get(name.lower(), name.lower()))
     if found is None:
-        raise NotFound(f"no system table 'sys.{name}'; those are {', '.join(map('sys.{}'.format, CATALOG_TABLES))}")
+        raise NotFound(f"no system table 'sys.{name}'; there are {', '.join(map('sys.{}'.format, CATALOG_TABLES))}")
     columns, rows = found
     fields = fields_of(columns)
     names = " ".join(f.name for f in fields)

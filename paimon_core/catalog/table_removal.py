@@ -1,8 +1,9 @@
-"""Table removal: deletes a table's files. After an interruption the table does not exist; the same call completes it.
+"""Table removal: deletes the files of a table. The same call completes an interrupted removal.
 
-The drop first writes a mark file into the schema directory: from then on the table does not exist. It then deletes the
-schemas, newest first, so that open handles and other engines find no table either; then the branches, everything else,
-and the mark last. When the directory of the table is a symbolic link, only the link is deleted.
+A drop first writes a mark file into the schema directory: from then on, the table does not exist. Then the drop deletes
+the schemas, the newest first, so that open handles and other engines do not find the table. Then it deletes the
+branches, then all other files, and the mark last. When the directory of the table is a symbolic link, only the link is
+deleted.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ def mark_dropped(storage: Storage, root: str) -> None:
 
 
 def dropped(storage: Storage, root: str) -> bool:
-    """Drop the table at ``root``; return False when a concurrent drop or rename has already removed it from there.
+    """Drop the table at ``root``; return False when a concurrent drop or rename has already removed the table.
 
     A concurrent rename after the mark is written moves the mark too; then the rename calls ``completed_drop``, which
     completes the drop at the new path.
     """
     schemas = TablePaths(root).schema_directory
     has_link = is_link(storage, root) or is_link(storage, schemas)
-    mark_dropped(storage, root)  # deletes a link in place of the schemas
+    mark_dropped(storage, root)  # deletes the link if the schema directory is one
     if not has_link and not _has_schema_file(storage, schemas):
         storage.delete([f"{schemas}/{DROPPED}"])
         for directory in (schemas, root):
@@ -65,7 +66,7 @@ def _has_schema_file(storage: Storage, schemas: str) -> bool:
 
 
 def remove_files(storage: Storage, root: str) -> None:
-    """Delete the files of a table after ``mark_dropped``, also files of concurrent writers; can be repeated."""
+    """Delete the files of a table after ``mark_dropped``, and files of concurrent writers; can be repeated."""
     if is_link(storage, root):
         storage.delete_directory(root)
         return
@@ -89,8 +90,8 @@ def remove_files(storage: Storage, root: str) -> None:
 def is_interrupted_drop(storage: Storage, root: str) -> bool:
     """Whether ``root`` contains only the remains of a table after an interrupted drop.
 
-    That is the case when the mark exists. A drop by another program leaves no mark: then ``root`` must contain no
-    schema, and only entries that occur in tables.
+    True when the mark exists. A drop by another program leaves no mark; then True when ``root`` contains no schema, and
+    only entries that occur in tables.
     """
     if is_link(storage, root) or not storage.exists(root):
         return False

@@ -86,7 +86,7 @@ def has_schema(storage: Storage, root: str) -> bool:
 
 
 def no_database(name: str, place: str, known: Iterable[str]) -> DatabaseNotFound:
-    """Return the error for a missing database; it lists the existing ones."""
+    """Return the error for a missing database; it lists the existing databases."""
     return DatabaseNotFound(f"no database {name} in {place} (databases: {listed(known) or 'none'})", database=name)
 
 
@@ -99,5 +99,5 @@ def not_empty(name: str, tables: Sequence[str]) -> InvalidRequest:
 
 
 def no_table(name: Identifier, place: str, known: Iterable[str]) -> TableNotFound:
-    """Return the error for a missing table; it lists the existing ones."""
+    """Return the error for a missing table; it lists the existing tables."""
     return TableNotFound(f"no table {name} in {place} (tables: {listed(known) or 'none'})", table=str(name))

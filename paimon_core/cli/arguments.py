@@ -21,7 +21,10 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message} (see --help)\n")
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
-        """Print the help; if standard output cannot be written, exit with code 1 and one line on standard error."""
+        """Print the help.
+
+        If standard output cannot be written, exit with code 1 and print one line on standard error.
+        """
         if file is not None:
             return super().print_help(file)
         try:

@@ -121,7 +121,7 @@ def table_of(catalog: Catalog, args: argparse.Namespace) -> Table:
 
 
 def damaged_table_of(catalog: Catalog, args: argparse.Namespace) -> Table:
-    """Do ``table_of``, for a repair; see ``opened``."""
+    """Open the table that the arguments name, for a repair, as ``opened`` does."""
     table = opened(catalog, args.table)
     return table.branch(args.branch) if getattr(args, "branch", None) else table
 

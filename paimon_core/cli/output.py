@@ -1,4 +1,4 @@
-"""Output: what commands print, either text (sentences and aligned tables) or one JSON value."""
+"""Output: prints the results of commands, as text (sentences and aligned tables) or as one JSON value."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Output:
 
 
 def discard_output() -> None:
-    """Redirect standard output to nothing, so that its buffered text does not fail again when the process ends."""
+    """Redirect standard output to the null device: writing its buffer at the end of the process must not fail again."""
     with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or replaced by an object without a file
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""Plan commands: print a plan of what a removal would do; --apply applies it at once, `apply FILE` applies it later."""
+"""Plan commands: print the plan of a removal. --apply applies the plan at once, `apply FILE` applies it later."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def apply(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 
 
 def _done(plan: Plan, done: object) -> str:
-    """Return the report as text; if it lists only files, the objects that the plan removes come first."""
+    """Return the report as text; if the report lists only files, the objects that the plan removes are listed first."""
     from paimon_core.maintain.references.removable_files import Removal
 
     if not isinstance(done, Removal):

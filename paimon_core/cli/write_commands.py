@@ -1,4 +1,4 @@
-"""Write commands: change a table without removing data; they run at once, without a plan."""
+"""Write commands: change a table without removing data. These commands run at once, without a plan."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def mark_done(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
 
 
 def _in_partitions(table: Table, args: argparse.Namespace) -> Where | None:
-    """Return the filter for the partitions in the arguments, None for all; the default partition's name means null."""
+    """Return the filter for the partitions in the arguments (None: all); the default partition name stands for null."""
     if args.where is not None:
         return str(args.where)
     specs: Sequence[Mapping[str, str]] | None = args.partition
@@ -136,7 +136,7 @@ def _value(table: Table, column: str, text: str) -> Any:
 
 
 def undo(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
-    """Restore the files that an orphan removal moved to quarantine; return 1 when some of them are lost."""
+    """Restore the files that an orphan removal moved to quarantine; return 1 when some files are lost."""
     report = table_of(catalog, args).maintenance.undo(args.id)
     out.say(sentence(report), report)
     return 1 if report.lost else 0

@@ -1,6 +1,7 @@
 """Encodings: BinaryRow, Avro files, roaring bitmaps, and the metadata of Parquet and ORC files. No storage I/O.
 
-Each module can be imported on its own; none depends on tables. `binary_row.bucket_hash` computes the bucket of a key.
+Each module can be imported on its own, and no module depends on tables. `binary_row.bucket_hash` computes the bucket of
+a key.
 
 Core functions:
 

@@ -14,8 +14,9 @@ from paimon_core.limits import METADATA_BYTES, METADATA_DEPTH
 def parse_json(data: bytes, parse_float: Callable[[str], Any] = float) -> Any:
     """Return the value of a JSON text in UTF-8.
 
-    Raises ValueError for text that is not JSON, is longer than METADATA_BYTES, is nested deeper than METADATA_DEPTH,
-    contains a member twice, NaN, an infinity or half of a surrogate pair, or begins with a byte order mark.
+    Raises ValueError for text that is not JSON, is longer than METADATA_BYTES, is nested deeper than METADATA_DEPTH or
+    begins with a byte order mark. Also raises ValueError for a member that occurs twice, NaN, an infinity and half of a
+    surrogate pair.
     """
     if len(data) > METADATA_BYTES:
         raise ValueError(f"{len(data)} bytes are more than the {METADATA_BYTES} that a metadata file may have")

@@ -71,8 +71,8 @@ def _text(value: Any, dtype: DataType, legacy: bool) -> str:
 def _float(value: np.floating[Any]) -> str:
     """Return the shortest decimal text that parses to the value; ``d.dE±n`` outside 0.001 to 10000000.
 
-    Where one digit would be enough, two digits closest to the value are used: 4.9E-324. Java before 19 writes more
-    digits for some values.
+    If one digit would be enough, the two digits closest to the value are used, as in 4.9E-324. Java before 19 writes
+    more digits for some values.
     """
     if np.isnan(value):
         return "NaN"
@@ -101,7 +101,7 @@ def _civil(days: int) -> tuple[int, int, int]:
 
 
 def _four_digits(year: int) -> str:
-    """Return the last four digits of a year; before year 0 each digit is subtracted from "0", as in the format."""
+    """Return the last four digits of a year; before year 0, digits are subtracted from "0", as the format requires."""
     return "".join(chr(ord("0") + (int(d) if year >= 0 else -int(d))) for d in f"{abs(year) % 10_000:04}")
 
 

@@ -1,6 +1,6 @@
 """Record columns: writes the records of manifests as Parquet or ORC, for option ``manifest.format`` (format 4.6).
 
-There is one column for each field of the Avro schema, with the type that Java 1.4 writes and expects.
+Each field of the Avro schema becomes one column, with the type that Java 1.4 writes and expects.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from paimon_core.limits import MANIFEST_BYTES, check_limit
 
 _BYTES = frozenset({"_KIND", "_FILE_SOURCE"})
-"""Fields that are a TINYINT in Java, which Avro does not have."""
+"""Fields that are a TINYINT in Java, a type that Avro does not have."""
 _PLAIN = {"int": pa.int32(), "long": pa.int64(), "bytes": pa.binary(), "string": pa.string()}
 _CODECS = {
     "parquet": {"deflate": "gzip", "none": "none"},

@@ -1,7 +1,7 @@
 """Record files: reads and writes manifests in any format of option ``manifest.format``.
 
-Values have the same Python types as from ``read_avro``. Avro is the default. The first bytes of a file determine its
-format; the option is not used for reading.
+Values have the same Python types as values from ``read_avro``. Avro is the default. The first bytes of a file determine
+its format; the option is not used for reading.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ def write_records(schema: dict[str, Any], records: Iterable[dict[str, Any]], cod
 
 
 def is_avro(data: bytes) -> bool:
-    """Whether a manifest is an Avro file, complete or not, and no file of another format."""
+    """Whether the bytes of a manifest are an Avro file, complete or not, and not a file of another format."""
     return not data.startswith((_PARQUET, _ORC))
 
 
 def unpacked_blocks(data: bytes, path: str) -> list[bytes]:
-    """Return bytes that contain every text of the records, to search the bytes for names.
+    """Return byte strings that contain every text of the records, so that callers can search for names in them.
 
     Raises the errors of ``read_records``.
     """
@@ -100,7 +100,7 @@ def _orc_batches(source: pa.NativeFile) -> Iterator[pa.RecordBatch]:
 
 
 def _check_count(rows: int, source: pa.NativeFile) -> None:
-    if rows > source.size():  # each record has a distinct name, so it takes more than one byte
+    if rows > source.size():  # each record has a distinct name, so a record takes more than one byte
         raise ValueError(f"it states {rows} records in {source.size()} bytes")
 
 

@@ -1,9 +1,9 @@
 """32-bit roaring bitmaps in the portable format: sets of row positions (format 12.1, 13).
 
-pyroaring encodes and decodes them; with ``run_optimize`` it writes the same bytes as Java. Bytes that are read are
+pyroaring encodes and decodes the bitmaps; with ``run_optimize`` it writes the same bytes as Java. Bytes from files are
 untrusted: pyroaring checks the containers; this module checks lengths, the headers of runs, the number of positions and
-the greatest one. A container of a few bytes can have 65,536 positions, so their number is checked before pyroaring
-unpacks them: memory is at most 16 bytes for each row that the caller allows.
+the greatest position. A container of a few bytes can have 65,536 positions, so the number of positions is checked
+before pyroaring unpacks a bitmap. The memory is at most 16 bytes for each row that the caller allows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def encode(rows: npt.NDArray[Any]) -> bytes:
 
 
 def encode_groups(rows: npt.NDArray[Any], starts: npt.NDArray[Any]) -> tuple[bytes, Positions]:
-    """Return the bytes of n bitmaps one after the other, and their n + 1 offsets.
+    """Return the concatenated bytes of n bitmaps, and their n + 1 offsets.
 
     Bitmap i has the positions ``rows[starts[i]:starts[i + 1]]``, which ascend.
     """
@@ -42,7 +42,7 @@ def encode_groups(rows: npt.NDArray[Any], starts: npt.NDArray[Any]) -> tuple[byt
 
 
 def _unsigned(rows: npt.NDArray[Any]) -> array[int]:
-    """Return the positions in the form that pyroaring takes without a loop over them."""
+    """Return the positions as an array that pyroaring accepts without a Python loop over the positions."""
     return array("I", rows.astype(np.uint32).tobytes())
 
 
@@ -113,7 +113,7 @@ def _extent(data: memoryview, at: int) -> tuple[int, int]:
         start = at + int(before[number])
         (runs,) = struct.unpack_from("<H", data, start)
         values = runs + int(np.frombuffer(_slice(data, start + 2, 4 * runs), "<u2")[1::2].sum())
-        if values != cards[number]:  # pyroaring ignores the stated number and counts the runs
+        if values != cards[number]:  # pyroaring ignores the stated number and counts the values in the runs
             raise ValueError(f"the runs of a container have {values} values, not {cards[number]}")
         at += 2 + 4 * runs
     end = at + int(sizes.sum())

@@ -1,4 +1,4 @@
-"""Assembly: check a change on its base, write its manifests and return the snapshot to publish (format 14.1)."""
+"""Assembly: checks a change on its base, writes its manifests and returns the snapshot to publish (format 14.1)."""
 
 from __future__ import annotations
 
@@ -41,12 +41,14 @@ class Assembly:
     fresh: bool = False
     """Whether the call that commits the files also wrote them, so that no earlier commit can have added them."""
     upgrades: bool = False
-    """Whether new files of an overwrite may be added at the last level: no compaction of the commit names them.
+    """Whether new files of an overwrite may be added at the last level.
+
+    False if a compaction of the commit names them.
     """
     reads: Reads | VectorSwitch | None = None
-    """The state from which the change was computed; a concurrent change of it is a conflict. None: no check."""
+    """The rows from which the change was computed; a concurrent change of these rows is a conflict. None: no check."""
     numbering: Numbering = field(init=False)
-    """Assigns the sequence numbers of the new rows; later attempts reuse the files that it rewrote."""
+    """Assigns the sequence numbers of the new rows; later attempts use the rewritten files again."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "numbering", Numbering(self.context))
@@ -62,7 +64,7 @@ class Assembly:
         entries, changelog = self._complete(change, base)
         if not (entries or changelog or change.indexes or change.records_nothing or self.author.counts):
             return None
-        schema = self.context.schemas.latest()  # read after the base: commit.vector_switch gives the reason
+        schema = self.context.schemas.latest()  # read after the base, for the reason in commit.vector_switch
         if schema is None:
             raise TableNotFound(f"table {self.context.name} has no schema any more", table=self.context.name)
         check_mode(self.context, schema, change.kind, change.indexes)
@@ -125,7 +127,7 @@ class Assembly:
         return new, [e for e in change.changelog if (e.partition, e.bucket) in places]
 
     def _replaced_partitions(self, change: Change) -> Matches | None:
-        """Return a test whether the change replaces a partition; None for a change that replaces no partition."""
+        """Return a function that tells whether the change replaces a partition; None when it replaces no partition."""
         if self.overwrite is None or change.kind is CommitKind.COMPACT:
             return None
         added = {e.partition for e in change.entries}
@@ -154,7 +156,7 @@ class Assembly:
     ) -> Snapshot:
         """Return the snapshot to publish (format 3.1).
 
-        Its time and watermark are never lower than those of ``previous``.
+        Its time and watermark are never lower than the time and watermark of ``previous``.
         """
         author = self.author
         delta = sum(e.file.row_count if e.kind is FileKind.ADD else -e.file.row_count for e in entries)
@@ -190,7 +192,7 @@ class Assembly:
 def time_after(previous: Snapshot | None, now_millis: int | None = None) -> int:
     """Return the time (epoch milliseconds) of the snapshot after ``previous``.
 
-    It is ``now_millis`` (None: the clock's time), but never less than the time of ``previous``.
+    The time is ``now_millis`` (None: the clock's time), but at least the time of ``previous``.
     """
     now = clock.now_millis(now_millis)
     return now if previous is None else max(now, previous.time_millis)

@@ -1,4 +1,4 @@
-"""Base: the snapshot that a commit builds on. Its manifests are read only when the commit needs them."""
+"""Base: the snapshot that a commit builds on. Manifests are read only when the commit needs them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Base:
             return self.context.manifests.read_holding(manifest, partitions)
 
     def _reading(self) -> contextlib.AbstractContextManager[None]:
-        """Return a context for reads of the snapshot: its errors say what is lost, or that the snapshot has expired."""
+        """Return a context for reads of the snapshot: an error says what is lost, or that the snapshot has expired."""
         return contextlib.nullcontext() if self.snapshot is None else self.context.manifests.reading(self.snapshot)
 
     def live(self, matches: Callable[[bytes], bool], among: Collection[bytes] | None = None) -> list[ManifestEntry]:
@@ -77,7 +77,10 @@ class Base:
         return self.context.snapshots.latest() == self.snapshot
 
     def is_current(self) -> bool:
-        """Whether the snapshot still exists unchanged: not expired, not rolled back, its id not used again."""
+        """Whether the snapshot still exists unchanged.
+
+        False when it has expired or was rolled back, or when its id was used again.
+        """
         snapshots = self.context.snapshots
         return snapshots.latest_id() is None if self.snapshot is None else snapshots.is_live(self.snapshot)
 
@@ -89,11 +92,11 @@ class Base:
         return self.is_current() and self.chain_problem(tried) is None
 
     def chain_problem(self, tried: int) -> str | None:
-        """Return why a commit must not build on this snapshot, which exists, and what to do; None when it may.
+        """Return why a commit must not build on this existing snapshot, and what to do; None when it may build on it.
 
-        ``tried``: the number of attempts of the commit that have failed. A gap in the snapshot ids below is a problem
-        for the first attempts. It is ignored in later attempts, so that a snapshot file that was deleted by hand does
-        not block writers for ever.
+        ``tried``: the number of attempts of the commit that have failed. In the first attempts, a gap in the snapshot
+        ids below is a problem. Later attempts ignore a gap, so that a snapshot file that was deleted by hand does not
+        block writers forever.
         """
         gaps = tried < min(SNAPSHOT_TRIES, self.context.options["commit.max-retries"])
         return None if self.snapshot is None else chain_break(self.context, self.snapshot, gaps=gaps)

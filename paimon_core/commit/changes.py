@@ -38,7 +38,7 @@ class Change:
 
     @property
     def records_nothing(self) -> bool:
-        """Whether the snapshot is created even without any change of files."""
+        """Whether the snapshot is created even if it changes no files."""
         return self.may_be_empty or self.statistics is not None
 
 
@@ -67,7 +67,7 @@ def changes_of(
         compacted += [ManifestEntry(FileKind.ADD, *place, f) for f in message.compact_after]
         if message.new_files:
             flushes.append(Flush(*place, tuple(f.file_name for f in message.new_files), message.numbered_after))
-        elif message.numbered_after is not None:  # a compaction of the postpone bucket, which numbers its rows
+        elif message.numbered_after is not None:  # a compaction of the postpone bucket, which numbers the rows
             names = tuple(f.file_name for f in message.compact_after)
             compact_flushes.append(Flush(*place, names, message.numbered_after))
         if message.assignment is not None:

@@ -1,16 +1,16 @@
 """commit_changes: the function that creates the snapshots of a commit (format 14).
 
-A snapshot is published by creating its file only if it does not exist, so a commit is visible completely or not at all.
-Of two concurrent commits, one creates the file, and the other one retries on this new snapshot. No committed change is
-lost or applied twice:
+A snapshot is published by creating its file with a conditional write, so a commit is visible completely or not at all.
+Of two concurrent commits, one creates the file, and the other commit retries on this new snapshot. No committed change
+is lost or applied twice:
 
-- A row that was committed later counts as newer than a row with the same key that was committed before, whichever
-  process wrote the rows first, see ``numbering``.
+- A row that was committed later counts as newer than a row with the same key that was committed earlier, even if its
+  data file was written first (``numbering``).
 - When another commit has certainly used the snapshot id, the attempt deletes its manifests and is retried on the new
   latest snapshot.
 - When the response to a publish is lost, the snapshot is read back, see ``publish``. If the outcome cannot be
   determined, CommitStateUnknown is raised and nothing is deleted.
-- With an identifier, each (user, identifier) is committed exactly once, also by different processes: a commit checks
+- With an identifier, each (user, identifier) is committed exactly once, even by different processes: a commit checks
   all snapshots below the id that it publishes, and a successful publish proves that no other snapshot was added since.
 """
 
@@ -49,9 +49,9 @@ def commit_changes(
     """Commit the changes one after the other and return their snapshots; () when there is nothing to change.
 
     With an identifier, snapshots that were already committed under (user, identifier) are returned, and only the
-    missing ones are created; none is created when the user has committed a higher identifier. If the APPEND or
-    OVERWRITE snapshot is committed and the compaction then conflicts, the compaction is skipped, because it would not
-    change the rows of the table; the result has no COMPACT snapshot. ``fresh`` and ``reads``: see ``Assembly``.
+    missing snapshots are created. No snapshot is created when the user has committed a higher identifier. If the APPEND
+    or OVERWRITE snapshot is committed and the compaction then conflicts, the compaction is skipped, because it would
+    not change the rows of the table; the result has no COMPACT snapshot. ``fresh`` and ``reads``: see ``Assembly``.
     ``own``: the snapshots of this (user, identifier) that the caller has already found.
 
     Raises CommitConflict (a concurrent commit changed the same files, or all attempts lost the race),
@@ -104,7 +104,7 @@ class _Commit:
             raise
 
     def commit_with_retries(self, change: Change) -> None:
-        """Run the attempts of ``commit_change``: it retries when another commit has used the snapshot id."""
+        """Run the attempts of ``commit_change``; retry when another commit has used the snapshot id."""
         context = self.assembly.context
         lost = 0
         winner: Snapshot | None = None
@@ -140,9 +140,9 @@ class _Commit:
         raise self.races_lost(change, lost, winner)
 
     def is_done(self, change: Change) -> bool:
-        """Whether this change is committed already, or must not be, because the user has committed a higher identifier.
+        """Whether this change is already committed, or must not be committed because the user has a higher identifier.
 
-        The compaction is always the last part of a commit, so a compaction that was found shows that the first part was
+        The compaction is always the last part of a commit. So if the compaction is committed, the first part is
         committed too.
         """
         is_compaction, committed = change.kind is CommitKind.COMPACT, self.committed
@@ -150,7 +150,7 @@ class _Commit:
         return is_superseded or is_compaction in committed or (not is_compaction and True in committed)
 
     def find_own_snapshots(self, base: Base) -> None:
-        """Search the snapshots up to the base, except the ones already searched, for this (user, identifier)."""
+        """Search the snapshots up to the base for this (user, identifier), without the snapshots already searched."""
         author = self.assembly.author
         if author.counts:
             self.own = find_own(base.context, author.user, author.identifier, base.snapshot, self.own)

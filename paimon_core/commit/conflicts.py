@@ -1,9 +1,9 @@
-"""Conflicts: check that the changes of a commit are still valid on its base (format 14.3).
+"""Conflicts: checks that the changes of a commit are still valid on its base (format 14.3).
 
-A commit is not retried after a conflict: a concurrent commit has deleted or added the same file, or has added files
-with the same keys to the level, so the changes were planned for a state that no longer exists. The error names the
-concurrent commit and what to do. An append conflicts only if the number of buckets differs or a file was added before,
-so its check reads few manifests.
+A commit is not retried after a conflict, because its changes were planned for a state that no longer exists: a
+concurrent commit has deleted or added the same file, or has added files with the same keys to the level. The error
+names the concurrent commit and says what to do. An append conflicts only if the number of buckets differs or one of its
+files was added before, so the check of an append reads few manifests.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _PLAN_AGAIN = "; plan the compaction again"
 def check_append(base: Base, entries: Sequence[ManifestEntry], *, fresh: bool = False) -> None:
     """Check ADD entries of level 0, for which the existing files need not be read.
 
-    The entries must have the number of buckets of their partition, and no file may have been added before. ``fresh``:
-    the call that commits the files also wrote them, so the check for files added before is skipped. Raises
+    The entries must state the same number of buckets as their partition has, and no file may have been added before.
+    ``fresh``: the call that commits the files also wrote them, so the check for files added before is skipped. Raises
     CommitConflict.
     """
     _check_consistent(base, entries)
@@ -126,9 +126,9 @@ def _check_levels(base: Base, live: Iterable[ManifestEntry], touched: set[tuple[
 
 
 def _newest_of_each_partition(base: Base, entries: Sequence[ManifestEntry]) -> Iterator[ManifestEntry]:
-    """Yield one live entry for each partition of ``entries``, if it has one.
+    """Yield one live entry for each partition of ``entries`` that has live entries.
 
-    The newest manifests are read first, and no more manifests than necessary.
+    Manifests are read from the newest one on, and only until every partition has an entry.
     """
     wanted = {e.partition for e in entries if e.total_buckets > 0}
     deleted = set()

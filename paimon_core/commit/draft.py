@@ -1,4 +1,4 @@
-"""Draft: writes the manifests, lists and index manifest of one attempt of a commit; deletes them when it fails."""
+"""Draft: writes the manifests, lists and index manifest of one attempt of a commit; deletes them after a failure."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Duplicates: find files that were added to the table before.
+"""Duplicates: finds files that were already added to the table by an earlier commit.
 
-Commit messages are sometimes committed twice. A file cannot have been added before its creation time, so if few
-snapshots were created after this time, it is sufficient to read their deltas. Otherwise the bytes of the manifests that
-may contain the file are searched for its name, which is much cheaper than decoding their entries. A file that was
-rewritten with higher sequence numbers (``numbering``) counts as the same file: its name starts with the name of the
-original file.
+Commit messages are sometimes committed twice. A file cannot have been added before its creation time. So if few
+snapshots were created after this time, it is sufficient to read the deltas of these snapshots. Otherwise the manifests
+that may contain the file are searched for the bytes of its name, which is much cheaper than decoding the entries. A
+file that was rewritten with higher sequence numbers (``numbering``) counts as the same file: its name starts with the
+name of the original file.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _RENUMBERED = re.compile(r"(.+-\d+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-
 
 
 def added_before(base: Base, entries: Sequence[ManifestEntry]) -> Iterator[tuple[ManifestEntry, Snapshot | None]]:
-    """Yield the entries whose file was added to the table before, each with the snapshot that added it, or None."""
+    """Yield (entry, snapshot) for each entry whose file was already added; None: the snapshot is not known."""
     if base.snapshot is None or not entries:
         return
     if not _deltas_suffice(base, entries):

@@ -1,13 +1,13 @@
 """Exactly once: finds the snapshots that a (user, identifier) has committed (format 14.5).
 
 The identifiers of a user ascend. So a search from the newest snapshot down ends at the APPEND or OVERWRITE snapshot of
-the commit, or at a snapshot of the user with a lower identifier; for a new user it reads all snapshots. The result
-states up to which snapshot the history was searched, and the next search reads only the snapshots that were added
-since. A request searches before it writes files, and its commit searches before each attempt to publish. No snapshot is
-searched twice, unless the last snapshot of the previous search has expired or was rolled back.
+the commit, or at a snapshot of the user with a lower identifier; for a new user, the search reads all snapshots. The
+result states up to which snapshot the history was searched, and the next search reads only the snapshots that were
+added since. A request searches before it writes files, and its commit searches before each attempt to publish. No
+snapshot is searched twice, unless the last snapshot of the previous search has expired or was rolled back.
 
-The search ends at an orphaned snapshot (``snapshot_chain``): this snapshot and all below it are ignored. Expired
-snapshots are not found.
+The search ends at an orphaned snapshot (``snapshot_chain``): this snapshot and all snapshots below it are ignored.
+Expired snapshots are not searched.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def find_own(
         if snapshot.commit_identifier == identifier:
             found.append(snapshot)
             if snapshot.commit_kind is CommitKind.COMPACT:
-                continue  # the APPEND or OVERWRITE snapshot of the commit may be below
+                continue  # the APPEND or OVERWRITE snapshot of the commit may have a lower id
         break
     return OwnSnapshots(latest, (*found, *before.found), higher or before.higher)
 

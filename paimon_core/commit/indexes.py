@@ -1,8 +1,8 @@
 """Index changes: the index manifest of the next snapshot, checked against the files and the indexes of its base.
 
-A commit that removes or replaces deletion vectors names the index files that it read. When a concurrent commit has
-replaced one of them, or has given a vector to a file that this commit removes, the commit conflicts: otherwise rows
-that the other commit deleted would become visible again (format 4.4, 12.2, 14.3).
+A commit that removes or replaces deletion vectors names the index files that it read. The commit conflicts when a
+concurrent commit has replaced one of these index files, or has added a deletion vector for a file that this commit
+removes. Otherwise rows that the concurrent commit deleted would become visible again (format 4.4, 12.2, 14.3).
 
 A commit to dynamic buckets states the hash index files of each partition from which it assigned keys to buckets. When a
 concurrent commit has changed the hash indexes of the partition since, the commit conflicts: otherwise one key could be
@@ -45,7 +45,7 @@ class IndexChange:
 
 @dataclass(frozen=True, slots=True)
 class AssignedKeys:
-    """States that a commit adds rows to a bucket, and the assignment by which their keys got this bucket."""
+    """A step that states that a commit adds rows to a bucket, and how their keys were assigned to this bucket."""
 
     partition: bytes
     bucket: int
@@ -59,7 +59,7 @@ IndexStep = IndexChange | AssignedKeys
 def index_changes(
     message: CommitMessage, deleted: Iterable[IndexFile], added: Iterable[IndexFile]
 ) -> Iterator[IndexChange]:
-    """Yield a DELETE step for each of the ``deleted`` index files and an ADD step for each of the ``added`` ones."""
+    """Yield a DELETE step for each index file in ``deleted``, and an ADD step for each index file in ``added``."""
     for kind, files in ((FileKind.DELETE, deleted), (FileKind.ADD, added)):
         for file in files:
             yield IndexChange(kind, IndexEntry(message.partition, message.bucket, file))
@@ -116,7 +116,7 @@ class _Assignments:
     last: dict[bytes, Assignment] = field(default_factory=dict)
 
     def add(self, entries: Iterable[IndexEntry]) -> None:
-        """Add the hash index files among the entries; raises CommitConflict when a bucket would have two."""
+        """Add the hash index files among the entries; raises CommitConflict if a bucket would have two files."""
         for entry in entries:
             if entry.file.index_type != HASH:
                 continue
@@ -127,7 +127,7 @@ class _Assignments:
                 )
 
     def remove(self, entry: IndexEntry) -> None:
-        """Remove an index file, if it is a hash index file."""
+        """Remove the index file of ``entry`` if it is a hash index file."""
         if entry.file.index_type == HASH:
             del self.files[entry.partition][entry.bucket]
 
@@ -170,8 +170,8 @@ class _Assignments:
             _raise_conflict(self.base, "two writers of one commit placed keys independently", _WRITE_AGAIN)
         if (self.replaced is None) != (assignment.keys_of is not None):
             raise InvalidRequest(
-                f"table {table}: the keys of an overwrite, and only those, must be placed without the existing keys, "
-                "by a writer with ignore_existing=True"
+                f"table {table}: an overwrite, and no other commit, must place its keys without the existing keys: "
+                "use a writer with ignore_existing=True for an overwrite only"
             )
         if assignment.keys_of is not None:
             if last is assignment:
@@ -186,7 +186,7 @@ class _Assignments:
                 )
 
     def _check_unchanged(self, position: Position) -> None:
-        """Raise CommitConflict when rows were changed after the snapshot of ``position``, or this is not known."""
+        """Raise CommitConflict unless it is certain that no rows were changed after the snapshot of ``position``."""
         base = self.base
         if base.snapshot is not None and position == position_of(base.snapshot):
             return
@@ -268,7 +268,7 @@ def _check_live(base: Base, new: Sequence[IndexEntry], there: Sequence[IndexEntr
     """Check that each new vector belongs to a live file of the base.
 
     A vector of a file that is not live is allowed if the base has a vector of this file with the same number of rows:
-    Java keeps the vectors of files that its full compactions have rewritten, and they have no effect.
+    Java keeps the vectors of files that its full compactions have rewritten. Such vectors have no effect.
     """
     if not new:
         return

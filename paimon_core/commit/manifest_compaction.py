@@ -1,7 +1,8 @@
-"""Manifest compaction: a new snapshot with the same content as the latest one, in fewer manifests (format 16.7).
+"""Manifest compaction: creates a snapshot with the content of the latest snapshot in fewer manifests (format 16.7).
 
 The new snapshot is a COMPACT snapshot without changes: its delta is empty, and the manifests of its base list contain
-no DELETE entry. It has the same files, counts, watermark, properties, statistics and indexes as the snapshot before it.
+no DELETE entry. The snapshot has the same files, counts, watermark, properties, statistics and indexes as the snapshot
+before it.
 """
 
 from __future__ import annotations

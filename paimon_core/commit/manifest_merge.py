@@ -1,12 +1,12 @@
-"""Manifest merge: combine many small manifests into few large ones when a commit writes its base list (format 4.7).
+"""Manifest merge: combines small manifests into large manifests when a commit writes its base list (format 4.7).
 
 Only the grouping of entries changes, never the set of live files. Like the input, the result lists manifests in an
-order in which they can be applied. Manifests that need no change are reused under their names.
+order in which they can be applied. Manifests that need no change stay in the list.
 
 Rewritten entries are ordered by partition and bucket. Each manifest then covers few partitions, so a reader of one
-partition opens few manifests and decompresses few of their blocks. It is safe to change the order of the entries: after
-a merge, no file occurs twice among the rewritten entries, so no ADD entry must precede a DELETE entry of the same file.
-The position of the other manifests in the list does not change (format 4.6, 4.7). Within a bucket, entries stay in the
+partition opens few manifests and decompresses few blocks. It is safe to change the order of the entries: after a merge,
+no file occurs twice among the rewritten entries, so no ADD entry must precede a DELETE entry of the same file. The
+position of the other manifests in the list does not change (format 4.6, 4.7). Within a bucket, entries stay in the
 order of the commits.
 
 The small manifests at the end of the list are merged by size, like the runs of an LSM tree: a manifest that is larger
@@ -29,7 +29,7 @@ from paimon_core.types import DataType
 class ManifestMerge:
     """Merges manifests.
 
-    The fields are the functions to read and write them, and the sizes and count that start a merge.
+    The fields are the functions that read and write manifests, and the sizes and the count that start a merge.
     """
 
     read: Callable[[ManifestFile], Sequence[ManifestEntry]]
@@ -43,7 +43,7 @@ class ManifestMerge:
     """The types of the partition columns, to order rewritten entries; None: the entries keep their order."""
 
     def merge(self, manifests: Sequence[ManifestFile]) -> list[ManifestFile]:
-        """Return manifests with the same live files, after a full merge if it is worthwhile, else after a minor one."""
+        """Return manifests with the same live files: do a full merge if it is worthwhile, otherwise a minor merge."""
         rewritten = self._full(manifests)
         return self._minor(manifests) if rewritten is None else rewritten
 
@@ -80,7 +80,7 @@ class ManifestMerge:
     def _minor(self, manifests: Sequence[ManifestFile]) -> list[ManifestFile]:
         """Merge consecutive manifests that together reach the target size.
 
-        The manifests that are left at the end are merged only if they are at least ``min_count``.
+        The remaining manifests at the end are merged only if there are at least ``min_count`` of them.
         """
         out: list[ManifestFile] = []
         group: list[ManifestFile] = []
@@ -94,7 +94,7 @@ class ManifestMerge:
         return [*out, *(self._tail(group) if len(group) >= self.min_count else group)]
 
     def _tail(self, group: list[ManifestFile]) -> Sequence[ManifestFile]:
-        """Merge the manifests from the first one on that is not larger than all later manifests together.
+        """Merge the last manifests: from the first manifest that is not larger than all later manifests together.
 
         At least the last two manifests are merged.
         """

@@ -1,10 +1,10 @@
-"""Numbering: give the rows of a commit higher sequence numbers than all rows committed before (format 7.4).
+"""Numbering: gives the rows of a commit higher sequence numbers than all rows committed earlier (format 7.4).
 
 A writer gives its rows higher numbers than the rows that exist when it starts. A concurrent writer may commit rows with
-equal or higher numbers to the same bucket first; a merge would then keep its row, although the row was committed
-earlier. In this case the commit rewrites its level-0 files of the bucket with higher numbers before it publishes. All
-implementations of Paimon order rows by these numbers, so every reader keeps the row of the later commit. Files of
-append tables store no numbers in their rows: only their manifest entries are changed.
+equal or higher numbers to the same bucket first. A merge would then keep the row of the concurrent writer, although it
+was committed earlier. In this case the commit rewrites its level-0 files of the bucket with higher numbers before it
+publishes. All implementations of Paimon order rows by these numbers, so every reader keeps the row of the later commit.
+Files of append tables store no numbers in rows, so only their manifest entries are changed.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ Place = tuple[bytes, int]
 """A serialized partition and a bucket."""
 
 GAP = 1 << 20
-"""The quantity of numbers that stay unused below the numbers of rewritten files, so that a retry after another
-concurrent commit need not rewrite the files again.
+"""The count of unused numbers below the numbers of rewritten files.
+
+A retry after another concurrent commit can then use the rewritten files without rewriting them again.
 """
 DELTAS_READ = 50
 """The largest number of snapshots whose deltas are read instead of all live files of the buckets."""
@@ -50,10 +51,7 @@ class Flush:
     total_buckets: int
     names: tuple[str, ...]
     after: Position | None
-    """The snapshot on which the writer based its numbers: they are higher than all its sequence numbers.
-
-    None: not known.
-    """
+    """The writer's numbers are higher than all sequence numbers of this snapshot. None: not known."""
 
     @property
     def place(self) -> Place:
@@ -67,7 +65,7 @@ class Numbering:
 
     context: TableContext
     _files: dict[str, tuple[DataFile, ...]] = field(default_factory=dict)
-    """The files that replace an original file, by the name of the original."""
+    """The files that replace an original file, by the name of the original file."""
     _written: list[CommitMessage] = field(default_factory=list)
     _replaced: list[CommitMessage] = field(default_factory=list)
 
@@ -123,8 +121,8 @@ class Numbering:
     def replaced(self) -> tuple[CommitMessage, ...]:
         """Commit messages with the original files that were rewritten, to be deleted after the publish.
 
-        Empty with option ``commit.discard-duplicate-files``: the original files are kept, because a later commit of the
-        same messages is allowed and is ignored.
+        The result is empty with option ``commit.discard-duplicate-files``: the original files are kept, because the
+        same messages may be committed again, which has no effect.
         """
         return () if self.context.options["commit.discard-duplicate-files"] else tuple(self._replaced)
 
@@ -132,7 +130,7 @@ class Numbering:
         self._files, self._written, self._replaced = {}, [], []
 
     def _shift(self, too_low: Sequence[tuple[Flush, list[DataFile], int]]) -> None:
-        """Raise the sequence numbers of the files of each flush by its shift."""
+        """Add the shift of each flush to the sequence numbers of the flush's files."""
         if not too_low:
             return
         self._delete_rewritten([flush for flush, _, _ in too_low])
@@ -162,8 +160,8 @@ class Numbering:
 def renumber(context: TableContext, flush: Flush, file: DataFile, shift: int) -> tuple[DataFile, ...]:
     """Raise the sequence numbers of a file's rows by ``shift``; writes new files if the rows store their numbers.
 
-    The rows keep their order. Uses the memory of one batch and one row group. Raises CorruptTable and StorageError, and
-    then leaves no new file.
+    The rows keep their order. Uses the memory of one batch and one row group. Raises CorruptTable and StorageError; in
+    this case no new file remains.
     """
     schema = context.schemas.read(file.schema_id)
     if not schema.primary_keys:
@@ -196,7 +194,7 @@ def renumber(context: TableContext, flush: Flush, file: DataFile, shift: int) ->
 
 
 def _highest(base: Base, flushes: Sequence[Flush]) -> dict[Place, int]:
-    """Return the highest sequence number of each bucket to which rows may have been added since its writer read it."""
+    """Return the highest sequence number of each bucket that may have got new rows after the writer read the bucket."""
     current = position_of(base.snapshot)
     stale = [f for f in flushes if f.after != current]
     highest: dict[Place, int] = {}

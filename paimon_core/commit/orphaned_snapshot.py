@@ -1,6 +1,6 @@
 """Orphaned snapshot: a snapshot that was created although the chain had continued without its base.
 
-``follows`` recognizes it, also when the base has expired since, and ``withdraw`` deletes it.
+``follows`` recognizes an orphaned snapshot, even if the base has expired since; ``withdraw`` deletes the snapshot.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def _is_built_on(base: Base, snapshot: Snapshot) -> bool:
 def _has_ancestor(context: TableContext, snapshot: Snapshot, ids: Sequence[int]) -> bool:
     """Whether the snapshot descends from one of ``ids``; it does not descend from orphaned snapshots.
 
-    Only some ids are checked: the newest ones, because the fewest of their files were compacted since, and the oldest
-    one.
+    Only some ids are checked: the newest ids, because the fewest of their files were compacted since, and the oldest
+    id.
     """
     for snapshot_id in dict.fromkeys((*ids[: -SNAPSHOT_TRIES - 1 : -1], ids[0])):
         try:
@@ -76,9 +76,9 @@ def _has_ancestor(context: TableContext, snapshot: Snapshot, ids: Sequence[int])
 def _chain_ends_below(snapshots: SnapshotStore, snapshot: Snapshot, below: Sequence[int]) -> bool:
     """Whether the newest snapshot below this one is the end of the chain, as after a rollback, and is not orphaned.
 
-    This is true when that newest snapshot is built on the snapshot directly below it. It is also true when it has a
-    later time than this snapshot. Because clocks differ, the hint EARLIEST must then confirm it: an expiry of the base
-    would have set the hint to a higher id.
+    The newest snapshot below is the end of the chain when it is built on the snapshot directly below it. It is also the
+    end when it has a later time than ``snapshot``. Because clocks differ, the hint EARLIEST must confirm the result in
+    this case: an expiry of the base would have set the hint to a higher id.
     """
     newest = snapshots.read(below[-1])
     if below[-1] - 1 in below and newest.is_built_on(snapshots.read(below[-1] - 1)):
@@ -90,10 +90,10 @@ def _chain_ends_below(snapshots: SnapshotStore, snapshot: Snapshot, below: Seque
 def withdraw(context: TableContext, snapshot: Snapshot) -> None:
     """Withdraw this commit's orphaned snapshot: delete its file.
 
-    Raises CommitStateUnknown when another commit was built on it or a tag references it, because then its manifests
-    must be kept. A process that creates a tag checks afterwards that the snapshot still exists, so either this process
-    or the process of the tag detects the problem. CommitStateUnknown is also raised when another process deleted the
-    snapshot: that process may have referenced or deleted its files.
+    Raises CommitStateUnknown when another commit was built on the snapshot or a tag references it, because its
+    manifests must then be kept. A process that creates a tag checks afterwards that the snapshot still exists, so
+    either this process or the process of the tag detects the problem. CommitStateUnknown is also raised when another
+    process deleted the snapshot: that process may have referenced or deleted its files.
     """
     if context.snapshots.publisher is not None:
         raise unknown_outcome(context, snapshot, StorageError("the catalog created it outside the snapshot chain"))

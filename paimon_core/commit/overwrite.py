@@ -19,7 +19,7 @@ Matches = Callable[[bytes], bool]
 
 @dataclass(frozen=True, slots=True)
 class Overwrite:
-    """The partitions that a commit replaces; all files that they contain at the time of the commit are deleted.
+    """The partitions that a commit replaces; all their files at the time of the commit are deleted.
 
     A static overwrite has ``matches`` and replaces every partition for which ``matches`` is true. A dynamic overwrite
     has no ``matches`` and replaces the partitions of its new files; without new files, it replaces nothing. Raises
@@ -35,10 +35,11 @@ class Overwrite:
             raise InvalidRequest(f"matches must be a function of a partition, not {self.matches!r:.60}")
 
     def target(self, added: Iterable[bytes], name: Callable[[bytes], str] = bytes.hex) -> Matches:
-        """Return the test of the partitions to replace.
+        """Return a function that tells whether a partition is replaced.
 
         ``added`` are the partitions of the new files; ``name`` formats a partition for errors. Raises InvalidRequest
-        when a new file lies outside of a static target, because it would be added to rows that are kept.
+        when the partition of a new file is not replaced by a static overwrite: the new rows would be added to rows that
+        are kept.
         """
         partitions = frozenset(added)
         if self.matches is None:
@@ -55,8 +56,8 @@ class Overwrite:
 def upgraded(context: TableContext, entries: Sequence[ManifestEntry]) -> Sequence[ManifestEntry]:
     """Return the entries of an overwrite with its new files at the last level, if option ``overwrite-upgrade`` is true.
 
-    The files of a bucket stay at level 0 if their keys overlap, or if one of them has deletes, which the last level
-    must not contain. The entries are unchanged when the overwrite adds a file above level 0, or a file without a
+    The files of a bucket stay at level 0 if their keys overlap, or if a file has deletes, because the last level must
+    not contain deletes. The entries are unchanged when the overwrite adds a file above level 0, or a file without a
     bucket.
     """
     new = [e for e in entries if e.kind is FileKind.ADD]

@@ -1,7 +1,8 @@
-"""Reads: the rows from which a commit was computed. The commit fails when a concurrent commit has changed them.
+"""Reads: the rows from which a commit was computed. The commit fails when a concurrent commit has changed these rows.
 
 A delete by predicate reads the rows that match and then commits their removal. If another commit changes or adds rows
-after the read, the delete has not read these rows. So its commit raises ReadOutdated, and the caller must read again.
+after the read, the delete has not read these rows. So the commit of the delete raises ReadOutdated, and the caller must
+read again.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Reads:
     may_hold: Callable[[bytes], bool]
     """Whether a serialized partition may contain rows that the read selects."""
     any_commit: bool = False
-    """Whether any later commit makes the read outdated, also one that changes no rows: its properties were read."""
+    """Whether any later commit makes the read outdated, even one without changes: properties were read too."""
 
     def check(self, base: Base) -> None:
         """Raise ReadOutdated when a later commit changed one of the partitions, or when this cannot be determined."""

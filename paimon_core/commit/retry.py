@@ -12,7 +12,7 @@ from paimon_core.options import TableOptions
 def pauses(options: TableOptions, count: int) -> Iterator[float]:
     """Yield the seconds to wait before each retry.
 
-    The time doubles with each retry, up to a maximum; up to a fifth of it is added at random.
+    The time doubles with each retry, up to a maximum. A random part of up to a fifth of the time is added.
     """
     for retry in range(count):
         millis = min(options["commit.min-retry-wait"] * 2 ** min(retry, 40), options["commit.max-retry-wait"])

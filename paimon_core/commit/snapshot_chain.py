@@ -1,8 +1,8 @@
-"""Snapshot chain: whether a snapshot is part of the table's history, or is orphaned.
+"""Snapshot chain: checks whether a snapshot is part of the table's history or is orphaned.
 
 A writer may be paused while another commit uses its snapshot id and the snapshot of that commit expires. When the
-writer continues, it creates a snapshot below the chain. The writer withdraws this snapshot by itself (``publish``); if
-the process ends before that, the snapshot exists until the next expiry. It must never be treated as a commit.
+writer continues, it creates a snapshot below the chain. The writer itself withdraws this snapshot (``publish``). If the
+process ends before that, the snapshot exists until the next expiry. Such a snapshot must never be treated as a commit.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from paimon_core.metadata.snapshot import Snapshot
 def in_chain(context: TableContext, snapshot: Snapshot) -> bool:
     """Whether this snapshot is part of the snapshot chain.
 
-    True when a snapshot exists directly below it, or when the next snapshot above descends from it. Also True when this
-    cannot be determined, because manifests were merged: nearly every snapshot is part of the chain.
+    True when a snapshot exists directly below it, or when the next snapshot above descends from it. The result is also
+    True when the manifests were merged, so that it cannot be determined: nearly every snapshot is part of the chain.
     """
     if context.snapshots.exists(snapshot.id - 1):
         return True
@@ -28,7 +28,7 @@ def in_chain(context: TableContext, snapshot: Snapshot) -> bool:
             return True
         try:
             return descends_from(context, context.snapshots.read(above[0]), snapshot)
-        except SnapshotNotFound:  # it has expired: check the one above it
+        except SnapshotNotFound:  # the snapshot has expired: check the next one above it
             continue
         except CorruptTable:
             return True
@@ -36,12 +36,12 @@ def in_chain(context: TableContext, snapshot: Snapshot) -> bool:
 
 
 def chain_break(context: TableContext, snapshot: Snapshot, *, gaps: bool) -> str | None:
-    """Return why a commit must not build on the latest snapshot, and what to do; None when it may.
+    """Return why a commit must not build on the latest snapshot, and what to do; None when it may build on it.
 
-    A paused writer may create a snapshot on a base that was rolled back; it checks this afterwards and withdraws the
-    snapshot. A commit that builds on the snapshot before it is withdrawn would restore the changes that were rolled
-    back, and lose the changes that were committed after the rollback. Such a snapshot names a base that is not the
-    snapshot directly below it, or there is a gap in the ids below it. ``gaps``: whether a gap is a reason.
+    A paused writer may create a snapshot on a base that was rolled back. The writer checks this afterwards and
+    withdraws the snapshot. A commit that builds on the snapshot before that would restore the changes that were rolled
+    back, and lose the changes that were committed after the rollback. Such a snapshot has a base other than the
+    snapshot directly below it, or has a gap in the ids below it. ``gaps``: whether a gap is a reason.
     """
     snapshots = context.snapshots
     if snapshot.id == 1 or snapshots.catalog_owns_history:
@@ -62,7 +62,7 @@ def chain_break(context: TableContext, snapshot: Snapshot, *, gaps: bool) -> str
         return None
     earliest = snapshots.earliest_hint()
     if earliest is not None and earliest >= snapshot.id:
-        return None  # the id below had expired and was used again
+        return None  # the snapshot below had expired, and its id was used again
     return (
         f"it was built on a different snapshot {below.id} than the one of user {below.commit_user} that exists now, "
         f"probably before a rollback, and its writer stopped before deleting it: roll back to snapshot {below.id}"

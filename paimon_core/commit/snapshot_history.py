@@ -1,7 +1,7 @@
-"""Snapshot history: the recently committed snapshots, and how errors describe them.
+"""Snapshot history: the recently committed snapshots, and their descriptions in errors.
 
-The commit that caused a conflict is searched only among the newest snapshots. This bounds the cost of an error; without
-the commit, the error still says what to do.
+The commit that caused a conflict is searched only among the newest snapshots, which limits the time to create an error.
+If the commit is not found, the error still says what to do.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def recent_changes(base: Base, most: int = SNAPSHOTS_SEARCHED) -> Iterator[tuple
         try:
             entries = delta_of(base, snapshot)
         except CorruptTable:
-            return  # it expired while it was read
+            return  # the snapshot expired while it was read
         yield snapshot, entries
 
 

@@ -1,4 +1,4 @@
-"""Strict mode: refuse commits to partitions that another user has rewritten after a snapshot known to be safe."""
+"""Strict mode: refuses commits to partitions that another user has rewritten after the last safe snapshot."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _OPTION = "commit.strict-mode.last-safe-snapshot"
 def check_strict(base: Base, user: str, kind: CommitKind, partitions: Collection[bytes]) -> None:
     """Check option commit.strict-mode.last-safe-snapshot (format 14.5); with -1 or no value, nothing is checked.
 
-    Raises CommitConflict when a snapshot of another user after the safe one is a COMPACT or OVERWRITE of one of the
-    partitions or, if this commit is an OVERWRITE, an APPEND to one of them. Also raises it when a snapshot that must be
-    checked has expired.
+    Raises CommitConflict when, after the safe snapshot, another user has committed a COMPACT or OVERWRITE snapshot of
+    one of the partitions. If this commit is an OVERWRITE, an APPEND snapshot of another user is a conflict too. Also
+    raises CommitConflict when a snapshot that must be checked has expired.
     """
     safe = base.context.options[_OPTION]
     if safe is None or safe < 0 or not partitions:

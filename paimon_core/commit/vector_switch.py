@@ -1,10 +1,11 @@
-"""Vector switch: when ``deletion-vectors.enabled`` may change in a table with snapshots (format 12.2).
+"""Vector switch: checks that ``deletion-vectors.enabled`` may change in a table with snapshots (format 12.2).
 
-With deletion vectors, readers of a table with a primary key do not merge the files above level 0: no key may be visible
-in two of these files. A compaction of a handle that was opened without vectors, or a compaction that was planned before
-the change, would violate this condition. So the option is changed in two steps: first the new schema is written, then a
-snapshot without changes is published, whose base must fulfil the condition. A compaction of a handle with the old value
-is either part of that base, or it reads the new schema after reading its base, and then conflicts.
+With deletion vectors, readers of a table with a primary key do not merge the files above level 0. So no key may be
+visible in two of these files. A compaction of a handle that was opened without vectors, or a compaction that was
+planned before the change, would violate this condition. So the option is changed in two steps: first the new schema is
+written, then a snapshot without changes is published. The base of this snapshot must fulfil the condition. A compaction
+of a handle with the old value is either part of this base, or reads the new schema after its own base and then
+conflicts.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ class VectorSwitch:
     def problem(self, base: Base, *, later: bool = False) -> str | None:
         """Return why the option cannot be changed in the state ``base``; None when it can.
 
-        ``later``: level 0 may have rows, because they may have been written after the new schema.
+        ``later``: the state may be later than the new schema. Level 0 may then have rows, because writers with the new
+        schema may have written these rows.
         """
         if not self.enabled:
             held = [e for e in base.indexes if e.file.vectors]
@@ -83,7 +85,7 @@ def check_mode(context: TableContext, latest: TableSchema, kind: CommitKind, ind
 
 
 def check_rollback(context: TableContext, to: Snapshot) -> None:
-    """Raise InvalidRequest when the option has changed after snapshot ``to``, but cannot change in that state."""
+    """Raise InvalidRequest when the option has changed after snapshot ``to``, but cannot be changed in its state."""
     latest = context.schemas.latest()
     if latest is None or has_vectors(latest) == has_vectors(context.schemas.read(to.schema_id)):
         return

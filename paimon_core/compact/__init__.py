@@ -1,8 +1,8 @@
 """Compaction (format 8): picks the files to compact in each bucket, rewrites and commits them, and returns a report.
 
- `compaction.compact` does all these steps and returns a `CompactReport`. `planning.plan` returns `CompactionTask`s,
- which can be sent to another process; `compactor.run_tasks` runs them. For a table with a primary key, `pick` calls
- `lsm.compaction` to decide whether a compaction is due; for an append table, it calls `append`.
+`compaction.compact` does all these steps and returns a `CompactReport`. `planning.plan` returns `CompactionTask`s,
+which can be sent to another process; `compactor.run_tasks` runs them. For a table with a primary key, `pick` calls
+`lsm.compaction` to decide whether a compaction is due; for an append table, it calls `append`.
 
 Core types and functions:
 

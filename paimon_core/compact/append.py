@@ -1,6 +1,6 @@
-"""Append compaction: packs small files of an append bucket into larger ones (format 18, append-table compaction).
+"""Append compaction: packs small files of an append bucket into larger files (format 18, append-table compaction).
 
-A file with a deletion vector is rewritten without the deleted rows, and its vector is dropped.
+A file with a deletion vector is rewritten without the deleted rows, and the deletion vector is removed.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def pick_append(
     A group has at least ``compaction.min.file-num`` files (two if ``full``), or at least two files that reach twice the
     target size. In an ``ordered`` bucket, only files that are adjacent in the order of sequence numbers are packed, so
     that the order of the rows is kept. In other buckets, files are packed by size; the size of a file is then its bytes
-    plus ``source.split.open-file-cost``, as in Java. A file in which more than the share
-    ``compaction.delete-ratio-threshold`` of the rows is deleted (``full``: any row) is always rewritten, if necessary
-    as a group of one file.
+    plus ``source.split.open-file-cost``, as in Java. If the share of deleted rows of a file exceeds
+    ``compaction.delete-ratio-threshold`` (with ``full``: if any row is deleted), the file is always rewritten, if
+    necessary as a group of one file.
     """
     rules = _Rules.of(options, full=full, vectors=vectors)
     groups = _ordered(files, rules) if ordered else _by_size(list(filter(rules.takes, files)), rules, vectors)
@@ -48,7 +48,7 @@ def candidates(files: Sequence[DataFile], options: TableOptions, vectors: Vector
 
 @dataclass(frozen=True)
 class _Rules:
-    """The rules of the options: which files are packed, and when a group is complete."""
+    """Rules from the options: which files are packed, and when a group is complete."""
 
     small_below: int
     """The size in bytes below which a file is packed."""
@@ -76,12 +76,12 @@ class _Rules:
         return file.file_size < self.small_below or self.must(file)
 
     def groups_leftover(self, group: Sequence[DataFile]) -> bool:
-        """Whether the remaining files, which do not reach the size ``twice``, are a group."""
+        """Whether the remaining files, which do not reach the size ``twice``, are rewritten as a group."""
         return len(group) >= self.enough or any(map(self.must, group))
 
 
 def _ordered(files: Sequence[DataFile], rules: _Rules) -> list[tuple[DataFile, ...]]:
-    """Return groups of files that no larger file separates in sequence number order."""
+    """Return groups of small files; in the order of sequence numbers, no larger file is between files of a group."""
     groups: list[tuple[DataFile, ...]] = []
     group: list[DataFile] = []
 
@@ -103,7 +103,10 @@ def _ordered(files: Sequence[DataFile], rules: _Rules) -> list[tuple[DataFile, .
 
 
 def _by_size(few: Sequence[DataFile], rules: _Rules, vectors: Vectors) -> list[tuple[DataFile, ...]]:
-    """Return groups of files, the smallest files first; files whose vectors are in one index file are in one group."""
+    """Return groups of files, the smallest files first.
+
+    Files whose vectors are in the same index file are in one group.
+    """
     by_index: dict[str, list[DataFile]] = {}
     plain: list[list[DataFile]] = []
     for file in sorted(few, key=lambda f: (f.file_size, f.min_sequence_number, f.file_name)):
@@ -130,7 +133,7 @@ def _packed(parts: Sequence[list[DataFile]], rules: _Rules) -> list[tuple[DataFi
 
 
 def _much_deleted(vectors: Vectors, ratio: float) -> Callable[[DataFile], bool]:
-    """Return a test: whether more than the share ``ratio`` of a file's rows is deleted; True for an unknown number."""
+    """Return a function that tells whether the share of a file's deleted rows exceeds ``ratio``, or is unknown."""
 
     def much(file: DataFile) -> bool:
         if file.file_name not in vectors:

@@ -54,8 +54,8 @@ def clustering_order(context: TableContext) -> SortOrder:
 def clustering_levels(files: Iterable[DataFile], count: int) -> Levels:
     """Return the files of a bucket as ``count`` levels, in the same order as in Java.
 
-    The files are sorted by their smallest sequence number. In a table without buckets all these numbers are equal, and
-    the files keep the order of the manifests.
+    The files are sorted by their smallest sequence number. In a table without buckets, all sequence numbers are equal,
+    and the files keep the order of the manifests.
     """
     by_level: dict[int, list[DataFile]] = {}
     for file in sorted(files, key=lambda f: f.min_sequence_number):
@@ -73,7 +73,7 @@ def pick_cluster(
     is_sorted: Callable[[DataFile], bool],
     vectors: Vectors,
 ) -> CompactionUnit | None:
-    """Return the runs of a bucket to rewrite as one sorted run; None when the universal rule picks none.
+    """Return the runs of a bucket to rewrite as one sorted run; None when the universal rule picks no runs.
 
     ``full``: all runs are rewritten into the last level. Nothing is picked if the bucket is already one run in the last
     level, ``is_sorted`` is true for each file (it was clustered by the same columns), and no row is deleted. Java does
@@ -100,9 +100,10 @@ def cluster_tasks(
 ) -> list[CompactionTask]:
     """Return the compactions that cluster the live ``entries`` at an epoch time (None: now), largest first.
 
-    ``matches`` selects partitions. With it, up to ``clustering.history-partition.limit`` other partitions are clustered
-    fully, the oldest first, if they had no new file for ``clustering.history-partition.idle-to-full-sort``. Raises
-    UnsupportedFeature as ``pick_tasks`` does, and InvalidRequest for ``clustering.columns``.
+    ``matches`` selects partitions. If ``matches`` is given, up to ``clustering.history-partition.limit`` other
+    partitions are clustered fully, the oldest first, if they had no new file for the time of option
+    ``clustering.history-partition.idle-to-full-sort``. Raises UnsupportedFeature as ``pick_tasks`` does, and
+    InvalidRequest for ``clustering.columns``.
     """
     order, count = clustering_order(context), num_levels(context.options)
     places = rewritable(context, entries)
@@ -127,7 +128,7 @@ def cluster_tasks(
 
 
 def _groups(context: TableContext, files: tuple[DataFile, ...]) -> tuple[tuple[DataFile, ...], ...]:
-    """Return groups of files to sort together: all files, or with mode local-sort groups of the size of a split."""
+    """Return groups of files to sort together: one group, or groups of the size of a split for mode local-sort."""
     options = context.options
     if options["clustering.incremental.mode"] == "global-sort":
         return (files,)
@@ -155,7 +156,10 @@ def _idle(
 
 
 def _sorted_by(context: TableContext, order: SortOrder) -> Callable[[DataFile], bool]:
-    """Return a test whether a file was written when ``clustering.columns`` was the same as the columns of ``order``."""
+    """Return a function that tells whether a file was clustered by the columns of ``order``.
+
+    The schema of the file has the option ``clustering.columns`` with these columns.
+    """
 
     @cache
     def same(schema_id: int) -> bool:

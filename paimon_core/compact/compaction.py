@@ -103,8 +103,8 @@ def commit_buckets(context: TableContext, author: Author, messages: Sequence[Com
         abort(messages, context)
         raise
     except CommitConflict as error:
-        # With these facts, the conflict does not concern a single bucket: either other commits have used the snapshot
-        # ids of all attempts, or the snapshot was withdrawn and an expiry may delete its files.
+        # An error with these facts does not concern a single bucket: either other commits have used the snapshot ids of
+        # all attempts, or the snapshot was withdrawn and an expiry may delete its files.
         if len(messages) < 2 or "attempts" in error.facts or "taken_back" in error.facts:
             abort(messages, context)
             raise

@@ -33,9 +33,9 @@ Sort = Callable[[Iterable[pa.Table]], Iterator[pa.Table]]
 
 
 def external_sort(context: TableContext, order: SortOrder) -> Sort:
-    """Return the function that sorts tables of rows of this table.
+    """Return a function that sorts the rows of this table, given as Arrow tables, by ``order``.
 
-    It raises StorageError when rows exceed the memory and local disk is full or may not be used
+    The function raises StorageError when rows exceed the memory and the local disk is full or must not be used
     (``write-buffer-spillable``, ``write-buffer-spill.max-disk-size``).
     """
     most = min(context.options["write-buffer-size"], _LARGEST_BUFFER)
@@ -66,7 +66,7 @@ def merged(runs: Sequence[Iterator[pa.RecordBatch]], names: Sequence[str]) -> It
     """Yield the rows of sorted runs in the order of the key columns ``names``.
 
     One or two batches of each run are loaded. The smallest of the last loaded rows of all runs is a bound: all rows up
-    to it are loaded, because a row that is not loaded comes after the last loaded row of its run.
+    to the bound are loaded, because a row that is not loaded comes after the last loaded row of its run.
     """
     held: list[pa.Table | None] = [None] * len(runs)
     is_open = [True] * len(runs)
@@ -112,7 +112,7 @@ class _Buffer:
         self.nbytes += rows.nbytes
 
     def sorted(self, names: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield the rows in the order of the key columns ``names``; the buffer is empty after that."""
+        """Yield the rows in the order of the key columns ``names``; afterwards the buffer is empty."""
         if not self._tables:
             return
         rows = pa.concat_tables(self._tables)
@@ -127,7 +127,7 @@ class _Buffer:
             return
         schema, columns = rows.schema, rows.columns
         del rows
-        for at, column in enumerate(columns):  # one after the other, as each column is in memory twice
+        for at, column in enumerate(columns):  # one column after the other, because each column is in memory twice
             columns[at] = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
             del column
         whole = pa.Table.from_arrays(columns, schema=schema)

@@ -95,14 +95,14 @@ def sort_tasks(
 
 
 def largest_first(tasks: Iterable[CompactionTask]) -> list[CompactionTask]:
-    """Return the tasks sorted by their input bytes, the largest first, so that the tasks that run last are short."""
+    """Return the tasks sorted by their input bytes, the largest first: the tasks that run last are then short."""
     return sorted(tasks, key=lambda t: (-t.input_bytes, t.partition, t.bucket))
 
 
 def rewritable(context: TableContext, entries: Sequence[ManifestEntry]) -> dict[tuple[bytes, int], list[ManifestEntry]]:
     """Return the entries by partition and bucket; raises UnsupportedFeature for files that compaction cannot rewrite.
 
-    These are files with an external path or with extra files other than file indexes.
+    Compaction cannot rewrite files with an external path, or with extra files other than file indexes.
     """
     context.options.check_writable(context.name)
     for entry in entries:
@@ -149,7 +149,7 @@ def _pick(
 def _higher(
     context: TableContext, of_bucket: Sequence[ManifestEntry], unit: CompactionUnit | AppendUnit
 ) -> tuple[DataFile, ...]:
-    """Return the files above the output level for a compaction that uses lookups; () for any other (format 10)."""
+    """Return the files above the output level for a compaction with lookups, otherwise () (format 10)."""
     if isinstance(unit, AppendUnit) or not needs_lookup(context.options):
         return ()
     return tuple(e.file for e in of_bucket if e.file.level > unit.output_level)
@@ -158,8 +158,8 @@ def _higher(
 def last_full_millis(files: Sequence[DataFile], num_levels: int) -> int | None:
     """Return the time of a bucket's last full compaction in epoch milliseconds, or None if it is not known.
 
-    The time is the creation time of the newest file in the last of ``num_levels`` levels, as in Java when it opens a
-    bucket (format 8.2, step 0).
+    The time is the creation time of the newest file in the last of ``num_levels`` levels. Java uses the same time when
+    it opens a bucket (format 8.2, step 0).
     """
     created = [f.creation_time_millis for f in files if f.level == num_levels - 1]
     known = [t for t in map(epoch_millis, (c for c in created if c is not None)) if t is not None]

@@ -82,7 +82,7 @@ def _unexpired(context: TableContext, entries: list[ManifestEntry]) -> list[Mani
 
 
 def plan_sorted(context: TableContext, order: SortOrder, where: Where | None = None) -> list[CompactionTask]:
-    """Return the compactions that sort the rows of each partition, largest first; ``where`` is on partition columns.
+    """Return the compactions that sort the rows of each partition, largest first; ``where`` selects partitions.
 
     Raises InvalidRequest for a table with ``clustering.incremental``, because its files would lose their levels.
     """
@@ -118,7 +118,7 @@ def waiting_files(context: TableContext, where: Where | None = None) -> list[Man
 
 
 def live_entries(context: TableContext, where: Where | None) -> list[ManifestEntry]:
-    """Return the live entries of the latest snapshot in the partitions that match ``where``; None: in all."""
+    """Return the live entries of the latest snapshot in the partitions that match ``where`` (None: all partitions)."""
     _, entries, _ = read_latest(context.snapshots, partial(_state, context))
     if where is None:
         return entries

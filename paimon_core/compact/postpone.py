@@ -1,4 +1,4 @@
-"""Compaction of the postpone bucket: moves its rows to fixed buckets (format 11.3)."""
+"""Postpone: compaction of the postpone bucket, which moves rows from this bucket to fixed buckets (format 11.3)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def spread_messages(context: TableContext, entries: Sequence[ManifestEntry]) -> 
 
 
 def _as_compaction(message: CommitMessage) -> CommitMessage:
-    """Return the message with its new files as results of a compaction, because the rows are not new in the table."""
+    """Return the message with its new files as files of a compaction, because the rows are not new in the table."""
     return replace(
         message,
         new_files=(),

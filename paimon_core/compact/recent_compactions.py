@@ -29,8 +29,8 @@ def marked(tasks: Sequence[CompactionTask], properties: Mapping[str, str]) -> di
 def full_is_due(context: TableContext, latest: Snapshot | None) -> bool:
     """Whether at least ``full-compaction.delta-commits`` commits came after the last full compaction.
 
-    Only snapshots with ``FULL_MARK`` count as full compactions. If none is found and older snapshots have expired, a
-    full compaction is due as soon as there is a commit; it may then run earlier than necessary.
+    Only snapshots with ``FULL_MARK`` count as full compactions. If no such snapshot is found and older snapshots have
+    expired, a full compaction is due as soon as there is a commit. It may then run earlier than necessary.
     """
     interval = _delta_commits(context.options)
     if interval is None or latest is None:
@@ -50,8 +50,8 @@ def overdue_buckets(
 ) -> frozenset[tuple[bytes, int]]:
     """Return each (partition, bucket) with a level-0 file that is older than gentle compaction allows.
 
-    The age of a file is the number of commits since it was added. If older snapshots have expired, the files of the
-    earliest snapshot are always old enough. The result is empty for tables without gentle compaction.
+    The age of a file is the number of commits since it was added. If older snapshots have expired, all level-0 files of
+    the earliest snapshot count as old enough. The result is empty for tables without gentle compaction.
     """
     options = context.options
     if latest is None or not needs_lookup(options) or options["lookup-compact"] != "gentle":
@@ -70,7 +70,7 @@ def overdue_buckets(
     partitions = {partition for partition, _ in waiting.values()}
     try:
         old = {e.file.file_name for e in context.manifests.entries_of(then, partitions) if e.file.level == 0}
-    except SnapshotNotFound:  # it expired concurrently: the next commit checks again
+    except SnapshotNotFound:  # the snapshot expired concurrently: the next commit checks again
         return frozenset()
     return frozenset(place for name, place in waiting.items() if name in old)
 

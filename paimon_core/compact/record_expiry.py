@@ -29,7 +29,7 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 @dataclass(frozen=True, slots=True)
 class RecordExpiry:
-    """The expiry rule of a table at one point in time: rows from before ``oldest`` (epoch seconds) have expired."""
+    """The expiry rule of a table at one point in time: rows older than ``oldest`` (epoch seconds) have expired."""
 
     context: TableContext
     field: DataField
@@ -57,8 +57,8 @@ class RecordExpiry:
     def has_expired_rows(self, file: DataFile, path: str) -> bool:
         """Whether a row of the file has expired according to its statistics; false without statistics, as in Java.
 
-        Raises CorruptTable that names ``path``, the path of the file, for statistics that cannot be decoded or are of
-        an unknown column.
+        Raises CorruptTable, which names ``path``, the path of the file, for statistics that cannot be decoded or belong
+        to an unknown column.
         """
         old = self.context.schemas.read(file.schema_id) if file.schema_id != self.context.schema.id else None
         fields = (old or self.context.schema).fields
@@ -97,7 +97,7 @@ def _fresh(column: pa.Array, dtype: DataType, oldest: int) -> pa.BooleanArray:
 def _threshold(value: int, dtype: DataType, oldest: int) -> int:
     """Return the smallest storage value that has not expired, in the unit of ``value``.
 
-    Java rounds times to seconds towards zero. For times up to 1970-01-01, a second therefore includes values before its
+    Java rounds times to seconds towards zero. So for times up to 1970-01-01, a second also includes values before its
     start.
     """
     per_second = 1

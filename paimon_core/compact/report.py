@@ -12,7 +12,7 @@ from paimon_core.storage.paths import POSTPONE_BUCKET
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CompactReport:
-    """The compactions that ran and the snapshots that they committed. A report is false when nothing was committed.
+    """The compactions that ran, and the committed snapshots. A report is false when nothing was committed.
 
     >>> report = table.compact()  # doctest: +SKIP
     >>> if report:  # doctest: +SKIP
@@ -20,7 +20,7 @@ class CompactReport:
     """
 
     tasks: tuple[CompactionTask, ...] = ()
-    """The compactions that ran, one per bucket, also for buckets that were not committed because of a conflict."""
+    """The compactions that ran, one per bucket, including buckets that were not committed because of a conflict."""
     messages: tuple[CommitMessage, ...] = ()
     """The commit messages that were committed."""
     snapshots: tuple[Snapshot, ...] = ()

@@ -33,7 +33,7 @@ class SortOrder:
 
     @staticmethod
     def of(context: TableContext, columns: Sequence[str], strategy: str) -> SortOrder:
-        """Return the order after checking its columns and strategy; raises InvalidRequest and SchemaMismatch."""
+        """Check columns and strategy and return the order; raises InvalidRequest and SchemaMismatch."""
         if strategy not in STRATEGIES:
             raise InvalidRequest(
                 f"strategy {strategy!r:.40} of a sort compaction is not one of {', '.join(STRATEGIES)}"
@@ -59,7 +59,7 @@ class SortOrder:
     def with_keys(self, context: TableContext, rows: pa.Table) -> tuple[pa.Table, list[str]]:
         """Return the rows with added key columns, and the names of the columns to sort the rows by.
 
-        Raises SchemaMismatch when the table has no longer one of the columns.
+        Raises SchemaMismatch when the table no longer has one of the columns.
         """
         if self.strategy == "order":
             return _comparable(rows, self._checked(context))
@@ -82,8 +82,8 @@ class SortOrder:
 def _comparable(rows: pa.Table, columns: Sequence[str]) -> tuple[pa.Table, list[str]]:
     """Return the rows with key columns for strategy ``order``, and the names of the columns to sort by.
 
-    For each nullable column a column is added that sorts its nulls first, because Arrow sorts them last. For each float
-    column a column of integers is added, because Arrow does not sort NaN like other values.
+    For each nullable column, a column is added that sorts nulls first, because Arrow sorts nulls last. For each float
+    column, a column of integers is added, because Arrow does not sort NaN like other values.
     """
     names: list[str] = []
 

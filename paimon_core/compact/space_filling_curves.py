@@ -1,8 +1,8 @@
 """Space-filling curves: one sort key per row; rows with similar values in several columns get similar keys.
 
 The keys are equal to the keys of Java's ZIndexer and HilbertIndexer, with the same limits: a Hilbert key ignores the
-sign of a number. Only the bytes of a DECIMAL in a z-order differ: Java's bytes do not have the order of the values, so
-here a DECIMAL is converted to a BIGINT or a DOUBLE.
+sign of a number. Only the bytes of a DECIMAL in a z-order key differ: Java's bytes are not ordered like the values, so
+this module converts a DECIMAL to a BIGINT or a DOUBLE.
 """
 
 from __future__ import annotations
@@ -30,10 +30,13 @@ _UNITS_PER_MILLI = {"ms": 1, "us": 1_000, "ns": 1_000_000}
 
 
 def z_order(columns: Sequence[pa.Array], types: Sequence[DataType], text_bytes: int) -> pa.Array:
-    """Return the z-order keys: the interleaved bits of the columns, of texts only the first ``text_bytes`` bytes."""
+    """Return the z-order keys: the interleaved bits of the columns.
+
+    Only the first ``text_bytes`` bytes of a text are used.
+    """
     parts = [_z_bytes(column, kind, text_bytes) for column, kind in zip(columns, types, strict=True)]
     bits = [np.unpackbits(part, axis=1) for part in parts]
-    sections, start = [], 0  # a column with shorter values has no part in the last bits
+    sections, start = [], 0  # the last bits contain no bits of columns with shorter values
     for end in sorted({part.shape[1] for part in bits}):
         taking = [part[:, start:end] for part in bits if part.shape[1] >= end]
         sections.append(np.stack(taking, axis=2).reshape(len(bits[0]), len(taking) * (end - start)))

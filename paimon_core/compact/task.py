@@ -42,7 +42,7 @@ class CompactionTask:
     of_full_table: bool = False
     """Whether the task is part of a full compaction of all buckets (format 8.4)."""
     higher: tuple[DataFile, ...] = ()
-    """The bucket's files above the output level, if the compaction searches keys in them (format 10.6)."""
+    """The bucket's files above the output level, if the compaction looks up keys in these files (format 10.6)."""
     indexes: tuple[IndexFile, ...] = ()
     """The index files of the bucket with its deletion vectors (format 12)."""
 

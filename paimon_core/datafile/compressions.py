@@ -1,4 +1,4 @@
-"""Compressions: the values of option file.compression that each file format supports, and their parts of file names."""
+"""Compressions: the values of option file.compression that each format supports, and their extensions in file names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _EXTENSIONS: Mapping[str, str | None] = {"none": None, "gzip": "gz", "bzip2": "b
 
 
 def codec_of(file_format: str, compression: str) -> str:
-    """Return the codec for the writer of the format; raises UnsupportedFeature if the format does not have it."""
+    """Return the codec for the writer of the format; raises UnsupportedFeature if the format has no such codec."""
     codec = _CODECS[file_format].get(compression)
     if codec is None:
         raise UnsupportedFeature(

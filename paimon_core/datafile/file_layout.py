@@ -23,7 +23,7 @@ from paimon_core.schema import DataField, TableSchema
 
 
 class FileLayout:
-    """The columns of the files of one ``plan`` in a table, and how rows are checked, encoded and summarized."""
+    """The columns of the files of one ``plan`` in a table, and the settings to check, encode and summarize rows."""
 
     def __init__(self, schema: TableSchema, options: TableOptions, plan: FilePlan) -> None:
         self.schema = schema
@@ -63,7 +63,7 @@ class FileLayout:
 
     @cached_property
     def stored_bounded(self) -> list[bool]:
-        """For each stored column, whether a manifest stores its bounds or the bounds of the key column equal to it."""
+        """For each stored column: whether a manifest stores its bounds, or the bounds of the equal key column."""
         bounded = list(self.bounded)
         for at, place in enumerate(self._key_places):
             bounded[place] = bounded[place] or bounded[at]

@@ -23,7 +23,7 @@ class FilePlan:
     stats_mode: str
     """The statistics mode of value columns for which no option sets a mode, in a table with a primary key."""
     row_limit: int | None
-    """The maximum of rows in a file; None: only the size limits a file."""
+    """The maximum number of rows in a file; None: only the size limits a file."""
     indexed: bool = True
     """Whether the files get the table's file indexes; changelog files never do."""
     name_compression: str = ""
@@ -91,7 +91,7 @@ def _compression(options: TableOptions, level: int) -> str:
 
 
 def _name_compression(options: TableOptions) -> str:
-    """Return the extension of option file.compression, also for levels and changelogs with another compression.
+    """Return the extension for option file.compression, even for levels and changelogs with another compression.
 
     Java does the same.
     """

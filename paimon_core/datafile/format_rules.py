@@ -23,7 +23,7 @@ def check_formats(schema: TableSchema, options: TableOptions) -> None:
     for more columns than a format can store.
     """
     named = {*options["file.format.per.level"], *options["file.compression.per.level"]}
-    # The level above the highest level that an option names represents all levels that no option names.
+    # All levels that no option names are checked as one level: the level above the highest level that an option names.
     for level in (*sorted(named), max(named, default=-1) + 1):
         for plan in (FilePlan.data(options, level, FileSource.APPEND), FilePlan.changelog(options, level)):
             _check_plan(schema, options, plan)

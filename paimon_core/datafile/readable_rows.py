@@ -57,8 +57,8 @@ def _check_text(name: str, text: pa.Buffer, codec: str) -> None:
     packed = text.size if codec in ("none", "uncompressed") else len(pa.Codec(_NAMES.get(codec, codec)).compress(text))
     if text.size > PAGE_RATIO * packed:
         raise InvalidRequest(
-            f"a value of column {name!r} has {text.size} bytes, which {codec} packs to {packed}: at most a "
-            f"{PAGE_RATIO}th of a text of this length can be left out",
+            f"a value of column {name!r} has {text.size} bytes, which {codec} packs to {packed}: readers "
+            f"refuse a text of this length that is packed to less than 1/{PAGE_RATIO} of its bytes",
             column=name,
         )
 
@@ -104,7 +104,7 @@ def _values(array: Any) -> int:
 
 
 def _most_members(array: Any) -> int:
-    """Return the largest number of nested values in one row of an array; 0 when no row can exceed ROW_VALUES."""
+    """Return the largest number of nested values in a row of an array; 0 when no row can have more than ROW_VALUES."""
     if _values(array) <= ROW_VALUES:
         return 0
     return max(_values(array.slice(at, 1)) for at in range(len(array)))

@@ -107,7 +107,7 @@ def _members(group: pa.StructArray) -> dict[str, pa.Array]:
 
 @dataclass(frozen=True)
 class _Names:
-    """The numbers that the metadata of each row assign to field names."""
+    """The numbers that the metadata of each row assigns to field names."""
 
     decoders: Sequence[Decoder]
     codes: Numbers
@@ -119,7 +119,7 @@ class _Names:
         return [{name: number for number, name in enumerate(d.names)} for d in self.decoders]
 
     def of(self, name: str) -> Numbers:
-        """Return the number of a name for each row, -1 where the metadata lack it."""
+        """Return the number of a name for each row, or -1 where the metadata lacks the name."""
         return np.array([known.get(name, -1) for known in self.numbers], np.int64)[self.codes]
 
     def repeated(self, counts: Numbers) -> _Names:
@@ -167,7 +167,7 @@ def _arrays(lists: pa.Array, names: _Names) -> pa.Array:
 
 
 def _objects(typed: pa.StructArray, value: pa.Array, partly: pa.Array, names: _Names) -> pa.Array:
-    """Return the encoded objects; in rows that are ``partly`` shredded, with the other fields that ``value`` has."""
+    """Return the encoded objects; in rows that are ``partly`` shredded, the objects include the fields of ``value``."""
     members = sorted(_members(typed).items(), key=lambda member: member[0].encode())
     if any(pc.any(pc.and_(typed.is_valid(), group.is_null())).as_py() for _, group in members):
         raise pa.ArrowInvalid("a field of a shredded VARIANT is a null group")
@@ -266,7 +266,7 @@ def _headers(first: int, counts: Numbers, width: int) -> pa.Array:
 
 
 def _little(numbers: Numbers, width: int) -> Numbers:
-    """Return the numbers as rows of ``width`` bytes, the lowest first."""
+    """Return the numbers as rows of ``width`` bytes, the lowest byte first."""
     return np.ascontiguousarray(numbers, "<u8").view(np.uint8).reshape(-1, 8)[:, :width]
 
 

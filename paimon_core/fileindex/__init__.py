@@ -1,6 +1,6 @@
 """File indexes: the bytes of Paimon's indexes of one data file, and the rows that a filter can match (format 13).
 
-The package works on bytes and columns only; ``datafile`` writes the indexes and ``plan`` and ``read`` use them.
+The package works on bytes and columns only. ``datafile`` writes the indexes; ``plan`` and ``read`` use the indexes.
 
 Core types and functions:
 

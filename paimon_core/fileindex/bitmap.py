@@ -81,7 +81,7 @@ def _blocks(values: pa.Array, entries: pa.Array, limit: int) -> bytes | None:
 class BitmapIndex:
     """A parsed bitmap index.
 
-    ``places`` has for each key the offset and the length of its bitmap; a length of -1 is unknown. A negative offset
+    ``places`` maps each key to the offset and the length of its bitmap; a length of -1 is unknown. A negative offset
     ``n`` means that the key has only the row ``-1 - n`` and no bitmap.
     """
 
@@ -186,9 +186,9 @@ def _read_blocks(payload: bytes, at: int, dtype: DataType) -> tuple[dict[Any, tu
 def _entries(
     payload: bytes, at: int, dtype: DataType, count: int, ints: int
 ) -> tuple[list[tuple[Any, tuple[int, int]]], int]:
-    """Read ``count`` keys, each followed by ``ints`` (1 or 2) integers, from position ``at``.
+    """Read ``count`` keys from position ``at``; each key is followed by ``ints`` (1 or 2) integers.
 
-    Return the keys with two integers each (the second is -1 when it is absent), and the position after them.
+    Return each key with two integers (the second is -1 when it is absent), and the position after the last entry.
     """
     width = width_of(dtype)
     if count < 0 or count * 4 > len(payload) - at:

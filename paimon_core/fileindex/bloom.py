@@ -19,7 +19,10 @@ _MOST_HASHES = 1 << 16
 
 
 def write(keys: Keys, options: Mapping[str, Any]) -> bytes:
-    """Return the bytes of the index; options ``items`` (expected number of values), ``fpp`` (false positive rate)."""
+    """Return the bytes of the index.
+
+    Uses the options ``items`` (expected number of values) and ``fpp`` (false positive rate).
+    """
     items, fpp = options["items"], options["fpp"]
     wanted = int(-items * math.log(fpp) / (math.log(2) * math.log(2)))
     bits = wanted + (8 - wanted % 8)

@@ -1,4 +1,4 @@
-"""Bit-sliced index: one bitmap for each bit of the values, apart for positive and negative values (format 13.5)."""
+"""Bit-sliced index: one bitmap for each bit of the values; negative values have separate bitmaps (format 13.5)."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class IndexBuilder:
         self._parts: dict[str, list[Keys | None]] = {f.index.name: [] for f in fields}
 
     def add(self, rows: pa.Table) -> None:
-        """Add rows, which have the indexed columns by name, in file order."""
+        """Add rows, in file order; the indexed columns are found by name."""
         taken = set()
         for field in self._fields:
             name = field.index.name
@@ -81,14 +81,14 @@ class IndexBuilder:
                     self._parts[name].append(keys_of(values, field.type))
 
     def keys(self, name: str) -> Keys | None:
-        """Return the keys of the rows so far, by the name of their indexes; None when no index can hold them."""
+        """Return the keys of all rows added so far for the indexes ``name``; None when no index can store the keys."""
         return _joined(self._parts[name])
 
     def finish(self) -> bytes:
         """Return the container.
 
-        An index is left out when its format cannot store a value of the column: a decimal of more than 64 bits, -2**63
-        in a bsi index, a text longer than a block of a bitmap index, more than 1 GiB of text.
+        An index is left out when its format cannot store the values of the column: a decimal of more than 64 bits,
+        -2**63 in a bsi index, a text longer than a block of a bitmap index, or more than 1 GiB of text.
         """
         payloads: dict[tuple[str, str], bytes | None] = {}
         for field in self._fields:

@@ -54,7 +54,7 @@ def _modified(text: str) -> bytes:
 
 @contextlib.contextmanager
 def decoding(source: str) -> Iterator[None]:
-    """Turn the errors of decoders into CorruptTable that names ``source``, the file of the index."""
+    """Convert errors of decoders to CorruptTable, which names ``source``, the file of the index."""
     try:
         yield
     except (struct.error, ValueError, IndexError, OverflowError) as error:
@@ -72,7 +72,7 @@ class FileIndex:
     read_at: Callable[[int, int], bytes]
     """``read_at(position, size)`` returns ``size`` bytes of the container."""
     source: str
-    """The text that names the index in errors: its path, or for an index in a manifest the data file it belongs to."""
+    """The text that names the index in errors: the path of its file, or the data file of an index in a manifest."""
 
     @staticmethod
     def parse(read_at: Callable[[int, int], bytes], size: int, source: str) -> FileIndex:

@@ -1,6 +1,7 @@
-"""Evaluation of a filter with the indexes of one file: which rows can match (format 13).
+"""Evaluation of a filter: finds the rows of a file that can match, by the indexes of the file (format 13).
 
-The result is conservative: rows that it leaves out do not match. An index that cannot answer a test leaves all rows.
+The result is conservative: rows that are not in the result do not match. An index that cannot answer a test excludes no
+row.
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ def matching_rows(
 ) -> Mask | None:
     """Return for each row of the file whether it may match; None when all rows may match or the index cannot tell.
 
-    ``columns`` has for each column name in the filter the name of the column in the file and its type; columns that are
-    left out are not tested. Raises CorruptTable naming the index when it does not decode or does not fit the file.
+    ``columns`` maps a column name in the filter to the name of the column in the file and its type; columns that are
+    not in ``columns`` are not tested. Raises CorruptTable naming the index when it does not decode or does not fit the
+    file.
     """
     if not 0 < row_count <= MOST_ROWS:
         return None
@@ -201,7 +203,7 @@ def _bisect(keys: list[Any], key: Any, *, right: bool = False) -> int:
 
 
 def _compared(op: Op, values: Any, low: int, high: int, exists: Mask) -> Mask:
-    """Return the rows whose value passes the test; the values from ``low`` to ``high`` are equal to the literal."""
+    """Return the rows whose value passes the test; values from ``low`` to ``high`` count as equal to the literal."""
     found: Mask = exists
     match op:
         case Op.LT:

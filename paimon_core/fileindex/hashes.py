@@ -71,7 +71,7 @@ def binary_hashes(array: pa.Array) -> U64:
 
 
 def _stripes(words: U64, at: Ints, left: Ints, rows: Ints) -> U64:
-    """Return the state after the whole stripes of 32 bytes of ``rows``."""
+    """Return the hash state after all whole stripes (32 bytes each) of ``rows``."""
     zero = np.zeros(len(rows), np.uint64)
     state = [zero + _P1 + _P2, zero + _P2, zero.copy(), zero - _P1]
     start, counts = at[rows], left[rows] // 32
@@ -130,7 +130,7 @@ def _mix(hashes: npt.NDArray[np.uint32], words: npt.NDArray[np.uint32]) -> npt.N
 
 
 def _pieces(array: pa.Array) -> tuple[npt.NDArray[np.uint8], Ints, Ints]:
-    """Return the bytes of a binary array, padded for loads of 8 bytes, and start and size of each value."""
+    """Return the bytes of a binary array (padded for loads of 8 bytes), and the start and the size of each value."""
     _, offsets, values = array.buffers()
     ends = np.frombuffer(offsets, "<i4", len(array) + 1, array.offset * 4).astype(np.int64)
     first, last = int(ends[0]), int(ends[-1])
@@ -141,7 +141,7 @@ def _pieces(array: pa.Array) -> tuple[npt.NDArray[np.uint8], Ints, Ints]:
 
 
 def _view(data: npt.NDArray[np.uint8], dtype: str) -> npt.NDArray[Any]:
-    """Return the words of ``dtype`` that begin at each byte."""
+    """Return for each byte the word of type ``dtype`` that begins at this byte."""
     kind = np.dtype(dtype)
     return np.ndarray((len(data) - kind.itemsize + 1,), kind, data, strides=(1,))
 

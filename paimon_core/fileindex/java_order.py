@@ -1,8 +1,8 @@
-"""Java order: the order in which Java's HashMap returns its keys, on which the bytes of an index depend.
+"""Java order: the order in which Java's HashMap returns its keys. The bytes of an index depend on this order.
 
-Keys are ordered by the lower bits of their mixed hash. Of keys with equal bits, ``put`` inserts the new key last and
-``computeIfAbsent`` first. A bucket of nine keys or more becomes a tree in Java, whose order is not modelled: the bytes
-may differ then, and readers do not depend on them.
+Keys are ordered by the lower bits of their mixed hash. Among keys with equal bits, ``put`` inserts the new key last and
+``computeIfAbsent`` inserts it first. In Java, a bucket of nine keys or more becomes a tree. The order of such a tree is
+not modelled: the bytes may then differ from Java's bytes, but readers do not depend on the order.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def put_order(texts: Iterable[str]) -> list[str]:
 
 
 def computed_order(calls: Iterable[T], hash_of: Callable[[T], int]) -> list[T]:
-    """Return the distinct keys of ``calls`` in the order of a HashMap with ``computeIfAbsent`` for each call."""
+    """Return the distinct keys of ``calls`` in the order of a HashMap; each call is a ``computeIfAbsent`` of a key."""
     made = list(calls)
     inserted: dict[T, int] = {}
     for number, key in enumerate(made):

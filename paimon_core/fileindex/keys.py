@@ -117,7 +117,7 @@ def _ints(array: pa.Array, dtype: DataType) -> Ints | None:
 
 
 def _ordered(bits: npt.NDArray[Any], kind: Any) -> Ints:
-    """Return IEEE bits as integers with the order of Java's Float.compare; its own inverse."""
+    """Return IEEE bits as integers with the order of Java's Float.compare. A second call restores the bits."""
     sign = np.iinfo(kind).bits - 1
     out: Ints = (bits ^ ((bits >> sign) & np.iinfo(kind).max)).astype(np.int64)
     return out
@@ -133,7 +133,7 @@ def _timestamps(units: Any, dtype: DataType) -> Any:
 def literal_keys(value: Any, dtype: DataType) -> tuple[Any, Any]:
     """Return the lowest and highest key of the stored values that equal a filter's literal.
 
-    The two keys are equal, except for a zero of a float column: the keys are then those of -0.0 and 0.0.
+    The two keys are equal, except for a zero of a float column: the keys are then the keys of -0.0 and 0.0.
     """
     root = dtype.root
     if root in STRING_ROOTS:
@@ -179,7 +179,7 @@ def decoded(data: npt.NDArray[np.uint8], dtype: DataType) -> Ints:
 
 
 def with_length(texts: pa.Array) -> pa.Array:
-    """Return each text with its length before it: indexes store texts in this form."""
+    """Return each text preceded by its length, which is the form in which indexes store texts."""
     sizes = pc.binary_length(texts).to_numpy()
     return joined(big_endian(sizes, 4), texts)
 
@@ -197,7 +197,7 @@ def joined(*arrays: pa.Array) -> pa.Array:
 
 
 def bytes_of(array: pa.Array) -> bytes:
-    """Return the values of a binary array one after the other."""
+    """Return the concatenated values of a binary array."""
     _, offsets, values = array.buffers()
     ends = np.frombuffer(offsets, "<i4", len(array) + 1, array.offset * 4)
     first, last = int(ends[0]), int(ends[-1])

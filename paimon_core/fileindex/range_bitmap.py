@@ -104,7 +104,7 @@ def _chunk_starts(sizes: npt.NDArray[np.int64], width: int | None, limit: int) -
 
 @dataclass(frozen=True)
 class RangeBitmap:
-    """A parsed index: the sorted keys, and for each row the position of its key, -1 where the row is null."""
+    """A parsed index: the sorted keys, and for each row the position of its key (-1 for null)."""
 
     keys: list[Any]
     codes: npt.NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""Verification: whether an index is exactly the index of its file's rows; for deep checks of a table."""
+"""Verification: checks that an index is exactly the index of the rows of its file; for deep checks of a table."""
 
 from __future__ import annotations
 

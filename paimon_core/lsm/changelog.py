@@ -1,8 +1,7 @@
-"""Changelog rows: the change of each key, computed from its row before and its row after the change (format 10.7).
+"""Changelog rows: the change of each key, computed from its old and its new row (format 10.7).
 
-A key that is new gives +I. A key that is deleted gives -D. A key that changes gives -U with the row before, then +U
-with the row after. Each changelog row is a full row: it has the key, sequence number and values of the row that it
-shows.
+A key that is new gives +I. A key that is deleted gives -D. A key that changes gives -U with the old row, then +U with
+the new row. Each changelog row is a full row: it has the key, sequence number and values of the row that it shows.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from paimon_core.schema import VALUE_KIND, RowKind
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The result of a merge step: ``rows`` to store, one per key and of any kind, and the ``changelog`` rows."""
+    """The result of a merge step: the ``rows`` to store (one per key, of any kind), and the ``changelog`` rows."""
 
     rows: pa.Table
     changelog: pa.Table | None = None
@@ -33,7 +32,7 @@ class Merged:
 
 @dataclass(frozen=True, slots=True)
 class RowComparison:
-    """Merges rows with ``engine`` and compares the results with the rows before.
+    """Merges rows with ``engine`` and compares the results with the old rows.
 
     ``columns``: the columns of the results. A row counts as changed when it differs in the columns ``compared``.
     ``compared`` None: every row that is written counts as changed, because option changelog-producer.row-deduplicate is
@@ -47,8 +46,8 @@ class RowComparison:
     def by_last_level(self, rows: pa.Table, groups: Groups, last_level: int) -> Merged:
         """Merge the rows of a full compaction.
 
-        The row before of a key is its row in ``last_level``, and the row after is the merged row. A key whose only row
-        is in the last level has not changed.
+        The old row of a key is its row in ``last_level``. The new row is the merged row. A key with only one row, in
+        the last level, has not changed.
         """
         before = at_level(rows, groups, last_level)
         merged, after = self._merge(rows, groups)
@@ -56,10 +55,10 @@ class RowComparison:
         return Merged(merged, changes(rows, before[touched], merged, after[touched], self.compared))
 
     def by_state(self, rows: pa.Table, groups: Groups, *, changelog: bool) -> Merged:
-        """Merge the rows of a compaction with lookups; the row before of a key is its state.
+        """Merge the rows of a compaction with lookups; the old row of a key is its state.
 
-        The row after is the state merged with the rows of level 0. ``rows`` contain the states found in higher levels.
-        With ``changelog``, keys that have a row of level 0 get changelog rows.
+        The new row is the state merged with the rows of level 0. ``rows`` contains the states from higher levels. With
+        ``changelog``, keys that have a row of level 0 get changelog rows.
         """
         before = states(rows, groups)
         merged, after = self._merge(rows, without_older_states(rows, groups, before))
@@ -69,7 +68,7 @@ class RowComparison:
         return Merged(merged, changes(rows, before[touched], merged, after[touched], self.compared))
 
     def by_first(self, rows: pa.Table, groups: Groups, known: Flags, *, changelog: bool) -> Merged:
-        """Merge the rows of a compaction with merge engine first-row: to the states, and the first rows of new keys.
+        """Merge the rows of a compaction with merge engine first-row; keep the states and the first rows of new keys.
 
         ``known``: the groups whose keys exist in higher levels; their rows of level 0 are left out. With ``changelog``,
         the first rows of new keys are also the changelog rows.
@@ -79,7 +78,7 @@ class RowComparison:
         return Merged(merged, self._merge(rows, groups.keep(~has_state & ~known))[0] if changelog else None)
 
     def _merge(self, rows: pa.Table, groups: Groups) -> tuple[pa.Table, Positions]:
-        """Return the merged rows and, for each group, the position of its row among them; -1 when it has none."""
+        """Return the merged rows, and for each group the position of its merged row, or -1 for no merged row."""
         kept = self.engine.survivors(rows, groups, drop_deletes=False)
         merged = self.engine.fold(rows, kept, self.columns)
         if len(kept) == len(groups):
@@ -98,8 +97,8 @@ def changes(
     """Return the changelog rows of some keys in key order, with the columns of ``merged``.
 
     For each key, ``before`` is the position of its old row in ``rows``, and ``after`` is the position of its new row in
-    ``merged``; -1 means no row. Rows of kind -U and -D count as no row. With ``compared``, a row that is the same in
-    these columns gives no -U and +U.
+    ``merged``; -1 means no row. Rows of kind -U and -D count as no row. With ``compared``, a key with equal values in
+    these columns before and after gives no -U and +U.
     """
     had, has = _adds(rows, before), _adds(merged, after)
     updated = had & has

@@ -1,9 +1,9 @@
 """Row equality: compares rows for changelog-producer.row-deduplicate (format 10.7) and for differences of versions.
 
 In both cases, null equals null, -0.0 equals 0.0, and the order of the entries of a map does not matter. For the option
-(``deduplicated_values``), a null that is an element of an array or a value of a map equals nothing, and NaN equals
-nothing, not even itself; so rows with NaN always count as changed. For differences (``equal_values``), NaN equals NaN,
-and such nulls equal each other.
+(``deduplicated_values``), a null that is an element of an array or a value of a map equals nothing. NaN also equals
+nothing, not even NaN, so rows with NaN always count as changed. For differences (``equal_values``), NaN equals NaN, and
+nulls inside arrays and maps equal each other.
 """
 
 from __future__ import annotations

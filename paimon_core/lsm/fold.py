@@ -13,7 +13,7 @@ from paimon_core.lsm.key_groups import Groups
 FEW_ROWS = 4096
 """Up to this number of rows, the last rows of groups are taken as full rows instead of column by column.
 
-This is not done for rows of more than BATCH_BYTES together, because it copies all rows.
+If the rows have more than BATCH_BYTES together, columns are taken one by one, because taking full rows copies all rows.
 """
 Rule = Callable[[pa.ChunkedArray, Groups], pa.ChunkedArray]
 """Maps a column and the groups of its rows to one value per group."""
@@ -28,7 +28,7 @@ def fold(rows: pa.Table, groups: Groups, rules: Mapping[str, Rule]) -> pa.Table:
 
 
 def _last_rows(rows: pa.Table, groups: Groups) -> pa.Table:
-    """Return the last row of each group with one call for all columns; for few rows, one call per column is slower."""
+    """Return the last row of each group, with one call for all columns: for few rows, one call per column is slower."""
     (batch,) = rows.combine_chunks().to_batches()
     return pa.Table.from_batches([batch.take(pa.array(groups.last))], schema=rows.schema)
 

@@ -1,8 +1,8 @@
 """Gather: makes columns contiguous and takes their values at given positions.
 
 Taking from one contiguous array is several times faster than taking from chunks, so columns are made contiguous first.
-Columns of long texts are an exception, because a copy would need the memory of a window a second time. Text of more
-than 1 GiB is converted to Arrow's large types, because an array of a plain type contains at most 2 GiB.
+Columns of long texts are not made contiguous, because a copy would need the memory of a window a second time. Text of
+more than 1 GiB is converted to Arrow's large types, because an array of a plain type contains at most 2 GiB.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ Flags = npt.NDArray[np.bool_]
 _LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 _PIECE_BYTES = 1 << 30
 _LONG_BYTES = 1 << 10
-"""If texts have more bytes than this on average, copying them takes longer than taking them from their chunks."""
+"""If texts have more bytes than this on average, copying the texts takes longer than taking them from their chunks."""
 
 
 def scratch(rows: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
     """Return an uninitialized array of ``rows`` values in the memory of Arrow's pool.
 
-    The pool keeps freed memory for a while, so that the next window of a merge reuses it. numpy returns memory of this
-    size to the system at once, and each window would have to allocate new pages.
+    The pool keeps freed memory for a while, so that the next window of a merge can use it again. numpy returns memory
+    of this size to the system at once, so that each window would have to allocate new pages.
     """
     dtype = np.dtype(kind)
     return np.frombuffer(pa.allocate_buffer(rows * dtype.itemsize), dtype)
 
 
 def offsets_of(lengths: Positions | Flags) -> Positions:
-    """Return the starts of consecutive runs with these ``lengths``, and the end of the last; a true flag is 1."""
+    """Return the starts of consecutive runs with these ``lengths``, and the end of the last run; true counts as 1."""
     return np.append(np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64))
 
 
@@ -73,7 +73,7 @@ def take(column: pa.ChunkedArray, positions: Rows | pa.Array) -> pa.ChunkedArray
 
 
 def is_long(column: pa.ChunkedArray) -> bool:
-    """Whether the column has long texts: copying them takes longer than taking them from their chunks."""
+    """Whether the column has long texts, so that copying the texts takes longer than taking them from their chunks."""
     return bool(column.type in _LARGE and column.nbytes > _LONG_BYTES * len(column))
 
 
@@ -89,7 +89,7 @@ def _take_long(column: pa.ChunkedArray, positions: Rows) -> pa.ChunkedArray:
 
 
 def take_in_pieces(pieces: Sequence[pa.Table], positions: Rows) -> pa.Table:
-    """Return the rows at the given positions of the concatenated pieces. Memory: twice the result.
+    """Return the rows at the given positions of the concatenated pieces. Needs the memory of the result twice.
 
     Each piece has one chunk per column.
     """

@@ -1,8 +1,8 @@
 """Key groups: the rows of a table arranged by key, and in merge order within each key, without copying rows.
 
-``group`` sorts the rows once by key, with a stable sort. This is fast for sorted runs in arrival order, because the
-sort only merges the runs. Only keys whose rows are not in merge order are sorted again. ``last_rows`` returns only the
-last row of each key, and needs no sort when the keys are dense integers.
+``group`` sorts the rows once by key, with a stable sort. The sort is fast for sorted runs in arrival order, because it
+only merges the runs. Only keys whose rows are not in merge order are sorted again. ``last_rows`` returns only the last
+row of each key, and needs no sort when the keys are dense integers.
 """
 
 from __future__ import annotations
@@ -84,7 +84,9 @@ def key_codes(rows: pa.Table, key: Sequence[str]) -> Codes:
 
 
 def group(keys: Codes, ranks: Codes | None) -> Groups:
-    """Return the groups of rows with equal key codes, each sorted by ``ranks``; None: the rows are in merge order.
+    """Return the groups of rows with equal key codes, each group sorted by ``ranks``.
+
+    ``ranks`` None: the rows are already in merge order.
 
     Rows of equal key and rank keep their order.
     """
@@ -100,8 +102,8 @@ def group(keys: Codes, ranks: Codes | None) -> Groups:
 def last_rows(keys: Codes, lengths: Sequence[int]) -> Rows:
     """Return the last row of each key, in key order.
 
-    The rows are consecutive runs, none of them empty, each in ascending key order; ``lengths`` are their numbers of
-    rows. The result is the same as ``group(keys, None).last``.
+    The rows are consecutive runs. No run is empty, and each run is in ascending key order; ``lengths`` are the numbers
+    of rows of the runs. The result is the same as ``group(keys, None).last``.
     """
     boundaries = offsets_of(np.array(lengths, np.int64))
     if keys.dtype.kind in "iu":
@@ -116,7 +118,7 @@ def _last_by_slot(keys: Codes, low: int, slots: int) -> Rows:
     """Return the last row of each key; one slot per possible key contains the position of its last row."""
     found = scratch(slots, np.uint32)
     found.fill(0)
-    # Keys of 8 bytes keep their type: the range is small, so subtracting the smallest key cannot overflow.
+    # Keys of 8 bytes keep their type: the key range is small, so subtracting the smallest key cannot overflow.
     kind = keys.dtype if keys.dtype.itemsize == 8 else np.dtype(np.int64)
     for start in range(0, len(keys), _BLOCK_ROWS):
         block = keys[start : start + _BLOCK_ROWS]
@@ -132,7 +134,7 @@ def _last_by_slot(keys: Codes, low: int, slots: int) -> Rows:
 
 
 def _sort_groups_by_rank(order: Positions, opens: Flags, ranks: Codes) -> Positions:
-    """Sort again the rows of the groups in which a rank decreases."""
+    """Return ``order`` with the rows sorted again by rank in the groups in which a rank decreases."""
     by_key = ranks[order]
     decreases = (by_key[1:] < by_key[:-1]) & ~opens
     if not decreases.any():

@@ -1,7 +1,7 @@
 """Key order: converts keys to Python tuples that compare as Paimon orders keys (format 7.3).
 
-It is used for single keys, such as the keys in manifests and the cuts of key windows; ``order_codes`` converts whole
-columns.
+This module converts single keys, such as the keys in manifests and the cuts of key windows. ``order_codes`` converts
+whole columns.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NAN_CODE = 0x7FF8000000000000
 
 
 def key_order(types: Sequence[DataType]) -> KeyOrder:
-    """Return the order of serialized rows of ``types``, such as ``DataFile.min_key`` and ``max_key``.
+    """Return a function from a serialized key of ``types`` (such as ``DataFile.min_key``) to its sort key.
 
     The returned function caches decoded keys. It raises CorruptTable for bytes that are not a row of the key's types.
     """

@@ -1,9 +1,15 @@
 """Key windows: sorted runs are read batch by batch and cut at a common key, so that a merge needs bounded memory.
 
 ``windows`` loads a part of each run. The cut is the smallest of the last loaded keys of all runs, because no run can
-have unread rows at or below this key. Rows above the cut are part of a later window. The loaded parts of all runs
-together take ``WINDOW_BYTES`` of decoded rows and one batch per run. So the memory does not depend on the length of
-the runs, and each additional run needs only one batch more.
+have unread rows at or below this key. Rows above the cut are part of a later window::
+
+    run 1 | a c f |  h ...   loaded to f
+    run 2 | b g   |  k ...   loaded to g
+    run 3 | d e   |  i ...   loaded to e: the cut
+    window: a c | b | d e    f and g wait for the next window
+
+The loaded parts of all runs together take ``WINDOW_BYTES`` of decoded rows and one batch per run. So the memory does
+not depend on the length of the runs, and each additional run needs only one more batch.
 """
 
 from __future__ import annotations
@@ -84,7 +90,10 @@ class _Source:
         return _key_at(self.loaded[-1], self._key, -1)
 
     def take(self, cut: SortKey | None) -> pa.Table | None:
-        """Remove and return the loaded rows up to the key ``cut``, without this key if keys repeat; None: all rows."""
+        """Remove and return the loaded rows up to the key ``cut``; if keys repeat, the rows with this key stay.
+
+        ``cut`` None: return all rows. Return None when there is no row to return.
+        """
         taken = []
         self._last_cut = cut
         while self.loaded:
@@ -141,7 +150,7 @@ def _key_at(batch: pa.RecordBatch, key: Sequence[str], row: int) -> SortKey:
 
 
 def _storage_value(scalar: pa.Scalar) -> Any:
-    """Return the scalar as a storage value; dates and times as integers, so that nanoseconds are not lost."""
+    """Return the scalar as a storage value; dates and times become integers, so that nanoseconds are not lost."""
     if isinstance(scalar, pa.TimestampScalar | pa.Time32Scalar | pa.Date32Scalar):
         return scalar.value
     return scalar.as_py()

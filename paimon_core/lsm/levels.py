@@ -14,7 +14,7 @@ from paimon_core.options import TableOptions
 class Levels:
     """The sorted runs of a bucket, the newest first.
 
-    Each file of level 0 is a run of its own, and each higher level that has files is one run.
+    Each file of level 0 is a separate run, and each higher level that has files is one run.
     """
 
     runs: tuple[SortedRun, ...]
@@ -22,7 +22,7 @@ class Levels:
 
     @staticmethod
     def of(files: Iterable[DataFile], num_levels: int) -> Levels:
-        """Return the levels of the live files of a bucket; a file at or above level ``num_levels`` adds levels.
+        """Return the levels of a bucket with these live files; a file at or above level ``num_levels`` adds levels.
 
         The files of level 0 are sorted by largest sequence number, descending, then by smallest sequence number,
         creation time and name, ascending. The files of a higher level keep the given order.

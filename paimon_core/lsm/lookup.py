@@ -1,9 +1,9 @@
 """Lookup: finds the state of a key, the row that the key had before the rows of level 0 were written (format 10.6).
 
-In a table whose compactions use lookups, a row of a level above 0 is a *state*: it already includes the rows of its
-key in all higher-numbered levels. So the row of a key is merged from its rows of level 0 and its state in the lowest
-level above 0. The states in other levels are older versions and must not be merged again. The column ``LEVEL``
-contains the level of each row; it is added when several files are read together, and no file contains it.
+In a table whose compactions use lookups, a row of a level above 0 is a *state*: it already includes the rows of its key
+in all higher-numbered levels. So the row of a key is merged from its rows of level 0 and its state in the lowest level
+above 0. The states in other levels are older versions and must not be merged again. The column ``LEVEL`` contains the
+level of each row. A read of several files adds this column; no file contains it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def with_level(batch: pa.RecordBatch, level: int) -> pa.RecordBatch:
 
 
 def states(rows: pa.Table, groups: Groups) -> Positions:
-    """Return for each group the position of its row in the lowest level above 0; -1 if all its rows are of level 0.
+    """Return for each group the position of its row in the lowest level above 0, or -1 if all its rows are of level 0.
 
     No group may be empty.
     """
@@ -55,7 +55,7 @@ def states(rows: pa.Table, groups: Groups) -> Positions:
 
 
 def at_level(rows: pa.Table, groups: Groups, level: int) -> Positions:
-    """Return for each group the position of its row in this level; -1 if there is none."""
+    """Return for each group the position of its row in this level; -1 if it has no such row."""
     groups = groups.compact()
     found = np.full(len(groups), -1, np.int64)
     chosen = _levels(rows)[groups.order] == level
@@ -64,7 +64,7 @@ def at_level(rows: pa.Table, groups: Groups, level: int) -> Positions:
 
 
 def without_older_states(rows: pa.Table, groups: Groups, kept: Positions | None = None) -> Groups:
-    """Return the groups without older states: of the rows of levels above 0, only the positions ``kept`` are left.
+    """Return the groups without older states: of the rows from levels above 0, only the rows at ``kept`` remain.
 
     ``kept`` None: the positions that ``states`` returns.
     """

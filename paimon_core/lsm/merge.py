@@ -60,13 +60,13 @@ def merge_runs(
 ) -> Iterator[pa.Table]:
     """Merge ``runs``, given oldest first, into Tables that are sorted by ``key`` and contain one row per key.
 
-    Every batch has the ``key`` columns, ``_SEQUENCE_NUMBER``, ``_VALUE_KIND``, the sequence fields and the engine's
-    inputs, in one schema. ``columns`` are the columns of the result (all by default). ``engine`` merges the rows of a
-    key in ``order``; of equal rows, the row of the later run comes last. Then ``drop_deletes`` removes results of kind
-    -U and -D, and ``late``, which may use only result columns, removes the rows that it does not select. A single run
-    is not merged.
+    All batches have the same schema: the ``key`` columns, ``_SEQUENCE_NUMBER``, ``_VALUE_KIND``, the sequence fields
+    and the engine's inputs. ``columns`` are the columns of the result (all by default). ``engine`` merges the rows of a
+    key in ``order``; among equal rows, the row of the later run comes last. Then ``drop_deletes`` removes results of
+    kind -U and -D, and the filter ``late`` removes the rows that it does not select. ``late`` may use only columns of
+    the result. A single run is not merged.
 
-    ``order`` None: the runs are ``in_sequence``, so the row of the later run is the newest one. Batches then need no
+    ``order`` None: the runs are ``in_sequence``, so the row of the later run is the newer row. Batches then need no
     sequence numbers, and need kinds only if there are rows of kind -U or -D. When batches have ``LEVEL`` as their last
     column, only the newest state of a key is merged (``lsm.lookup``); ``columns`` must then be given.
 
@@ -152,7 +152,7 @@ def arrange(pieces: Sequence[pa.Table], key: Sequence[str], order: MergeOrder | 
 def _joined_pieces(
     pieces: Sequence[pa.Table], key: Sequence[str], order: MergeOrder | None
 ) -> tuple[pa.Table, Sequence[pa.Table], Codes, Codes | None]:
-    """Return the pieces as one table, the pieces in the order in which they were joined, the key codes and the ranks.
+    """Return the pieces as one table, the pieces in the order of their rows in this table, the key codes and the ranks.
 
     The ranks are None when the rows of each key are already in merge order. Raises CorruptTable unless the keys of each
     piece ascend.
@@ -167,9 +167,9 @@ def _joined_pieces(
 
 
 def _by_sequence(pieces: Sequence[pa.Table]) -> list[pa.Table] | None:
-    """Return the pieces sorted by sequence number if their ranges do not overlap, so that no rows must be compared.
+    """Return the pieces sorted by sequence number, so that no rows must be compared.
 
-    Return None if the ranges overlap.
+    Return None if the ranges of sequence numbers of the pieces overlap.
     """
     numbers = [sequence_numbers(piece) for piece in pieces]
     ranges = sorted((int(n.min()), int(n.max()), position) for position, n in enumerate(numbers))

@@ -1,7 +1,7 @@
 """Merge order: the order of the rows of one key; the last row is the newest (format 8.6).
 
 Rows of a key are ordered by the ``sequence.field`` columns, then by ``_SEQUENCE_NUMBER``, then retracts before adds.
-Rows that are equal in all of them keep the order in which they were given.
+Rows that are equal in all these values keep the order in which they were given.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Order codes: key columns as one numpy array that sorts and compares as Paimon orders keys (format 7.3).
 
 ``order_codes`` guarantees for rows i and j of the given columns: ``codes[i] < codes[j]`` exactly when row i comes
-before row j, and ``codes[i] == codes[j]`` exactly when the columns are equal. Codes of two calls cannot be compared: a
-code has only as many bits as the values of the call need, so that most keys fit into one 64-bit word.
+before row j, and ``codes[i] == codes[j]`` exactly when the columns are equal. Codes from different calls cannot be
+compared: a code has only as many bits as the values of its call need, so that most keys fit into one 64-bit word.
 
 The order is: null first, false before true, numbers and times by value, text and binary by unsigned bytes, floats with
 -0.0 before 0.0 and NaN last (all NaNs are equal, whatever their bits are).
@@ -59,9 +59,10 @@ def pack(columns: Sequence[Ints], rows: int) -> Codes:
     """Combine integer arrays, most significant first, into one code per row.
 
     Constant arrays are left out, and a single remaining array is returned unchanged. Arrays that need at most 64 bits
-    together become one uint64 array. If they need more, the leading arrays alone become uint64, provided that rows
-    which are equal in them are equal in all arrays. Otherwise the result is big-endian bytes of a fixed width; numpy
-    treats trailing zero bytes as padding, which does not change a comparison of values of equal width.
+    together become one uint64 array. If the arrays need more bits, only the leading arrays become one uint64 array,
+    provided that rows that are equal in the leading arrays are equal in all arrays. Otherwise the result is big-endian
+    bytes of a fixed width. numpy treats trailing zero bytes as padding, which does not change a comparison of values of
+    equal width.
     """
     varying: list[_Part] = []
     for part in columns:
@@ -123,7 +124,10 @@ def _reduced(part: Ints, low: int) -> npt.NDArray[np.uint64]:
 
 
 def _values(array: pa.Array) -> list[Ints]:
-    """Return the integer arrays of the values; a null gets any value, because the validity flags before it decide."""
+    """Return the integer arrays of the values.
+
+    The integers of a null are arbitrary: the array of validity flags, which comes before them, decides.
+    """
     kind = array.type
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
         return _text(array.cast(pa.binary()))
@@ -162,7 +166,7 @@ def _decimal(array: pa.Array) -> list[Ints]:
 
 
 def _rank(array: pa.Array) -> Ints:
-    """Return the dense rank of each value, which needs a sort; a null gets any rank."""
+    """Return the dense rank of each value (this needs a sort); the rank of a null is arbitrary."""
     ranks = pc.rank(array.drop_null() if array.null_count else array, tiebreaker="dense").to_numpy()
     if not array.null_count:
         return np.asarray(ranks)
@@ -174,7 +178,7 @@ def _rank(array: pa.Array) -> Ints:
 def _text(array: pa.Array) -> list[Ints]:
     """Return the zero-padded bytes as big-endian words, and the lengths, which distinguish padding from zero bytes.
 
-    A common prefix of all texts makes the codes no longer, because ``pack`` leaves out constant words and leading bits.
+    A common prefix of all texts does not make the codes longer, because ``pack`` leaves out constant words and bits.
     """
     if array.null_count:
         array = pc.fill_null(array, b"")

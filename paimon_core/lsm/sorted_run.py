@@ -1,4 +1,4 @@
-"""Sorted run: files of one bucket with disjoint key ranges, which are sorted when read in order (format 8.1)."""
+"""Sorted run: files of one bucket with disjoint key ranges; read in order, their rows are sorted (format 8.1)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class SortedRun:
 def in_sequence(runs: Sequence[SortedRun]) -> tuple[SortedRun, ...] | None:
     """Return the runs, the oldest first, if their ranges of sequence numbers do not overlap; otherwise None.
 
-    If they do not overlap, the row of the later run is the newest one of each key, and no sequence number must be read.
+    If the ranges do not overlap, the row of the latest run is the newest row of each key, so no sequence number must be
+    read.
     """
     ranges = sorted(
         (

@@ -1,7 +1,7 @@
-"""Write buffer: collects rows of one bucket in arrival order until they become files of level 0 (format 7.3, 10).
+"""Write buffer: collects rows of one bucket in arrival order until the rows become files of level 0 (format 7.3, 10).
 
-Rows that do not fit in memory are written to sorted runs. ``drain`` merges all rows with the same result as if all were
-in memory: the runs are read in order of arrival, and each run contains the rows of a key in merge order.
+Rows that do not fit in memory are written to sorted runs. ``drain`` merges all rows with the same result as if all rows
+were in memory: the runs are read in order of arrival, and each run contains the rows of a key in merge order.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class StoredRun(Protocol):
 
 
 class RunStore(Protocol):
-    """Stores sorted runs outside of memory; the buffers of a writer share it."""
+    """Stores sorted runs outside of memory; all buffers of a writer share one store."""
 
     @property
     def has_room(self) -> bool:
@@ -67,10 +67,12 @@ class Drained:
 
 
 class WriteBuffer:
-    """Collects tables without copying them. ``spill`` and ``drain`` need as much memory again, or less for long rows.
+    """Collects tables without copying the tables.
 
-    ``keeps_raw``: ``drain`` also returns the unmerged rows. ``folds_early``: some rows of a key may be merged before
-    its other rows without a change of the result, so a run stores only one row per key.
+    ``spill`` and ``drain`` need about the memory of the rows a second time, or less for long rows.
+
+    ``keeps_raw``: ``drain`` also returns the unmerged rows. ``folds_early``: merging some rows of a key before its
+    other rows does not change the result, so a run stores only one row per key.
     """
 
     def __init__(
@@ -168,7 +170,7 @@ class WriteBuffer:
     def _merged(
         self, runs: Sequence[Iterator[pa.RecordBatch]], result: Callable[[pa.Table, Groups], _Result]
     ) -> Iterator[_Result]:
-        """Yield ``result`` of each part of the rows of ``runs``, which are given in order of arrival.
+        """Yield the value of ``result`` for each part of the rows of ``runs``, which are in order of arrival.
 
         No variable refers to the rows, so that their memory can be freed.
         """
@@ -187,10 +189,10 @@ class WriteBuffer:
         return group(key_codes(rows, self._key), self._order.ranks(rows) if self._order.sequence_fields else None)
 
     def _join_runs(self) -> None:
-        """Merge adjacent runs until one merge can read all runs; the last round merges only as many as needed.
+        """Merge adjacent runs until one merge can read all runs; the last round merges only as many runs as needed.
 
-        With a FAN_IN of 64 and 70 runs, the 7 oldest runs are merged into one, so that 64 are left. With 200 runs, each
-        64 runs are merged into one, so that 4 are left.
+        With a FAN_IN of 64 and 70 runs, the 7 oldest runs are merged into one run, so that 64 runs remain. With 200
+        runs, every 64 adjacent runs are merged into one run, so that 4 runs remain.
         """
         while (excess := len(self._runs) - FAN_IN + 1) > 1:
             end = excess if excess <= FAN_IN else len(self._runs)
@@ -213,7 +215,8 @@ class WriteBuffer:
 def drain_together(buffers: Sequence[WriteBuffer]) -> list[pa.Table]:
     """Empty several small buffers of one table and return the merged rows of each buffer, as ``drain`` would.
 
-    The rows of all buffers are sorted and copied together: with few rows, the time depends on the number of calls.
+    The rows of all buffers are sorted and copied together: with few rows, the time depends mainly on the number of
+    calls.
     """
     one = buffers[0]
     lengths = np.array([sum(map(len, buffer._tables)) for buffer in buffers])
@@ -233,7 +236,7 @@ def _arranged(rows: pa.Table, groups: Groups) -> pa.Table:
 
 
 def _parts(rows: pa.Table, groups: Groups) -> Iterator[tuple[pa.Table, Groups]]:
-    """Yield the groups of long rows in parts of about PART_BYTES, so that all rows are never copied at once.
+    """Yield the groups of long rows in parts of about PART_BYTES, so that only a part of the rows is copied at once.
 
     Groups of other rows are yielded as one part: their columns are copied one after the other, which is faster.
     """

@@ -1,8 +1,8 @@
 """The metadata of a table: snapshots, manifests, data files, tags, statistics, and `TableContext`.
 
 The modules of this package define the values; `stores` reads and writes them; `rules` checks the options of new tables.
-`stores.schema_store` detects that a table was dropped when the table is opened, and `table_identity` detects it when an
-open handle is used.
+When a table is opened, `stores.schema_store` detects that it was dropped; when an open handle is used, `table_identity`
+detects this.
 
 Core types:
 

@@ -1,4 +1,4 @@
-"""abort: delete the files of messages that will never be committed (format 14.6)."""
+"""abort: deletes the files of messages that will never be committed (format 14.6)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from paimon_core.metadata.data_file import DataFile
 def abort(messages: Sequence[CommitMessage], context: TableContext) -> None:
     """Delete the new files of ``messages``, including changelog files and index files.
 
-    A file that a compaction only moves to another level is kept, but extra files that the messages add to it are
-    deleted. Must not be called when the outcome of a commit is unknown. Storage errors are suppressed: a file that
-    cannot be deleted becomes an orphan.
+    A file that a compaction only moves to another level is kept, but extra files that the messages add to this file are
+    deleted. ``abort`` must not be called when the outcome of a commit is unknown. Storage errors are suppressed: a file
+    that cannot be deleted becomes an orphan.
     """
     paths: list[str] = []
     for message in messages:

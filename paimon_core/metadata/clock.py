@@ -1,4 +1,4 @@
-"""clock: the current time in the unit of the format, epoch milliseconds."""
+"""Clock: the current time in epoch milliseconds, the unit of the format."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import time
 
 
 def now_millis(now: int | None = None) -> int:
-    """Return ``now`` if given, otherwise the time of this machine's clock; both in milliseconds since 1970."""
+    """Return ``now`` if given, otherwise the time of this machine's clock; both are milliseconds since 1970."""
     return time.time_ns() // 1_000_000 if now is None else now

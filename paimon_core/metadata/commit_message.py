@@ -17,11 +17,11 @@ from paimon_core.metadata.versioned_json import pack, unpacked
 MESSAGE_VERSION = 5
 
 Position = tuple[int, str]
-"""A snapshot, identified by its id and the unique name of its delta manifest list; (0, "") before the first one."""
+"""A snapshot, identified by its id and the unique name of its delta manifest list; (0, "") without snapshots."""
 
 
 def position_of(snapshot: Snapshot | None) -> Position:
-    """Return the position of a snapshot; None stands for a table without snapshots."""
+    """Return the position of ``snapshot``; None stands for a table without snapshots."""
     return (0, "") if snapshot is None else (snapshot.id, snapshot.delta_manifest_list)
 
 
@@ -34,7 +34,7 @@ class Assignment:
     base: tuple[str, ...] = ()
     """The names of the partition's hash index files that the assigner read, sorted."""
     keys_of: Position | None = None
-    """For cross-partition upsert: the snapshot from which the assigner read all keys; None: it read no keys."""
+    """For cross-partition upsert: the snapshot from which the assigner read all keys; None: no keys were read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,9 @@ class CommitMessage:
     compact_deleted_indexes: tuple[IndexFile, ...] = ()
     """The index files that ``compact_new_indexes`` replace."""
     numbered_after: Position | None = None
-    """The snapshot above whose sequence numbers ``new_files`` are numbered; None: unknown.
+    """The sequence numbers of ``new_files`` are above all sequence numbers of this snapshot; None: unknown.
 
-    With it, the commit needs fewer reads.
+    If the snapshot is known, the commit needs fewer reads.
     """
 
     assignment: Assignment | None = None

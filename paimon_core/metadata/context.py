@@ -68,9 +68,9 @@ class TableContext:
         """Return the context of the table ``name`` at ``root`` with its current schema.
 
         ``cache`` may be shared between tables. ``branch`` is the branch to read and write. ``publisher`` creates the
-        snapshots, see ``SnapshotStore``, and ``schema_publisher`` creates schemas after the first one. ``roots`` are
-        the directories outside of the table in which its files may be. Raises UnsupportedFeature for an unsupported
-        option that could change what a read returns.
+        snapshots (``SnapshotStore``), and ``schema_publisher`` creates all schemas after the first schema. ``roots``
+        are the directories outside of the table that may contain its files. Raises UnsupportedFeature for an
+        unsupported option that could change what a read returns.
         """
         options = opened_options(schema, dynamic or {}, table=name)
         roots = roots or NO_ROOTS
@@ -103,7 +103,7 @@ class TableContext:
         return replace(self, schema=schema, options=opened_options(schema, self.dynamic, table=self.name))
 
     def with_dynamic(self, dynamic: Mapping[str, str | None]) -> TableContext:
-        """Return the context with these dynamic options instead of its dynamic options."""
+        """Return the context with ``dynamic`` instead of its present dynamic options."""
         return replace(self, dynamic=dynamic).reopened(self.schema)
 
     def merging_level_0(self) -> TableContext:
@@ -116,7 +116,7 @@ class TableContext:
         return self.with_values({"deletion-vectors.merge-on-read": True})
 
     def with_values(self, values: Mapping[str, Any]) -> TableContext:
-        """Return the context with these option values, already parsed, instead of the table's values."""
+        """Return the context with ``values``, which are parsed option values, instead of the table's values."""
         return replace(self, options=replace(self.options, values={**self.options.values, **values}))
 
     @property
@@ -144,7 +144,7 @@ class TableContext:
         return replace(self, name=name, paths=replace(self.paths, branch=branch)).reopened(schema)
 
     def beside(self, branch: str) -> TableContext:
-        """Return the context of a branch with the schema of this context, to inspect its files, not to read rows.
+        """Return the context of a branch with the schema of this context, to inspect files and not to read rows.
 
         The branch may be incomplete.
         """
@@ -219,7 +219,7 @@ class TableContext:
     def derived(self) -> dict[object, Any]:
         """A cache of values that callers compute only from schema and options; callers choose the keys.
 
-        It is not pickled.
+        The cache is not pickled.
         """
         return {}
 
@@ -233,12 +233,12 @@ class TableContext:
 
     @property
     def has_dynamic_buckets(self) -> bool:
-        """Whether a new key gets any bucket that has room, and not the bucket of its hash (format 11)."""
+        """Whether a new key is put into any bucket that has room, instead of the bucket of its hash (format 11)."""
         return self.is_keyed and self.options["bucket"] == -1
 
     @property
     def is_postponed(self) -> bool:
-        """Whether new rows may be in the postpone bucket, until a compaction moves them to fixed buckets."""
+        """Whether new rows may be in the postpone bucket until a compaction moves these rows to fixed buckets."""
         return self.is_keyed and self.options["bucket"] == -2
 
     @property
@@ -257,14 +257,14 @@ class TableContext:
         return bool(self.options["data-evolution.enabled"]) and not self.is_keyed
 
     def tracked(self) -> TableContext:
-        """Return the context with row ids and sequence numbers as columns; unchanged without row tracking."""
+        """Return the context with row ids and sequence numbers as columns; without row tracking, the same context."""
         return replace(self, schema=self.schema.tracked()) if self.tracks_rows else self
 
     def with_kept_ids(self) -> TableContext:
         """Return the context to write rows with existing ids: its files contain ids and sequence numbers (format 17).
 
-        A null as sequence number stands for the id of the snapshot that the commit creates. Unchanged without row
-        tracking.
+        A null as sequence number stands for the id of the snapshot that the commit creates. The context is unchanged
+        for a table without row tracking.
         """
         return replace(self, schema=self.schema.tracked(sequence_nullable=True)) if self.tracks_rows else self
 

@@ -60,7 +60,7 @@ class DataFile:
     def index_files(self) -> tuple[str, ...]:
         """The names of the files that contain the indexes of this file, in the same directory.
 
-        A valid table has at most one for each data file.
+        In a valid table, each data file has at most one index file.
         """
         return tuple(name for name in self.extra_files if name.endswith(INDEX_SUFFIX))
 
@@ -70,7 +70,7 @@ class DataFile:
 
 
 def bytes_to_plain(value: bytes) -> dict[str, str]:
-    """Return bytes as a JSON value, ``{"b": base64}``."""
+    """Return ``value`` as a JSON value, ``{"b": base64}``."""
     return {"b": base64.b64encode(value).decode()}
 
 

@@ -1,8 +1,8 @@
-"""Known deletes: when the recorded number of deletes in a file is reliable (format 4.3).
+"""Known deletes: decides whether the recorded number of deletes in a file is reliable (format 4.3).
 
 pypaimon 2.1 takes row kinds from the column that option ``rowkind.field`` names, but records 0 deletes for each file
-that it writes. So in a table with this option, a 0 is used only for files that a compaction wrote, because pypaimon
-does not compact.
+that it writes. So in a table with this option, a recorded 0 is trusted only for files that a compaction wrote, because
+pypaimon does not compact.
 """
 
 from __future__ import annotations

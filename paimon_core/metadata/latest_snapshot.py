@@ -19,10 +19,10 @@ _T = TypeVar("_T")
 
 
 def read_latest(snapshots: SnapshotStore, read: Callable[[Snapshot | None], _T]) -> _T:
-    """Return ``read(latest)``, where latest is None for a table without snapshots; ``read`` may be called repeatedly.
+    """Return ``read(latest)``; ``latest`` is None for a table without snapshots. ``read`` may be called repeatedly.
 
-    When a snapshot or a file is missing and a newer snapshot exists, ``read`` is called with the newer snapshot. Raises
-    all other errors of ``read``, and the error of the last attempt.
+    When a snapshot or a file is missing and a newer snapshot exists, ``read`` is called with the newer snapshot. All
+    other errors of ``read``, and the error of the last attempt, are raised.
     """
     latest = snapshots.latest()
 
@@ -35,7 +35,9 @@ def read_latest(snapshots: SnapshotStore, read: Callable[[Snapshot | None], _T])
 
 
 def latest_entries(context: TableContext, among: Collection[bytes] | None = None) -> list[ManifestEntry]:
-    """Return the live entries of the latest snapshot, or only of the partitions ``among``; [] without a snapshot.
+    """Return the live entries of the latest snapshot; [] without a snapshot.
+
+    ``among``: return only the entries of these partitions.
 
     Raises CorruptTable when the metadata cannot be read.
     """

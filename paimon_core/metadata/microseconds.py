@@ -1,8 +1,8 @@
 """Microseconds: reads a table with its timestamps of 7 to 9 digits truncated to microseconds.
 
-Arrow's nanoseconds cover only the years 1677 to 2262, but Paimon's timestamps cover more years: 9999-12-31 often
-stands for "never ends". Arrow's microseconds cover all of them. Columns that order or identify rows keep their type,
-because truncated values could be equal or in another order.
+Arrow's nanoseconds cover only the years 1677 to 2262, but Paimon's timestamps cover more years: 9999-12-31 often stands
+for "never ends". Arrow's microseconds cover all these years. Columns that order or identify rows keep their type,
+because truncation could make different values equal.
 """
 
 from __future__ import annotations

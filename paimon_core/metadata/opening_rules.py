@@ -1,4 +1,4 @@
-"""Opening rules: the options of an opened table, and the options with which this library does not write it."""
+"""Opening rules: the options of an opened table, and the options with which this library does not write to a table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def against_vectors(options: TableOptions) -> list[str]:
     """Return the options that tables with a primary key and deletion vectors cannot have; Java refuses them too.
 
     First-row never deletes an older row. A full-compaction changelog compares the last level before and after a
-    compaction; but rows of the last level that a deletion vector deletes were already replaced by rows of lower levels.
+    compaction, but deletion vectors delete rows of the last level earlier, when rows of lower levels replace these
+    rows.
     """
     found = []
     if options["merge-engine"] == "first-row":

@@ -1,4 +1,4 @@
-"""read_again: repeat a read when a snapshot or one of its files was deleted during the read.
+"""read_again: repeats a read when a snapshot or one of its files was deleted during the read.
 
 A concurrent expiry or rollback may delete snapshots at any time. Java deletes the files of a snapshot first, but this
 library deletes the snapshot file first. A missing file of a deleted snapshot therefore does not mean that the table is

@@ -60,19 +60,20 @@ class Snapshot:
     """
 
     def link(self) -> str | None:
-        """Return the value of ``base`` for a snapshot that is built on this one: id and uuid; None without a uuid."""
+        """Return the value of ``base`` for a snapshot built on this snapshot: id and uuid; None without a uuid."""
         return None if self.uuid is None else f"{self.id} {self.uuid}"
 
     def is_built_on(self, below: Snapshot) -> bool | None:
         """Whether this snapshot was built on ``below``, a snapshot with the previous id; None when this is unknown."""
         if self.base is None or below.uuid is None or not self.base.startswith(f"{self.id - 1} "):
-            return None  # also unknown for a copy with another id, whose base is not the previous id
+            return None  # also unknown for a copy with another id: its base is not the snapshot with the previous id
         return self.base == below.link()
 
     def is_same_commit(self, other: Snapshot) -> bool:
-        """Whether one attempt of a commit created both: the delta manifest list of an attempt has a unique name.
+        """Whether the same attempt of a commit created both snapshots.
 
-        The uuids must be equal too, unless this snapshot has none: a server may have removed it.
+        Every attempt has a delta manifest list with a unique name. The uuids must be equal too, unless this snapshot
+        has no uuid: a server may have removed it.
         """
         return self.delta_manifest_list == other.delta_manifest_list and self.uuid in (other.uuid, None)
 

@@ -1,4 +1,4 @@
-"""Success files: show other tools that a partition is complete or a tag was created, and when (format 15.1, 16.8)."""
+"""Success files: show other tools when a partition was completed or a tag was created (format 15.1, 16.8)."""
 
 from __future__ import annotations
 

@@ -1,17 +1,19 @@
 """Table identity: checks whether the table of a handle is still the table at its path.
 
-A table is identified by the whole content of the schema file that its handle was opened with, which includes the time
-of creation. If the catalog gives tables an id, this id is compared too. A schema that is added later changes neither
-the file nor the id. A table that was dropped and re-created under the same name therefore has another identity, even if
-it has the same columns.
+A table is identified by the whole content of the schema file with which its handle was opened; the content includes the
+time of creation. If the catalog gives tables an id, this id is compared too. A schema that is added later changes
+neither the file nor the id. A table that was dropped and re-created under the same name therefore has another identity,
+even if it has the same columns.
 
 A check needs one small read. Data that was read before a successful check belongs to the table of the handle. The check
 and the write after it are two steps: the table may be dropped and re-created between them (decision 0015). Such a write
 can affect the new table as follows:
 
-- Data files and manifests have unique names: the files that the write leaves are orphans, and are removed as such.
-- A commit checks after its data files are written, and its snapshot must follow its base. Only a first commit has no
-  base: it may become the first snapshot of the new table, although its files may have been deleted with the old table.
+- Data files and manifests have unique names: the files that the write leaves are orphans, which the removal of orphans
+  deletes.
+- A commit checks the identity after its data files are written, and its snapshot must follow its base. Only a first
+  commit has no base: it may become the first snapshot of the new table, although its files may have been deleted with
+  the old table.
 - A new tag is deleted again, because its snapshot is not part of the new table. A branch that is created from a tag is
   deleted again too. A branch that is created without a tag remains, without rows.
 - A consumer's position remains, or replaces the position of the new table's consumer of the same name: the snapshots of
@@ -19,8 +21,8 @@ can affect the new table as follows:
 - Deleting a tag, branch or consumer deletes the tag, branch or consumer of the same name in the new table. No data file
   is deleted, but files that only this tag or branch referenced become orphans.
 - An expiry or a rollback first checks its first kept snapshot or its target, and then uses only snapshot ids. It may
-  delete snapshot files of the new table that have these ids, or restore a snapshot of the old table, whose files are
-  deleted.
+  then delete snapshot files of the new table that have these ids, or restore a snapshot of the old table whose files
+  are deleted.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from paimon_core.storage.paths import MAIN
 
 
 def check_same_table(context: TableContext, otherwise: Callable[[], object] | None = None) -> None:
-    """Raise TableNotFound when the table was dropped or re-created; before that, call ``otherwise`` if it is given."""
+    """Raise TableNotFound when the table was dropped or re-created; call ``otherwise``, if given, before raising."""
     forget_directories(context.storage)
     if not context.schemas.holds(context.schema.untracked):
         if otherwise is not None:
@@ -63,7 +65,7 @@ def refreshed(context: TableContext) -> TableContext:
 def within_same_table(context: TableContext) -> Iterator[None]:
     """Return a context for reads of the table; if the table was dropped, the context raises TableNotFound.
 
-    Errors of the block about missing or damaged files are replaced by TableNotFound too.
+    If the table was dropped, errors of the block about missing or damaged files are also replaced by TableNotFound.
     """
     try:
         yield
@@ -88,7 +90,7 @@ def table_to_change(context: TableContext) -> TableContext:
 def check_not_another(context: TableContext) -> None:
     """Raise TableNotFound only when the table was certainly dropped or re-created; for checks of damaged tables.
 
-    This is certain when branch main has neither schemas nor snapshots, or when the schema has another time of creation.
+    It is certain when branch main has neither schemas nor snapshots, or when the schema has another time of creation.
     """
     main = context.beside(MAIN)
     if not main.schemas.ids() and not main.snapshots.ids():

@@ -1,8 +1,8 @@
 """Time travel: finds the snapshot for a time, a watermark, an id or a version text (format 15.4).
 
-Commit times and watermarks never decrease along the snapshot chain, so that a binary search finds a snapshot. A
-snapshot without a watermark is ordered as if it had the watermark of the nearest earlier snapshot with one. When a
-snapshot expires during a search, the search is retried on the remaining snapshots.
+Commit times and watermarks never decrease along the snapshot chain, so a binary search finds the snapshot. A snapshot
+without a watermark is ordered like the nearest earlier snapshot with a watermark. When a snapshot expires during a
+search, the search is retried on the remaining snapshots.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ def by_id(context: TableContext, snapshot_id: int, *, tagged: bool = False) -> S
 def by_version(context: TableContext, version: str | int) -> Snapshot:
     """Return the snapshot of a version text as in option ``scan.version``.
 
-    The text is a tag name, otherwise ``watermark-<millis>``, otherwise a snapshot id. Raises InvalidRequest for any
-    other text, TagNotFound when the tag is deleted during the read, and SnapshotNotFound.
+    The text is interpreted as a tag name if the tag exists, otherwise as ``watermark-<millis>``, otherwise as a
+    snapshot id. Raises InvalidRequest for any other text, TagNotFound when the tag is deleted during the read, and
+    SnapshotNotFound.
     """
     text = str(version)
     if not isinstance(version, int) and text in context.tags.names():
@@ -120,7 +121,7 @@ def latest_compaction(context: TableContext) -> Snapshot:
 def after_time(context: TableContext, millis: int) -> Snapshot | None:
     """Return the first live snapshot at or after a time in epoch milliseconds.
 
-    Return None when no live snapshot is older than the time, or all are older.
+    Return None when no live snapshot is older than the time, or all live snapshots are older.
     """
 
     def first() -> Snapshot | None:
@@ -170,7 +171,7 @@ def until_watermark(context: TableContext, watermark: int) -> Snapshot:
 
 
 def tag_source(context: TableContext, time_millis: int | None, watermark: int | None) -> Snapshot:
-    """Return the snapshot for a new tag: the first live or tagged one at or after a time, or else a watermark."""
+    """Return the snapshot for a new tag: the first live or tagged snapshot at or after a time, or else a watermark."""
     if time_millis is not None:
         return from_time(context, time_millis)
     assert watermark is not None

@@ -1,4 +1,4 @@
-"""File index options: which columns have which indexes, ``file-index.<kind>.columns`` and the options of each index."""
+"""File index options: ``file-index.<kind>.columns``, which lists the indexed columns, and the options of each index."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def is_file_index_option(key: str) -> bool:
 def parse_file_indexes(texts: Mapping[str, str]) -> tuple[IndexedColumn, ...]:
     """Return the indexes that file index options declare; ``is_file_index_option`` must be true for all ``texts``.
 
-    The options of a map column apply to all of its keys. An option of an index that the column does not have has no
-    effect. Raises ValueError naming the option for a bad value.
+    The options of a map column apply to all of its keys. An option has no effect if the column does not have the index
+    of this option. Raises ValueError naming the option for a bad value.
     """
     found: dict[tuple[str, str | None, str], None] = {}
     given: dict[tuple[str, str], dict[str, Any]] = {}
@@ -91,7 +91,7 @@ def parse_file_indexes(texts: Mapping[str, str]) -> tuple[IndexedColumn, ...]:
 
 
 def renamed_file_index(key: str, text: str, column: str, name: str) -> tuple[str, str]:
-    """Return the key and text of a file index option, changed for the renaming of ``column`` to ``name``."""
+    """Return the key and text of a file index option after the column ``column`` is renamed to ``name``."""
 
     def renamed(indexed: str) -> str:
         found, map_key = _split(indexed)

@@ -1,4 +1,4 @@
-"""Option: what is known of one option of Paimon, and constructors for the three ways in which options are supported."""
+"""Option: the description of one option of Paimon, and a constructor for each of the three kinds of support."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SIZE, DURATION, TEXT, ENUM = Kind.SIZE, Kind.DURATION, Kind.TEXT, Kind.ENUM
 
 
 class Support(StrEnum):
-    """What this library does with an option."""
+    """How this library supports an option."""
 
     OBEYED = "obeyed"
     """The option changes what this library does."""
@@ -79,7 +79,7 @@ class Option:
     """Whether all handles of a table must use the same value, because it decides where files are, or which row a merge
     selects."""
     is_columns: bool = False
-    """Whether the value is a list of columns, so that a renamed column is renamed in it."""
+    """Whether the value is a list of columns, in which a renamed column is renamed too."""
     fixed: str = ""
     """Why the option of an existing table can never be set or removed; "" when it can."""
     argument: str = ""
@@ -112,9 +112,9 @@ def obeyed(
 ) -> Option:
     """Return an option that is obeyed.
 
-    Without ``parse``, the parser accepts the words ``supported`` (default: all ``values``); without ``values``, it is
-    the parser of the kind. ``value`` is the parsed value when the option is absent, if it differs from Paimon's
-    ``default``.
+    Without ``parse``, the parser accepts the words ``supported`` (default: all ``values``). Without ``parse`` and
+    ``values``, the parser of the kind is used. ``value`` is the parsed value when the option is absent, if this value
+    differs from Paimon's ``default``.
     """
     reader = parse or (one_of(*(supported or values)) if values else _PARSERS[kind])
     known = reader(default) if value is None and default else value
@@ -124,7 +124,7 @@ def obeyed(
 def carried(
     key: str, kind: Kind, default: str, meaning: str, values: tuple[str, ...] = (), **properties: Any
 ) -> Option:
-    """Return an option for other engines; a new table accepts only values of the kind or of ``values``."""
+    """Return an option for other engines; a new table accepts only texts of this kind, or the words ``values``."""
     reader = one_of(*(v.lower() for v in values)) if values else _PARSERS[kind]
     return Option(key, kind, default, meaning, Support.CARRIED, reader, None, values, Stops.NOTHING, **properties)
 

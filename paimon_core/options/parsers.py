@@ -84,8 +84,8 @@ def lacks_unit(text: str) -> bool:
 def with_unit(parse: Callable[[str], T]) -> Callable[[str], T]:
     """Return a stricter ``parse`` for options of new tables: a size or duration other than 0 needs a unit.
 
-    Paimon reads a number without a unit as bytes or milliseconds, which is rarely what the user meant. Parsers of other
-    kinds are returned unchanged.
+    Paimon reads a number without a unit as bytes or milliseconds, but users rarely mean this. Parsers of values other
+    than sizes and durations are returned unchanged.
     """
     units = ("b", "mb") if parse in (parse_bytes, parse_size) else ("ms", "s")
     if parse not in (parse_bytes, parse_size, parse_millis, parse_positive_millis):
@@ -174,7 +174,7 @@ def parse_file_name(text: str) -> str:
 def parse_file_prefix(text: str) -> str:
     """Parse the prefix of data files.
 
-    It must not have a dot: the part before the first dot identifies a file (``stem_of``).
+    The prefix must not have a dot: the part of a file name before the first dot identifies the file (``stem_of``).
     """
     if "." in parse_file_name(text):
         raise ValueError("a plain name without slashes and dots")
@@ -196,7 +196,7 @@ def parse_directory(text: str) -> str:
 
 
 def parse_locations(text: str) -> tuple[str, ...]:
-    """Parse a comma-separated list of URLs of directories; each is returned in Java's form, such as ``file:/x``."""
+    """Parse a comma-separated list of URLs of directories; return the URLs in Java's form, such as ``file:/x``."""
     return tuple(map(_location, list_parts(text))) if text.strip() else ()
 
 
@@ -218,7 +218,7 @@ def parse_weights(text: str) -> tuple[int, ...]:
 
 
 def _is_plain(name: str) -> bool:
-    """Whether a name is a valid path component in every store, and no partition, bucket or hidden file."""
+    """Whether a name is a valid path component in every store and cannot be a partition, bucket or hidden file."""
     return bool(re.fullmatch(r"[\w-][\w.-]*", name)) and not name.startswith("bucket-")
 
 

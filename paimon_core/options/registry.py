@@ -1,4 +1,4 @@
-"""Registry: every option of Paimon by its name, and which option a key stands for (format 18)."""
+"""Registry: every option of Paimon by its name, and the option that a key stands for (format 18)."""
 
 from __future__ import annotations
 
@@ -71,8 +71,10 @@ PREFIXES: tuple[Option, ...] = (
         for index in ("pk-vector", "pk-btree", "pk-bitmap", "pk-multivalue", "pk-full-text")
     ),
 )
-"""Options whose names may have any ending in place of ``*``. They configure writers of files, or features that another
-option turns on."""
+"""Options whose names may have any ending in place of ``*``.
+
+These options configure writers of files, or features that another option turns on.
+"""
 FIELD_PREFIX = "fields."
 _COLUMN_OPTION = re.compile(r"fields\.(.+)\.([a-z-]+)", re.DOTALL)
 _FIELD_INDEX = re.compile(r"fields\..*\.pk-(?:vector|btree|bitmap|multivalue|full-text)\..*", re.DOTALL)
@@ -86,7 +88,10 @@ def current_name(key: str) -> str:
 
 
 def column_option(key: str) -> tuple[str, str] | None:
-    """Return (column, what) for a key ``fields.<column>.<what>``, else None; a sequence group has a list of columns."""
+    """Return (column, what) for a key ``fields.<column>.<what>``, else None.
+
+    In the key of a sequence group, ``<column>`` is a list of columns.
+    """
     found = _COLUMN_OPTION.fullmatch(key)
     return None if found is None else (found.group(1), found.group(2))
 

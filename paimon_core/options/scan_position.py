@@ -1,4 +1,4 @@
-"""Scan position: which snapshot the options ``scan.*`` of a table select for reads (format 15.4)."""
+"""Scan position: the snapshot that the options ``scan.*`` of a table select for reads (format 15.4)."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _OF_MODE |= {
     "from-creation-timestamp": (CREATION_TIME,),
 }
 POSITIONS = (_MODE, *_TIMES, *_SNAPSHOTS, FILE_TIME, CREATION_TIME, *INCREMENTAL)
-"""The options that select what reads return: a snapshot, some of its files, or the changes between two."""
+"""The options that select the result of reads: a snapshot, some of its files, or changes between two snapshots."""
 
 
 def selects_changes(option: str, value: Any) -> bool:
-    """Whether reads under this option return rows that some snapshots added, and not the rows of a snapshot."""
+    """Whether reads with this option return the rows that some snapshots added, and not the rows of one snapshot."""
     return option in INCREMENTAL or value == LATEST_DELTA
 
 
 def scan_position(options: TableOptions) -> tuple[str, Any] | None:
-    """Return the option that selects what reads return, and its value; None when reads use the latest snapshot.
+    """Return the option that selects the result of reads, and its value; None when reads use the latest snapshot.
 
-    Raises InvalidOption when several options select something, or when ``scan.mode`` contradicts the other options, as
-    in Java.
+    As in Java, raises InvalidOption when several options select a position, or when ``scan.mode`` contradicts the other
+    options.
     """
     given = [key for key in POSITIONS[1:] if options[key] is not None]
     if len(given) > 1:

@@ -1,4 +1,4 @@
-"""Similar names: finds the known name that was meant by a misspelled name, or by a name damaged by a flipped bit."""
+"""Similar names: finds the known name that is most similar to a misspelled name, or to a name with a flipped bit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def resembled(name: str, known: Collection[str]) -> str | None:
-    """Return the known name that ``name`` was probably meant to be, or None when it resembles none.
+    """Return the known name that ``name`` probably stands for; None when it resembles no known name.
 
     Two names resemble each other when only a few letters or the separators differ, or when both start with the same
     word and a dot: for ``snapshot.keep``, the most similar option ``snapshot.*`` is returned.

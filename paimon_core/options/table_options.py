@@ -1,7 +1,7 @@
 """TableOptions: the options of one table, parsed (format 18).
 
-An option of Paimon is obeyed, or is ignored when it changes no row, or is refused by an error when it needs a feature
-that is not supported. A key that is not an option of Paimon is ignored; when it resembles the name of an option, it is
+An option of Paimon is obeyed, is ignored (if it changes no row), or is refused by an error (if it needs a feature that
+is not supported). A key that is not an option of Paimon is ignored; when it resembles the name of an option, it is
 refused.
 """
 
@@ -43,7 +43,7 @@ class TableOptions:
     unwritable: tuple[str, ...] = ()
     """Options that a writer must obey and this library does not support; a write is refused with their name."""
     unscannable: tuple[str, ...] = ()
-    """Unsupported options that select what is read; a read is refused, unless the caller names a snapshot."""
+    """Unsupported options that select the result of reads; a read is refused unless the caller names a snapshot."""
     uses: Mapping[str, Use] = field(default_factory=dict)
     """How each option is used, under its name in the schema file."""
 
@@ -73,7 +73,7 @@ class TableOptions:
             )
 
     def check_scannable(self, table: str) -> None:
-        """Raise UnsupportedFeature when an option that is not supported selects what reads return."""
+        """Raise UnsupportedFeature when an option that is not supported selects the result of reads."""
         if self.unscannable:
             raise UnsupportedFeature(
                 f"table {table} cannot be read as its option {self.unscannable[0]!r} requires: that is not supported. "
@@ -89,7 +89,7 @@ class TableOptions:
 
     @staticmethod
     def parse(options: Mapping[str, str], *, table: str = "", creating: bool = False) -> TableOptions:
-        """Parse the options of a schema file; with ``creating``, by the stricter rules for a new table.
+        """Parse the options of a schema file; with ``creating``, use the stricter rules for a new table.
 
         Older option names are accepted as in Paimon. Raises UnsupportedFeature for a ``type`` that is not supported.
         For a new table, raises InvalidOption for a bad value, for a size or duration without unit, and for a key that
@@ -126,7 +126,7 @@ def _check_type(text: str, table: str, *, creating: bool) -> list[str]:
     """Return [``type=...``] when tables of this ``type`` can be read but not written; [] when they can be written.
 
     Raises UnsupportedFeature for unsupported types. A materialized table is an ordinary table for readers, in Java too.
-    Only the engine that refreshes it may write it (options ``materialized-table.*``).
+    Only the engine that refreshes a materialized table may write to it (options ``materialized-table.*``).
     """
     kind = text.lower()
     if kind == _MATERIALIZED and not creating:
@@ -229,7 +229,7 @@ class _Parser:
         return Use.STOPS_WRITES if stops is Stops.WRITES else Use.STOPS_READS
 
     def _check_foreign(self, key: str, text: str) -> None:
-        """Refuse a key that differs from an option of Paimon in one letter: it is a mistake or a damaged file."""
+        """Refuse a key that differs from an option of Paimon in one letter, because it is a mistake or damage."""
         if key.startswith(FIELD_PREFIX):
             message = f"option {key!r} = {text!r:.80} is not supported"
         elif (known := nearest(key, KNOWN)) is not None:
@@ -255,7 +255,7 @@ class _Parser:
 
 @lru_cache(maxsize=1 << 10)
 def _meant(key: str) -> str | None:
-    """Return the option of Paimon that ``key`` resembles, or None. It is cached: comparing all names takes 5 ms."""
+    """Return the option of Paimon that ``key`` resembles, or None. Cached, because comparing all names takes 5 ms."""
     return resembled(key, KNOWN)
 
 

@@ -1,8 +1,8 @@
 """ChangedPlace: a bucket or partition whose files differ between two versions, with its files in each version.
 
-To find the changed partitions, manifests that both versions list are not read: their entries are the same in both
-versions. Then all files of the changed partitions are listed, also the files that both versions have, because these may
-contain rows with the keys of changed rows.
+To find the changed partitions, only manifests in one of the two versions are read: manifests in both versions have the
+same entries in both. Then all files of the changed partitions are listed. Files of both versions are listed too,
+because they may contain rows with the keys of changed rows.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ class Part:
 
     @property
     def vectors(self) -> Vectors:
-        """The deletion vector of the file by its name; empty when the file has none."""
+        """The deletion vector of the file, by file name; empty when the file has no vector."""
         return {} if self.vector is None else {self.file.file_name: self.vector}
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedPlace:
-    """The files of one place in which rows may have changed between two versions, ``before`` and ``after``."""
+    """The files of one bucket or partition whose rows may have changed from version ``before`` to version ``after``."""
 
     place: Place
     common: tuple[Part, ...]
@@ -66,7 +66,7 @@ class ChangedPlace:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """All files of the place: a comparison of the two versions may read each of them."""
+        """All files of the place: a comparison of the two versions may read each file."""
         return (*self.common, *self.before, *self.after)
 
     def to_bytes(self) -> bytes:
@@ -77,7 +77,7 @@ class ChangedPlace:
 
     @staticmethod
     def from_bytes(data: bytes) -> ChangedPlace:
-        """Return the place of the output of ``to_bytes``.
+        """Return the place that ``to_bytes`` encoded.
 
         Raises InvalidRequest for other bytes, UnsupportedFeature for a newer version.
         """
@@ -122,8 +122,8 @@ def changed_places(
 def reading_context(context: TableContext, snapshot: Snapshot) -> TableContext:
     """Return ``context`` with the options of deletion vectors from the schema of ``snapshot``.
 
-    These options decide whether a batch read of the snapshot shows level 0. The columns and all other options are those
-    of ``context``.
+    These options decide whether a batch read of the snapshot shows level 0. The columns and all other options are the
+    same as in ``context``.
     """
     if snapshot.schema_id == context.schema.id:
         return context
@@ -235,7 +235,7 @@ def _compared(
 
 
 def _same_rows(context: TableContext, one: Part, other: Part) -> bool:
-    """Whether two parts of one file have the same deleted rows, also if their vectors are in different index files."""
+    """Whether two parts of one file have the same deleted rows, even if their vectors are in different index files."""
     if one.vector == other.vector:
         return True
     if one.vector is None or other.vector is None:

@@ -1,8 +1,8 @@
-"""Changes: the files that contain the changes of each snapshot, found without opening them (format 10.4).
+"""Changelog plan: finds the files that contain the changes of each snapshot, without opening the files (format 10.4).
 
-Without a changelog producer, the data files that an APPEND snapshot added are its changes: the rows as they were
-written. With a changelog producer, only the changelog files of a snapshot are its changes. Compactions change no row.
-No file lists the rows that an overwrite replaced: they are found by comparing two versions of the table
+Without a changelog producer, the changes of an APPEND snapshot are the data files that it added, with the rows as they
+were written. With a changelog producer, the changes of a snapshot are only its changelog files. Compactions change no
+row. No file lists the rows that an overwrite replaced: such rows are found by comparing two versions of the table
 (``changed_places``).
 """
 
@@ -52,7 +52,7 @@ def changed_snapshots(context: TableContext, after: int | None, until: int | Non
         raise InvalidRequest(f"after (snapshot {start}) must not exceed until (snapshot {end})", table=context.name)
     if max(start, end) > newest:
         raise SnapshotNotFound(
-            f"table {context.name} has no snapshot {max(start, end)}: it ends with {newest or 'none'}",
+            f"table {context.name} has no snapshot {max(start, end)}: its latest snapshot is {newest or 'none'}",
             table=context.name,
             snapshot=max(start, end),
         )
@@ -87,7 +87,7 @@ def check_producer(context: TableContext) -> None:
 def changed_snapshot(context: TableContext, snapshot_id: int) -> Snapshot:
     """Return the snapshot, or its lasting changelog if it has expired (format 16.2).
 
-    Raises SnapshotNotFound without both.
+    Raises SnapshotNotFound when neither the snapshot nor its lasting changelog exists.
     """
     try:
         return context.snapshots.read(snapshot_id)
@@ -104,11 +104,11 @@ def changed_files(
 ) -> Iterator[ChangedFile]:
     """Yield the files of the changed rows, by partition directory and bucket, then in the order of writing.
 
-    ``changelog``: True for the changelog files of the snapshot, False for the data files that it added; None: as the
-    table's options and the kind of the snapshot decide. ``overwrites``: with None, the files that an OVERWRITE snapshot
-    added also count as changes.
+    ``changelog``: True for the changelog files of the snapshot, False for the data files that it added. With None, the
+    table's options and the kind of the snapshot determine which of these files are returned. ``overwrites``: if
+    ``changelog`` is None, the files that an OVERWRITE snapshot added also count as changes.
 
-    In this order, the rows of one key come in the order of their changes. Raises UnsupportedFeature for files that this
+    In this order, the rows of one key are in the order of their changes. Raises UnsupportedFeature for files that this
     library cannot read, SnapshotNotFound when the snapshot expires during the call, CorruptTable.
     """
     if changelog is None:

@@ -39,7 +39,10 @@ class StatsBytes:
     null_counts: Sequence[tuple[int | None, ...]]
 
     def present(self) -> Mask:
-        """Return which files have statistics: in the others, the row of minima has no fields."""
+        """Return one boolean per file: whether it has statistics.
+
+        Without statistics, the row of minima has no fields.
+        """
         buffer, starts, lengths = self.low
         out = lengths >= 4
         out[out] = buffer[starts[out][:, None] + np.arange(4)].any(axis=1)
@@ -89,7 +92,7 @@ class EntryTable:
     created: Callable[[Numbers], Numbers]
     """Returns the creation times of the files at the given positions, in milliseconds of local time.
 
-    For an unknown time it returns the smallest 64-bit integer.
+    An unknown time is returned as the smallest 64-bit integer.
     """
     key_stats: Callable[[Numbers], StatsBytes]
     value_stats: Callable[[Numbers], StatsBytes]
@@ -173,7 +176,10 @@ class EntryTable:
         return tuple(e.file for e in self.entries(at))
 
     def buckets(self) -> tuple[Numbers, list[int]]:
-        """Number the buckets in order of first appearance: return each entry's number and each bucket's first entry."""
+        """Return (numbers, first entries): the number of each entry's bucket, and the first entry of each bucket.
+
+        Buckets are numbered in order of first appearance.
+        """
         if not len(self):
             return np.zeros(0, np.int64), []
         names, bucket = np.unique(self.bucket, return_inverse=True)
@@ -184,7 +190,9 @@ class EntryTable:
         return numbers[group], first[order].tolist()
 
     def key_ranks(self, at: Numbers, types: Sequence[DataType], order: KeyOrder) -> tuple[list[int], list[int]]:
-        """Return numbers that order the smallest and the largest keys of the files at some positions.
+        """Return two lists of numbers, for the smallest and the largest keys of the files at some positions.
+
+        All numbers have the same order as the keys.
 
         Raises CorruptTable for keys that do not decode.
         """

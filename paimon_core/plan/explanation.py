@@ -1,4 +1,4 @@
-"""ScanExplanation: the files that a scan reads or leaves out, by which rule, and the costs (format 8.7, 8.8)."""
+"""ScanExplanation: the files that a scan reads, the files that each rule excludes, and the costs (format 8.7, 8.8)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMED_COLUMNS = 8
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """The numbers of splits, and of files, rows and bytes in these splits."""
+    """The number of some splits, and the numbers of files, rows and bytes in these splits."""
 
     splits: int = 0
     files: int = 0
@@ -26,7 +26,7 @@ class Amount:
 
     @staticmethod
     def of(splits: Collection[Split]) -> Amount:
-        """Return the amount of some splits; rows known to be deleted are not counted."""
+        """Return the numbers for some splits; rows known to be deleted are not counted."""
         return Amount(
             len(splits),
             sum(len(s.files) for s in splits),
@@ -45,7 +45,7 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """The measurements of a read of the whole scan: what it opened, left out and decoded."""
+    """The measurements of a read of the whole scan: files opened, files left out, and data decoded."""
 
     seconds: float
     """Processor seconds."""

@@ -1,8 +1,8 @@
-"""pack_files: divides the files of many buckets into splits, on columns instead of values (format 8.7).
+"""pack_files: divides the files of many buckets into splits, with the files given as columns (format 8.7).
 
-Most buckets have one file, or files of one level above 0. Such files are read raw, and a running sum of their sizes
-shows where to divide them into splits. Only buckets with several levels, or with rows of kind delete, are divided into
-sections.
+Most buckets have one file, or files of one level above 0. Such files are read raw, and a running sum of the file sizes
+shows where one split ends and the next begins. Only buckets with several levels, or with rows of kind delete, are
+divided into sections.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def _packed(found: FileColumns, group: int, files: list[int], layout: Layout) ->
 
 
 class _Sections:
-    """Divides the files of a bucket into sections, as ``lsm.sections.intervals`` does for values."""
+    """Divides the files of a bucket into sections as ``lsm.sections.intervals`` does, but with files as columns."""
 
     def __init__(self, found: FileColumns, files: Numbers) -> None:
         """``files``: the files of all buckets that will be divided."""

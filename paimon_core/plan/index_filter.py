@@ -25,7 +25,7 @@ _Columns = dict[str, tuple[str, DataType]]
 
 @dataclass(frozen=True)
 class IndexFilter:
-    """Tests files with their indexes; prepared once for all files of a scan."""
+    """Tests files by their file indexes; one object is used for all files of a scan."""
 
     where: BoundPredicate
     schema: TableSchema
@@ -54,7 +54,7 @@ class IndexFilter:
         return rows is None or bool(rows.any())
 
     def rows(self, file: DataFile, storage: Storage, path: Callable[[DataFile, str], str]) -> Mask | None:
-        """Return which rows of the file may match according to its indexes; None when the indexes exclude no row.
+        """Return one boolean per row: whether the indexes show that it may match; None when the indexes exclude no row.
 
         ``path`` returns the path of a file in the directory of a data file. Raises CorruptTable naming the path of an
         index that is missing or does not decode, StorageError when the store fails.

@@ -1,6 +1,6 @@
 """LazyFiles: the files of one split of a large plan.
 
-The ``DataFile`` values are created when one of them is first used.
+All ``DataFile`` values are created when the first of them is used.
 """
 
 from __future__ import annotations

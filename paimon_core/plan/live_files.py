@@ -42,7 +42,7 @@ class ScanCounts:
 
 @dataclass(frozen=True, slots=True)
 class LiveFiles:
-    """The files that are left after all tests except the test of value statistics."""
+    """The files that pass all tests; the test of value statistics is made later."""
 
     table: EntryTable
     counts: ScanCounts
@@ -128,9 +128,10 @@ def _holds_bucket(manifest: ManifestFile, buckets: Collection[int]) -> bool:
 
 
 def _live(manifests: ManifestStore, opened: Sequence[ManifestFile], partition: PartitionPruner | None) -> EntryTable:
-    """Return the files in the selected partitions that a manifest added and no manifest deleted; the oldest first.
+    """Return the files of the selected partitions that a manifest added and no manifest deleted, the oldest first.
 
-    A file's ADD and DELETE entries have the same partition and bucket, so that either both are read or neither.
+    The ADD entry and the DELETE entry of a file have the same partition and bucket, so either both entries are read or
+    neither.
     """
     if partition is None:
         names = tuple(manifests.paths.manifest(m.file_name) for m in opened)
@@ -146,7 +147,7 @@ def _live_of(read: Sequence[Entries]) -> EntryTable:
 
 
 def refuse_unread(entry: ManifestEntry, paths: TablePaths, *, evolves: bool = False) -> None:
-    """Raise UnsupportedFeature for a file of an unsupported kind, InvalidRequest for one outside the allowed roots.
+    """Raise UnsupportedFeature for a file of an unsupported kind, InvalidRequest for a file outside the allowed roots.
 
     ``evolves``: the caller reads each column from the file that contains it (``row_ranges``).
     """

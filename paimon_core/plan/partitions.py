@@ -37,7 +37,8 @@ def matching_partitions(context: TableContext, where: Where) -> Callable[[bytes]
         if column not in keys:
             known = ", ".join(keys) or "none"
             raise InvalidRequest(
-                f"table {context.name}: where uses {column!r}, which is not a partition column (those are: {known})",
+                f"table {context.name}: where uses {column!r}, which is not a partition column (partition columns: "
+                f"{known})",
                 column=column,
             )
     if not bound.columns:

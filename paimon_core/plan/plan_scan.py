@@ -1,4 +1,4 @@
-"""plan_scan: snapshot → manifests → pruned files → splits, with counts of what was left out (format 8.7, 8.8).
+"""plan_scan: snapshot → manifests → pruned files → splits, with the numbers of pruned files (format 8.7, 8.8).
 
 Planning reads metadata only. A plan is complete: its splits together contain every row of the snapshot that the filter
 selects, exactly once. The splits may also contain rows that the filter does not select; the reader leaves these rows
@@ -51,7 +51,7 @@ class ScanPlan:
 
     @property
     def row_count(self) -> int:
-        """The rows in the files of all splits: the upper limit of what a read returns."""
+        """The number of rows in the files of all splits: a read returns at most this number of rows."""
         return sum(s.row_count for s in self.splits)
 
 
@@ -133,13 +133,13 @@ def hides_level_0(schema: TableSchema, options: TableOptions) -> bool:
 
 
 def _pack(table: EntryTable, schema: TableSchema, rule: PackingRule, pruners: Pruners) -> Iterator[_Packed]:
-    """Yield the splits, bucket by bucket; their ``DataFile`` values are created when a split is read."""
+    """Yield the splits, bucket by bucket; the ``DataFile`` values of a split are created when it is read."""
     types = tuple(f.type for f in schema.key_fields)
     if pruners.value is None:
         packed = table.packed.get((rule, types), [])
         if not packed:
             packed = list(_packed(table, types, rule, None))
-            table.packed.clear()  # one rule at a time, because each may take as much memory as the entries
+            table.packed.clear()  # one rule at a time: a cached packing may take as much memory as the entries
             table.packed[rule, types] = packed
     else:
         packed = list(_packed(table, types, rule, value_matches(pruners.value, table)))
@@ -184,7 +184,7 @@ def _pack_ranges(table: EntryTable, packing: Packing, value: ValuePruner | None)
 
 
 def _read_vectors(manifests: ManifestStore, snapshot: Snapshot) -> dict[tuple[bytes, int], Vectors]:
-    """Return the deletion vectors of each (partition, bucket); other table indexes serve writers only (format 4.4)."""
+    """Return the deletion vectors of each (partition, bucket); only writers use other table indexes (format 4.4)."""
     name = snapshot.index_manifest
     if name is None:
         return {}

@@ -46,7 +46,7 @@ Bounds = dict[str, tuple[Any, Any, int | None]]
 class Pruners:
     """The tests by partition, bucket, key and value.
 
-    None where the filter does not restrict the partition, bucket and so on.
+    A test is None when the filter does not restrict the partition, the bucket, the key or the values.
     """
 
     partition: PartitionPruner | None = None
@@ -80,12 +80,12 @@ class StatsRow:
 
     @staticmethod
     def of(fields: Sequence[DataField], names: Collection[str]) -> StatsRow:
-        """Return the decoder for rows of ``fields``, of which the columns ``names`` are decoded."""
+        """Return the decoder for rows of ``fields``; only the columns ``names`` are decoded."""
         wanted = tuple((at, f.name, f.type) for at, f in enumerate(fields) if f.name in names)
         return StatsRow(len(fields), wanted, row_decoder(tuple(f.type for f in fields)))
 
     def bounds(self, stats: ColumnStats, file_name: str) -> Bounds:
-        """Return a dict from column to minimum, maximum and null count; it is empty if there are no statistics.
+        """Return a dict from column to minimum, maximum and null count; the dict is empty without statistics.
 
         Raises CorruptTable naming the file.
         """
@@ -138,11 +138,11 @@ class PartitionPruner:
         return self.where.may_match(self.row.bounds(manifest.partition_stats, manifest.file_name), entries)
 
     def texts(self, types: Sequence[DataType]) -> tuple[bytes, ...] | None:
-        """Return byte strings: each serialized partition that the filter selects contains at least one of them.
+        """Return byte strings; each serialized partition that the filter selects contains at least one of the strings.
 
-        ``types``: the types of all partition columns. For a single text column the result is the texts, because a text
-        may be stored in a slot of the row or behind the slots; otherwise it is the whole rows. None: the filter does
-        not list the selected partitions, or lists too many.
+        ``types``: the types of all partition columns. For a single text column, the strings are the texts, because a
+        text may be stored in a slot of the row or after the slots. Otherwise the strings are the whole rows. Return
+        None when the filter does not list the selected partitions, or lists too many.
         """
         columns = [self.where.equality_values(name) for name in self.columns]
         known = [values for values in columns if values is not None]
@@ -214,7 +214,7 @@ class BucketPruner:
         return frozenset(buckets_of(columns, types, self.function, total).tolist())
 
     def _hashes_alike(self, schema_id: int) -> bool:
-        """Whether files of that schema were hashed with the same types: -5 as INT and as BIGINT hash differently."""
+        """Whether files of this schema hash keys with the same types: -5 as INT and as BIGINT have different hashes."""
         if schema_id == self.schema.id:
             return True
         if schema_id not in self.comparable:
@@ -240,7 +240,7 @@ class KeyPruner:
     def keeps(self, file: DataFile) -> bool:
         """Whether the file may contain a selected key.
 
-        All files that may contain the key are kept, so a merge has all rows.
+        All files that may contain a selected key are kept, so that a merge has all rows of the key.
         """
         return self.where.may_match(self.row.bounds(file.key_stats, file.file_name), file.row_count)
 
@@ -256,7 +256,7 @@ class ValuePruner:
     key: StatsRow
     index: IndexFilter | None = None
     covers: dict[tuple[int, tuple[str, ...] | None], Cover] = field(default_factory=dict)
-    """A cache; the key is a schema id and the columns that have statistics (None: all columns)."""
+    """A cache; the key is (schema id, columns that have statistics; None: all columns)."""
 
     @staticmethod
     def of(
@@ -282,7 +282,7 @@ class ValuePruner:
         return bounds
 
     def keeps_range(self, partition: bytes, files: Sequence[DataFile]) -> bool:
-        """Whether a row whose columns are in these files, the newest first, may match.
+        """Whether a row may match whose columns are in ``files``; the newest file comes first.
 
         For each column, only the statistics of the newest file that contains it are used.
         """
@@ -301,7 +301,7 @@ class ValuePruner:
         return self.where.may_match(bounds, newest.row_count)
 
     def cover(self, schema_id: int, names: tuple[str, ...] | None) -> Cover:
-        """Return how to decode the value statistics of a schema's files; ``names``: the columns with statistics."""
+        """Return the decoder of the value statistics in files of a schema; ``names``: the columns with statistics."""
         cover = self.covers.get((schema_id, names))
         if cover is None:
             old = self.schema if schema_id == self.schema.id else self.schemas(schema_id)
@@ -349,10 +349,10 @@ def _cover(schema: TableSchema, old: TableSchema, names: tuple[str, ...] | None,
 
 
 def tracked_bounds(file: DataFile) -> Bounds:
-    """Return the bounds of the columns of row tracking that the file does not contain: its manifest entry states them.
+    """Return the bounds of the row tracking columns, from the manifest entry, if the file does not contain the columns.
 
-    For a file with the columns, nothing is returned: Java 1.4 records sequence numbers that differ from those of the
-    rows.
+    For a file with the columns, the result is empty, because Java 1.4 records sequence numbers that differ from the
+    sequence numbers of the rows.
     """
     columns = file.write_cols or ()
     out: Bounds = {}

@@ -18,9 +18,9 @@ _Unit = tuple[tuple[DataFile, ...], tuple[int, ...]]
 
 
 def repacked(splits: Iterable[Split], packing: Packing) -> list[Split]:
-    """Return splits of about ``packing.target_bytes``: neighbours of one bucket are joined or divided.
+    """Return splits of about ``packing.target_bytes``: adjacent splits of a bucket are joined, large splits divided.
 
-    A unit that exceeds the target is alone in its split.
+    A unit (a file or section that cannot be divided) that exceeds the target is alone in its split.
     """
     out: list[Split] = []
     for _, neighbours in groupby(splits, lambda s: (s.partition, s.bucket, s.total_buckets, s.snapshot_id, s.raw)):

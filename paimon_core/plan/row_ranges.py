@@ -1,6 +1,7 @@
 """Row ranges: the files of a table with data evolution that together contain the columns of some rows (format 17).
 
-An update of some columns adds a file with these columns and the row ids of an existing file, which stays live.
+An update of some columns adds a file with these columns and with the row ids of an existing file. The existing file
+stays live.
 """
 
 from __future__ import annotations

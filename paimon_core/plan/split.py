@@ -1,8 +1,8 @@
-"""Split: the unit of reading, and the packing of one bucket's files into splits (format 8.7).
+"""Split: the unit of reading. The module also packs the files of one bucket into splits (format 8.7).
 
-A raw split is read file by file, because no key occurs twice in its files and none of its rows is a delete. Any other
-split consists of whole sections, each merged separately: no key of one section occurs in another section or in another
-split.
+A raw split is read file by file, because no key occurs twice in its files and no row is a delete. Any other split
+consists of whole sections. Each section is merged separately, because no key of a section occurs in another section or
+in another split.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ class Split:
     """A tuple or ``LazyFiles``; the two are equal if their files are equal."""
     raw: bool
     layout: Layout = ()
-    """The sections: each is a tuple of sorted runs, each run a tuple of positions in ``files``. () for a raw split."""
+    """The sections.
+
+    A section is a tuple of sorted runs, and a run is a tuple of positions in ``files``. () for a raw split.
+    """
     delta_manifest_list: str = ""
     """The delta manifest list of the snapshot; "" when it is not known. After a rollback, another snapshot may have the
     same id; it has another delta manifest list.
@@ -93,7 +96,7 @@ class Split:
 
     @staticmethod
     def from_bytes(data: bytes) -> Split:
-        """Return the split of the output of ``to_bytes``.
+        """Return the split that ``to_bytes`` encoded.
 
         Raises InvalidRequest for other bytes, UnsupportedFeature for a newer version.
         """
@@ -110,7 +113,7 @@ class Split:
 
 
 def layout_of(sections: Iterable[Iterable[int]]) -> Layout:
-    """Return the layout of files that are in order of sections and runs, given the number of files of each run."""
+    """Return the layout of a split from the number of files of each run; files are in order of sections and runs."""
     positions = count()
     return tuple(tuple(tuple(islice(positions, files)) for files in runs) for runs in sections)
 
@@ -123,7 +126,7 @@ class Packing:
     open_file_bytes: int
 
     def pack(self, items: Iterable[T], size: Callable[[T], int]) -> list[list[T]]:
-        """Return groups of consecutive items, each up to the target size; a larger item is alone in its group."""
+        """Return groups of consecutive items. A group has at most the target size, or is a single larger item."""
         bins: list[list[T]] = []
         weight = 0
         for item in items:
@@ -137,7 +140,7 @@ class Packing:
 
 
 Packed = tuple[tuple[DataFile, ...], Layout]
-"""The files of one split, and its layout: () when it is raw."""
+"""The files of one split, and its layout: () for a raw split."""
 
 
 def pack_append(files: Sequence[DataFile], packing: Packing) -> list[Packed]:
@@ -157,11 +160,11 @@ def pack_keyed(
 ) -> list[Packed]:
     """Return the splits of a bucket of a primary-key table, without the sections in which no file ``may_match``.
 
-    A filter on values must not leave out a single file of a section, because an older row would become visible. It may
-    leave out a whole section, because the keys of a section occur in no other section. If the merge engine ``combines``
-    the values of several rows, a section of several runs is not left out: the combined row may match although no row in
-    the files matches. Sections that need no merge are packed separately, so that as many files as possible are read
-    raw. ``is_clean``: whether a file is known to contain no delete.
+    A filter on values must not leave out a single file of a section, because an older row could become visible. The
+    filter may leave out a whole section, because the keys of a section occur in no other section. If the merge engine
+    ``combines`` the values of several rows, a section of several runs is not left out: the combined row may match
+    although no row in the files matches. Sections that need no merge are packed separately, so that as many files as
+    possible are read raw. ``is_clean``: whether a file is known to contain no delete.
     """
     if may_match is not None:
         may_match = _cached(may_match)

@@ -1,7 +1,8 @@
 """Statistics of many files as columns: tests a filter without decoding the statistics of each file (format 4.5).
 
-Only the columns that the filter uses are decoded, each for all files at once. Some statistics, for example of wide
-decimals, and damaged ones, cannot be decoded as columns: their files are tested one by one, as in ``prune``.
+Only the columns that the filter uses are decoded, each column for all files at once. Some statistics cannot be decoded
+as columns, for example statistics of wide decimals and damaged statistics. Files with such statistics are tested one by
+one, as in ``prune``.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ _UNKNOWN: Triple = (None, None, None)
 
 
 def key_matches(key: KeyPruner, table: EntryTable, at: Numbers) -> Mask:
-    """Return which of the files at the given positions may contain a selected key; raises as ``KeyPruner.keeps``."""
+    """Return one boolean per file at the given positions: whether it may contain a selected key.
+
+    Raises as ``KeyPruner.keeps`` does.
+    """
     found = _columns(table.key_stats(at), key.row)
     if found is None:
         return np.fromiter((key.keeps(e.file) for e in table.entries(at)), bool, len(at))
@@ -32,7 +36,10 @@ def key_matches(key: KeyPruner, table: EntryTable, at: Numbers) -> Mask:
 
 
 def value_matches(value: ValuePruner, table: EntryTable) -> Mask:
-    """Return in which of the files a row may match, by statistics and indexes; raises as ``ValuePruner.keeps``."""
+    """Return one boolean per file: whether a row may match, by statistics and indexes.
+
+    Raises as ``ValuePruner.keeps`` does.
+    """
     out = np.zeros(len(table), bool)
     for number, (schema_id, names) in enumerate(table.covers):
         at = np.flatnonzero(table.cover == number)
@@ -58,7 +65,7 @@ def _of_cover(
         known = columns.get(name, [_UNKNOWN] * len(at))
         columns[name] = [k if k is not _UNKNOWN else v for k, v in zip(found, known, strict=True)]
     codes = table.partition[at].tolist()
-    file = table.entries(at[:1])[0].file.file_name  # any of the files, for error texts
+    file = table.entries(at[:1])[0].file.file_name  # the name of any of the files, for error texts
     constant: dict[int, Bounds] = {
         code: value.partition.constant(table.partitions[code], 1, file) for code in set(codes)
     }
@@ -94,7 +101,7 @@ def _tested(
 def _columns(stats: StatsBytes, row: StatsRow) -> dict[str, list[Triple]] | None:
     """Return, for each column that a filter uses, the bounds of all files.
 
-    None when only the row decoder can decode them.
+    Return None when only the row decoder can decode the statistics.
     """
     if not row.names:
         return {}

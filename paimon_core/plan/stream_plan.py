@@ -1,10 +1,10 @@
-"""Stream plan: what a streaming read returns for one snapshot, without opening files (format 10, 15.4).
+"""Stream plan: the units that a streaming read returns for one snapshot; no file is opened (format 10, 15.4).
 
-The *full* phase reads the whole content of a snapshot. It leaves out the levels whose rows will be in a later
-changelog: level 0 with changelog producer lookup, all levels but the last with full-compaction. Afterwards the changes
-of each snapshot are read: its changelog if the table has a changelog producer, otherwise the files of APPEND snapshots.
-Compactions change no row. An overwrite does not record which rows it replaced, so its changes are the difference to the
-version before it.
+The *full* phase reads the whole content of a snapshot. This phase leaves out the levels whose rows will be in a later
+changelog: level 0 with changelog producer lookup, all levels except the last level with full-compaction. Afterwards the
+changes of each snapshot are read: its changelog if the table has a changelog producer, otherwise the files of APPEND
+snapshots. Compactions change no row. An overwrite does not record the rows that it replaced, so its changes are the
+difference to the previous version.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def reading_context(context: TableContext) -> TableContext:
 def plan_full(context: TableContext, snapshot: Snapshot, where: Predicate | None) -> SnapshotPlan:
     """Plan the full phase at ``snapshot``.
 
-    Raises UnsupportedFeature for a first-row table without a changelog producer that has files in level 0: it is not
-    decided yet which of their rows are the first ones of their keys.
+    Raises UnsupportedFeature for a first-row table without a changelog producer that has files in level 0: only a
+    compaction decides which rows in these files are the first rows of their keys.
     """
     context = reading_context(context)
     options, schema = context.options, context.schema
@@ -79,7 +79,7 @@ def plan_full(context: TableContext, snapshot: Snapshot, where: Predicate | None
 
 
 def _above(context: TableContext, split: Split, least: int) -> Split | None:
-    """Return the split with only its files of level ``least`` or a higher level; None when there are none.
+    """Return the split with only its files of level ``least`` or a higher level; None when it has no such file.
 
     The keys of a split occur in no other split, so its files can be packed without the files of other splits.
     """
@@ -90,7 +90,7 @@ def _above(context: TableContext, split: Split, least: int) -> Split | None:
     (kept, layout), *more = pack_keyed(
         files, order, Packing(2**62, 0), is_clean=partial(has_no_deletes, options=context.options)
     )
-    if more:  # raw files and merged sections: merge them all
+    if more:  # the split has raw files and merged sections: merge all files
         packed = [(kept, layout), *more]
         kept, layout = (), ()
         for some, sections in packed:
@@ -121,8 +121,8 @@ def plan_changes(context: TableContext, snapshot: Snapshot, on_overwrite: str) -
 def _overwritten(context: TableContext, snapshot: Snapshot, on_overwrite: str) -> Iterator[Unit]:
     """Return the units of an overwrite: the files that it added, or the places in which it changed files.
 
-    Rows in the levels that ``_least_level`` excludes are not returned, neither when the overwrite added them nor when
-    it removed them: a later changelog contains them.
+    Rows in the levels that ``_least_level`` excludes are not returned, whether the overwrite added or removed the rows:
+    a later changelog contains these rows.
     """
     kinds = _entry_kinds(context, snapshot)
     certain = context.is_keyed or snapshot.index_manifest is None
@@ -152,7 +152,8 @@ def _entry_kinds(context: TableContext, snapshot: Snapshot) -> set[FileKind]:
 def version_before(context: TableContext, snapshot: Snapshot) -> Snapshot | None:
     """Return the version that an overwrite has changed, from its snapshot or from a tag.
 
-    None when there was none before. Raises SnapshotNotFound when the version has expired and no tag has it.
+    Return None when there was no earlier version. Raises SnapshotNotFound when the version has expired and no tag
+    references it.
     """
     if snapshot.id == 1:
         return None
@@ -178,7 +179,7 @@ def _of_id(context: TableContext, snapshot_id: int) -> list[Snapshot]:
 def _least_level(context: TableContext) -> int:
     """Return the lowest level that a stream reads from data files.
 
-    It reads the rows of lower levels from the changelog.
+    The stream reads the rows of lower levels from the changelog.
     """
     producer = _producer(context)
     return 1 if producer == "lookup" else num_levels(context.options) - 1 if producer == "full-compaction" else 0
@@ -230,7 +231,7 @@ def _live_or_changelog(context: TableContext, snapshot_id: int) -> Snapshot | No
 def _raise_rolled_back(context: TableContext, snapshot_id: int) -> None:
     raise ReadOutdated(
         f"table {context.name} was rolled back: snapshot {snapshot_id}, which the stream has read, does not exist or "
-        "is another one now. Start again from the full content",
+        "is now another snapshot. Start again from the full content",
         table=context.name,
         snapshot=snapshot_id,
     )

@@ -19,7 +19,7 @@ def units_of(split: Split) -> list[Split]:
 
 
 def with_files(split: Split, positions: Sequence[int]) -> Split:
-    """Return the split with only the files at these positions; the layout is not adapted."""
+    """Return the split with only the files at these positions; the layout is not changed."""
     files = tuple(split.files[at] for at in positions)
     vectors = {f.file_name: split.vectors[f.file_name] for f in files if f.file_name in split.vectors}
     return replace(split, files=files, vectors=vectors)
@@ -28,8 +28,8 @@ def with_files(split: Split, positions: Sequence[int]) -> Split:
 def enough_splits(splits: Sequence[Split], rows: int | None) -> Sequence[Split]:
     """Return some of the splits that together contain at least ``rows`` rows; all splits when ``rows`` is None.
 
-    Only splits whose number of rows is known from metadata are chosen; if they do not suffice, all splits are returned.
-    The result is valid only for a scan without a filter.
+    Only splits whose number of rows is known from metadata are chosen. If these splits have too few rows, all splits
+    are returned. The result is valid only for a scan without a filter.
     """
     if rows is None:
         return splits

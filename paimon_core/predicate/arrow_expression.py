@@ -1,13 +1,13 @@
 """Arrow expressions as predicates: ``from_arrow(pc.field("a") > 5)`` is ``col("a") > 5``.
 
-Arrow shows the parts of an expression in two forms: Substrait and the pickled form. Substrait has no form for many
-functions, such as match_like. The pickled form has all functions: it is an Arrow record batch with the literals and the
-options, and metadata that list the calls. This module reads the pickled form without pickle. The metadata may repeat a
-key, so they are read by the C data interface.
+Arrow can serialize an expression in two forms: Substrait and the pickled form. Substrait cannot represent many
+functions, such as match_like. The pickled form represents all functions: it is an Arrow record batch with the literals
+and the options, and with metadata that lists the calls. This module reads the pickled form without the module pickle. A
+key may occur several times in the metadata, so the metadata is read by the C data interface.
 
-The predicate selects the rows that the expression selects, except for NaN: in Arrow NaN equals nothing, in a predicate
-NaN equals NaN and is the greatest number. An expression whose meaning a predicate cannot state raises
-UnsupportedFeature naming the function.
+The predicate selects the same rows as the expression, except for NaN: in Arrow NaN equals nothing, in a predicate NaN
+equals NaN and is the greatest number. An expression that a predicate cannot represent raises UnsupportedFeature, which
+names the function.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ class _Literal:
 def from_arrow(expression: pc.Expression, schema: pa.Schema | None = None) -> Predicate:
     """Return the predicate that selects the rows that an Arrow expression selects, except for NaN.
 
-    With ``schema``, a column that is not in the schema raises SchemaMismatch. Comparisons with literals and of two
-    columns, ``&``, ``|``, ``~``, is_in, is_null, is_valid, is_nan, starts_with, ends_with, match_substring, match_like
-    and fields of structs are converted; casts, arithmetic and other functions raise UnsupportedFeature naming the
-    function.
+    With ``schema``, a column that is not in the schema raises SchemaMismatch. Comparisons of a column with literals or
+    with another column, ``&``, ``|``, ``~``, is_in, is_null, is_valid, is_nan, starts_with, ends_with, match_substring,
+    match_like and fields of structs are converted; casts, arithmetic and other functions raise UnsupportedFeature
+    naming the function.
     """
     if not isinstance(expression, pc.Expression):
         raise InvalidRequest(f"from_arrow takes an Arrow expression, not {type(expression).__name__}")
@@ -83,10 +83,10 @@ _STARTING = threading.Lock()
 
 
 def _serialized(expression: pc.Expression) -> pa.Buffer:
-    """Return the form in which the expression is pickled.
+    """Return the pickled form of the expression.
 
-    Arrow walks the expression recursively: 100,000 nested calls would overflow the stack of an ordinary thread and end
-    the process. So a thread with a large stack serializes the expression.
+    Arrow serializes the expression recursively: 100,000 nested calls would overflow the stack of an ordinary thread and
+    end the process. So a thread with a large stack does this.
     """
     found: list[pa.Buffer | pa.ArrowException] = []
 
@@ -181,7 +181,7 @@ def _unsupported(node: Any) -> UnsupportedFeature:
 
 
 def _joined(function: str, arguments: list[Any], negated: bool, depth: int) -> Predicate:
-    """Join a chain of one function without recursion: Arrow nests a chain of 10,000 parts as many levels deep."""
+    """Join a chain of one function without recursion: Arrow nests a chain of 10,000 parts 10,000 levels deep."""
     parts: list[Predicate] = []
     waiting = list(reversed(arguments))
     while waiting:
@@ -203,8 +203,8 @@ def _compared(op: Op, left: Any, right: Any, function: str) -> Predicate:
 def _listed(column: Column, options: dict[str, pa.Scalar], negated: bool) -> Predicate:
     """Return the predicate of Arrow's is_in; with ``negated``, its negation.
 
-    For a null value, Arrow's is_in is true when the list has a null that may match, and otherwise false. In a predicate
-    it is unknown. So tests of null are added.
+    For a null value, Arrow's is_in is true when the list has a null that may match, and otherwise false. The IN of a
+    predicate is unknown for a null value. So tests of null are added.
     """
     values, behavior = options["value_set"].values, options["null_matching_behavior"].as_py()
     has_null = values.null_count > 0

@@ -1,8 +1,8 @@
 """Metadata of an Arrow schema as a list of pairs; a key may occur several times.
 
-``pa.Schema.metadata`` is a dict, so it has each key only once. The Arrow C data interface, a stable binary interface,
-defines the layout of the metadata: the number of pairs as an int32, then for each pair the length of the key, the key,
-the length of the value and the value.
+``pa.Schema.metadata`` is a dict, so it contains each key only once. The Arrow C data interface, a stable binary
+interface, defines the layout of the metadata: the number of pairs as an int32, then for each pair the length of the
+key, the key, the length of the value and the value.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 def metadata_pairs(schema: pa.Schema) -> list[tuple[str, str]]:
     """Return the metadata as (key, value) pairs in their order; [] for a schema without metadata."""
-    capsule = schema.__arrow_c_schema__()  # owns the memory until it is deleted
+    capsule = schema.__arrow_c_schema__()  # this object owns the memory until it is deleted
     at = _Schema.from_address(_pointer(capsule, b"arrow_schema")).metadata
     if at is None:
         return []

@@ -44,8 +44,9 @@ def bind_comparison(
 def bind_test(op: Op, field: DataField, literals: Sequence[Literal]) -> BoundTest:
     """Return the test with literals converted to ``field``; raises SchemaMismatch naming the column.
 
-    A literal between two storage values is replaced by the lower one, with an operator that selects the same rows. A
-    pattern of LIKE is replaced by a simpler test, such as "starts with", if one selects the same rows.
+    A literal between two storage values is replaced by the lower value, and the operator by one that selects the same
+    rows. A pattern of LIKE is replaced by a simpler test, such as "starts with", if the simpler test selects the same
+    rows.
     """
     kinds = STRING_ROOTS if op in PATTERNS else STRING_ROOTS | BINARY_ROOTS
     if op in PARTS | PATTERNS and field.type.root not in kinds:
@@ -90,7 +91,10 @@ def _pattern_test(op: Op, field: DataField, pattern: str) -> BoundTest:
 def bind_pair(
     op: Op, left: tuple[str, tuple[Step, ...]], right: tuple[str, tuple[Step, ...]], fields: Mapping[str, DataField]
 ) -> BoundPredicate:
-    """Return the comparison of two columns; raises SchemaMismatch naming them when their types cannot be compared."""
+    """Return the comparison of two columns.
+
+    Raises SchemaMismatch, which names both, if the types cannot be compared.
+    """
     one, other = bound_column(*left, fields), bound_column(*right, fields)
     common = _common_type(one.field.type, other.field.type)
     if common is None:

@@ -45,16 +45,16 @@ class BoundPredicate:
     def mask(self, rows: Rows) -> Truth:
         """Return True for exactly the selected rows, and False or null for other rows.
 
-        On few rows this costs a fraction of ``Table.filter(to_arrow())``. Do not negate the result: where a test is
-        unknown, the result may be False, and its negation would select the row.
+        For few rows, this is much faster than ``Table.filter(to_arrow())``. Do not negate the result: where a test is
+        unknown, the result may be False, and a negation would select the row.
         """
         raise NotImplementedError
 
     def to_arrow(self) -> pc.Expression:
         """Return an Arrow expression that is true for exactly the selected rows, and false or null for other rows.
 
-        Use the expression as a filter and do not negate it: where a test is unknown, the expression may be false, and
-        its negation would select the row.
+        Use the expression as a filter and do not negate it: where a test is unknown, the expression may be false, and a
+        negation would select the row.
         """
         raise NotImplementedError
 
@@ -94,8 +94,8 @@ _CHAIN = 32
 def _joined(join: Callable[[Any, Any], Any], parts: Sequence[pc.Expression]) -> pc.Expression:
     """Join the parts (at least one) in their order.
 
-    Arrow flattens nested calls of one function into a chain, which it processes recursively and in quadratic time. So
-    chains are limited to ``_CHAIN`` parts: a double negation, which does not change the value, ends a chain.
+    Arrow flattens nested calls of one function into a chain, and processes the chain recursively and in quadratic time.
+    So chains are limited to ``_CHAIN`` parts: a double negation, which does not change the value, ends a chain.
     """
     layer = list(parts)
     while len(layer) > _CHAIN:
@@ -127,7 +127,7 @@ class BoundAnd(BoundPredicate):
         return all(p.may_match(stats, row_count) for p in self.parts)
 
     def equality_values(self, column: str) -> tuple[Any, ...] | None:
-        """Return the values that all parts that restrict the column have in common; None if no part restricts it."""
+        """Return the values that every part that restricts the column allows; None if no part restricts the column."""
         found = [v for v in (p.equality_values(column) for p in self.parts) if v is not None]
         if not found:
             return None
@@ -237,7 +237,10 @@ class BoundNested(BoundPredicate):
         return passes(self.op, self.values, self.column.field.type, self.column.to_arrow())
 
     def may_match(self, stats: Stats, row_count: int) -> bool:
-        """Whether the test is IS NULL or the column has a row that is not null; nothing is known of values inside."""
+        """Whether a row may match, by the null count only.
+
+        True if the test is IS NULL, or if a value of the column is not null: no bounds of the nested values are known.
+        """
         _, _, nulls = stats.get(self.column.root, (None, None, None))
         return self.op is Op.IS_NULL or nulls is None or nulls < row_count
 
@@ -265,7 +268,7 @@ class BoundPair(BoundPredicate):
         return pair_passes(self.op, self.left.to_arrow(), self.right.to_arrow(), self.common)
 
     def may_match(self, stats: Stats, row_count: int) -> bool:
-        """Whether values within the bounds of both columns can pass; True for floats, whose bounds do not cover NaN."""
+        """Whether values within the bounds of both columns can pass; True for floats: bounds do not cover NaN."""
         bounds = []
         for column in (self.left, self.right):
             low, high, nulls = stats.get(column.root, (None, None, None))

@@ -1,4 +1,4 @@
-"""BoundColumn: a column of a schema, or a field inside of one, and how to reach its values."""
+"""BoundColumn: a column of a schema or a field inside of a column, with the steps from the column to the field."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class BoundColumn:
 
 def _entered(column: Any, step: str | MapKey) -> Any:
     if isinstance(step, str):
-        return pc.struct_field(column, [step])  # a list, because Arrow parses a text with a leading point as a path
+        return pc.struct_field(column, [step])  # a list, because Arrow parses a text that starts with a point as a path
     return pc.map_lookup(column, pa.scalar(step.key, step.type.to_arrow()), "first")
 
 
 def bound_column(name: str, path: tuple[Step, ...], fields: Mapping[str, DataField]) -> BoundColumn:
-    """Return the column of that name, or the field at ``path`` in it; raises SchemaMismatch naming the column."""
+    """Return the column ``name``, or the field at ``path`` in it; raises SchemaMismatch naming the column."""
     field = fields.get(name)
     if field is None:
         dotted = ".".join(map(str, (name, *path)))

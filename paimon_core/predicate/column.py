@@ -106,9 +106,9 @@ class Column:
     def like(self, pattern: str, escape: str | None = "\\") -> Predicate:
         r"""Select rows whose text matches ``pattern``.
 
-        ``%`` matches any number of characters, ``_`` exactly one; after the character ``escape`` both are literal.
-        Raises InvalidRequest when ``escape`` is not one character, or the pattern has ``escape`` before any other
-        character than ``%``, ``_`` and itself.
+        ``%`` matches any number of characters, ``_`` exactly one character; both are literal after the character
+        ``escape``. Raises InvalidRequest when ``escape`` is not one character, or the pattern has ``escape`` before any
+        other character than ``%``, ``_`` and itself.
         """
         if not isinstance(pattern, str):
             raise InvalidRequest(f"like takes a text as its pattern, not {pattern!r:.80}", column=self.name)

@@ -51,8 +51,8 @@ def parse(source: str, fields: Fields | None = None) -> Predicate:
     """Return the predicate that the text states.
 
     With ``fields``, the columns of a table, each comparison is checked when it is parsed, so that an error names the
-    position of the comparison in the text. Raises InvalidRequest for text that is not a filter, and for texts and
-    filters beyond the limits, SchemaMismatch for a comparison that does not fit the columns.
+    position of the comparison in the text. Raises InvalidRequest for text that is not a filter and for a filter that
+    exceeds the limits, SchemaMismatch for a comparison that does not fit the columns.
     """
     check_limit("the filter", len(source), FILTER_TEXT_LENGTH, "characters")
     return _Parser(source, list(tokens(source)), fields).filter()
@@ -60,7 +60,7 @@ def parse(source: str, fields: Fields | None = None) -> Predicate:
 
 @dataclass(slots=True)
 class _Open:
-    """The predicates inside of one open parenthesis, or of the whole filter, that are not joined yet."""
+    """The predicates inside of one open parenthesis (or outside of all parentheses) that are not joined yet."""
 
     negated: bool = False
     """Whether an odd number of "not" is before the parenthesis."""
@@ -307,4 +307,4 @@ class _Parser:
 
 
 def _negated(value: int | float | Decimal) -> int | float | Decimal:
-    return value.copy_negate() if isinstance(value, Decimal) else -value  # "-" rounds a Decimal to 28 digits
+    return value.copy_negate() if isinstance(value, Decimal) else -value  # -value rounds to 28 digits

@@ -1,7 +1,7 @@
 """Kernels: evaluate one test on a column that is an Arrow array or an Arrow expression.
 
 Floats have SQL's total order: NaN equals NaN and is greater than all other numbers, -0.0 equals 0.0. The result for a
-null value is null (unknown). For IN the result may be False instead, which selects the same rows.
+null value is null (unknown). For IN, the result may be False instead of null, which selects the same rows.
 """
 
 from __future__ import annotations

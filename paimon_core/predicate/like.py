@@ -1,4 +1,4 @@
-r"""Patterns of LIKE: ``%`` matches any number of characters, ``_`` exactly one; the character after ``\`` is literal.
+r"""Patterns of LIKE: ``%`` matches any number of characters, ``_`` one character; a character after ``\`` is literal.
 
 A character is a code point, as in SQL; line breaks are characters too. A pattern with wildcards ``%`` only at its ends
 becomes a simpler test, such as "starts with". In Java Paimon (2.1), ``_`` does not match a line break.
@@ -64,7 +64,7 @@ def _pieces(pattern: str, escape: str | None) -> Pieces:
 
 
 def simple_test(pattern: str) -> tuple[Op, tuple[str, ...]] | None:
-    """Return the operator and values of a simpler test that equals a normalized pattern; None when there is none."""
+    """Return operator and values of a simpler test that is equal to a normalized pattern; None when there is none."""
     match _pieces(pattern, ESCAPE):
         case ():
             return Op.EQ, ("",)
@@ -96,8 +96,8 @@ def matches(pattern: str, value: str) -> bool:
 def arrow_pattern(pattern: str) -> str:
     """Return the regular expression of a normalized pattern in the syntax of RE2, which Arrow uses.
 
-    Arrow's match_like is not used: it replaces ``_`` by ``.``, which is a byte in binary columns, and has other rules
-    for escapes. Raises InvalidRequest when the pattern is too long for RE2.
+    Arrow's match_like is not used: it replaces ``_`` by ``.``, which matches one byte in binary columns, and it has
+    other rules for escapes. Raises InvalidRequest when the pattern is too long for RE2.
     """
     wild = {"%": ".*", "_": "."}
     inner = "".join(wild[text] if is_wild else _quoted(text) for is_wild, text in _pieces(pattern, ESCAPE))

@@ -2,7 +2,7 @@
 
 A literal between two storage values (a microsecond for a TIMESTAMP(3), 1.005 for a DECIMAL(10, 2)) becomes the lower
 storage value and is marked as inexact. Binding then changes the operator, so that the comparison selects the right
-rows. A literal of the wrong kind, or outside the range of the type, is refused and never silently replaced by null or
+rows. A literal that has the wrong kind or is outside the range of the type is refused: it is never replaced by null or
 by the nearest value.
 """
 
@@ -110,7 +110,7 @@ def _in_range(value: int, bits: int) -> int:
 def _whole(value: Decimal, bits: int) -> tuple[int, bool]:
     """Return the greatest integer that is not above ``value``, and whether both are equal."""
     if not value.is_finite() or value.adjusted() > 20:
-        raise ValueError("is outside its range")
+        raise ValueError("is outside the range of the type")
     floor = math.floor(value)
     return _in_range(floor, bits), floor == value
 
@@ -118,23 +118,23 @@ def _whole(value: Decimal, bits: int) -> tuple[int, bool]:
 def _float(value: float | Decimal, *, narrow: bool) -> float:
     wide = float(value)
     if math.isinf(wide) and isinstance(value, Decimal):
-        raise OverflowError("is outside its range")
+        raise OverflowError("is outside the range of the type")
     if not narrow:
         return wide
     with np.errstate(over="ignore"):
         out = float(np.float32(wide))
     if math.isinf(out) and not math.isinf(wide):
-        raise OverflowError("is outside its range")
+        raise OverflowError("is outside the range of the type")
     return out
 
 
 def _decimal(value: Decimal, precision: int, scale: int) -> tuple[Decimal, bool]:
     if not value.is_finite() or (value != 0 and value.adjusted() >= precision - scale):
-        raise ValueError("is outside its range")
+        raise ValueError("is outside the range of the type")
     unit = Decimal((0, (1,), -scale))
     floor = value.quantize(unit, rounding=ROUND_FLOOR, context=Context(prec=100))
     if floor != 0 and floor.adjusted() >= precision - scale:
-        raise ValueError("is outside its range")
+        raise ValueError("is outside the range of the type")
     return floor, floor == value
 
 

@@ -29,7 +29,7 @@ class Op(StrEnum):
 
     @property
     def negated(self) -> Op:
-        """The operator that is true where this one is false; both are unknown for the same rows."""
+        """The operator that is true where this operator is false; both operators are unknown for the same rows."""
         return _NEGATED[self]
 
     @property

@@ -1,4 +1,4 @@
-"""References: the name of a column with a path to a field inside of it, as text."""
+"""References: texts that name a column, or a column and the path to a field inside of the column."""
 
 from __future__ import annotations
 

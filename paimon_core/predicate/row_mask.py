@@ -1,4 +1,4 @@
-"""row_mask: which rows a bound predicate selects, as a numpy array."""
+"""row_mask: the rows that a bound predicate selects, as a numpy array."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Literals in the text of a filter: ``literal_text`` writes them, the other functions read them.
+"""Literals in the text of a filter: ``literal_text`` writes a literal, the other functions read literals.
 
 A number with an exponent is a float; a number with a decimal point and no exponent is a decimal, as in SQL.
 """
@@ -56,7 +56,7 @@ def _float_text(value: float) -> str:
 def number(text: str) -> int | float | Decimal:
     """Return the number that ``text`` states.
 
-    Raises ValueError for a float outside the range of a double, and for an integer of thousands of digits.
+    Raises ValueError for a float outside the range of a double, and for an integer with thousands of digits.
     """
     if "e" in text.lower():
         value = float(text)

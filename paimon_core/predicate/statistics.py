@@ -1,4 +1,7 @@
-"""Statistics: whether a value between two bounds can pass a test. False only if no such value passes."""
+"""Statistics: tests whether a value between two bounds can pass a test.
+
+The result is False only if no value can pass.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ None means unknown.
 def value_may_pass(op: Op, values: Sequence[Any], low: Any, high: Any, *, is_float: bool) -> bool:
     """Whether a value from ``low`` to ``high`` may pass the test; the bounds may be wider than the values are.
 
-    Bounds of floats say nothing about NaN and about the sign of a zero.
+    Bounds of floats do not cover NaN and do not determine the sign of a zero.
     """
     if not is_float:
         return _RANGE_TESTS[op](low, high, values)
@@ -28,13 +31,13 @@ def value_may_pass(op: Op, values: Sequence[Any], low: Any, high: Any, *, is_flo
         return True
     if op in (Op.EQ, Op.LT, Op.LE, Op.IN):
         return _RANGE_TESTS[op](low, high, values)
-    return True  # a NaN, which no bounds cover, passes the other tests
+    return True  # NaN, which no bounds cover, passes all other tests
 
 
 def pair_may_pass(op: Op, left: tuple[Any, Any], right: tuple[Any, Any]) -> bool:
     """Whether a value within the bounds ``left`` may pass the comparison with a value within the bounds ``right``.
 
-    Not for floats, whose bounds do not cover NaN.
+    Must not be used for floats, because bounds of floats do not cover NaN.
     """
     (low, high), (other_low, other_high) = left, right
     match op:
@@ -68,7 +71,8 @@ _RANGE_TESTS: dict[Op, Callable[[Any, Any, Sequence[Any]], bool]] = {
     # Code points have the same order as their UTF-8 bytes, so text is compared directly.
     Op.STARTS: lambda low, high, v: low[: len(v[0])] <= v[0] <= high,
     Op.NOT_STARTS: lambda low, high, v: not (low.startswith(v[0]) and high.startswith(v[0])),
-    # The other tests on parts of a value can be decided only when both bounds, and so all values, are equal.
+    # All other tests on parts of a value can be decided only when the two bounds are equal, so that all values are
+    # equal.
     Op.ENDS: lambda low, high, v: low != high or low.endswith(v[0]),
     Op.NOT_ENDS: lambda low, high, v: low != high or not low.endswith(v[0]),
     Op.CONTAINS: lambda low, high, v: low != high or v[0] in low,

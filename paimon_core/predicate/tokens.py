@@ -67,7 +67,7 @@ def _problem(source: str, at: int) -> str:
 
 
 def place(source: str, at: int) -> str:
-    """Return "at line 1, column 9: price > ^and note": where ``at`` is, and the text around it."""
+    """Return line and column of position ``at``, and the text around it: "at line 1, column 9: price > ^and note"."""
     line = source.count("\n", 0, at) + 1
     column = at - (source.rfind("\n", 0, at) + 1) + 1
     before, after = source[max(0, at - _SHOWN) : at], source[at : at + _SHOWN]

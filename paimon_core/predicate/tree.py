@@ -1,7 +1,7 @@
 """Predicate: an immutable tree of comparisons that users write, such as ``(col("a") == 1) & ~(col("b") > 2)``.
 
 Names and literals are checked only when the tree is bound to a schema, so that one predicate can be used for several
-tables and sent as JSON. ``~`` is applied to the comparisons immediately: no tree contains a negation.
+tables and sent as JSON. ``~`` immediately negates the comparisons, so no tree contains a negation.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ Fields = Mapping[str, DataField]
 class Predicate(ABC):
     """A filter; join filters with ``&``, ``|`` and ``~``. Equal trees compare equal and have the same hash.
 
-    Joining raises InvalidRequest beyond FILTER_COMPARISONS comparisons or FILTER_DEPTH levels, because this module and
-    Arrow process a tree recursively, which must not exhaust the stack. ``str`` is text that ``parse_where`` reads back.
+    Joining raises InvalidRequest for more than FILTER_COMPARISONS comparisons or FILTER_DEPTH levels: this module and
+    Arrow process a tree recursively, which must not exhaust the stack. ``str`` returns text from which ``parse_where``
+    creates an equal predicate.
     """
 
     __slots__ = ()
@@ -99,7 +100,7 @@ class Predicate(ABC):
 
     @abstractmethod
     def _text(self, most: int | None) -> str:
-        """Return the predicate as text, with at most ``most`` parts of each list; None: with all parts."""
+        """Return the predicate as text, with at most ``most`` parts of each list; ``most`` None: all parts."""
 
     def __and__(self, other: Predicate) -> Predicate:
         return join(And, (self, _predicate(other)))
@@ -250,7 +251,10 @@ class _Joined(Predicate):
     kind: type[BoundAnd] | type[BoundOr]
     one: Op
     many: Op
-    """Binding replaces all tests of one column by ``one`` and ``many`` by a single test by ``many`` (== by IN)."""
+    """When a tree is bound, all tests of a column with the operators ``one`` and ``many`` become one with ``many``.
+
+    For example, tests with == become one test with IN.
+    """
 
     def __init__(self, parts: Sequence[Predicate]) -> None:
         """Store the parts (at least one); the function ``join`` checks the limits."""
@@ -371,7 +375,7 @@ def join(kind: type[And] | type[Or], parts: Sequence[Predicate]) -> Predicate:
 
 
 def _gathered(parts: Sequence[Predicate], one: Op, many: Op) -> list[Predicate]:
-    """Return the parts, with all tests by ``one`` and ``many`` of one column joined to a single test by ``many``."""
+    """Return the parts; all tests of one column with ``one`` and ``many`` become a single test with ``many``."""
     values: dict[tuple[str, tuple[Step, ...]], list[Literal]] = {}
     for part in parts:
         if isinstance(part, Comparison) and part.op in (one, many):

@@ -20,9 +20,9 @@ Where = Predicate | str | pc.Expression
 def parse_where(value: Any, fields: Iterable[DataField] | None = None) -> Predicate | None:
     """Return a ``where`` argument as a predicate, None for None.
 
-    With ``fields``, the columns of the table, the predicate is checked against them, and its dotted names are resolved.
-    Raises InvalidRequest for any other value and for text that is not a filter, SchemaMismatch for a filter that does
-    not fit ``fields``, UnsupportedFeature for an Arrow expression that a predicate cannot state.
+    With ``fields``, the columns of the table, the predicate is checked against these columns, and its dotted names are
+    resolved. Raises InvalidRequest for any other value and for text that is not a filter, SchemaMismatch for a filter
+    that does not fit ``fields``, UnsupportedFeature for an Arrow expression that a predicate cannot represent.
     """
     known = None if fields is None else {f.name: f for f in fields}
     match value:

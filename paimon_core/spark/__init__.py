@@ -9,8 +9,8 @@ Core types and functions:
 - ``write_spark``: writes a DataFrame
 - ``read_spark``: reads a table as a DataFrame
 
-Each name is imported when it is first used: a task of Spark imports only its own module. ``daemon`` starts the Python
-workers of a session.
+Each name is imported when it is first used: a task of Spark imports only its own module. The module ``daemon`` is the
+process that starts the Python workers of a session.
 """
 
 from __future__ import annotations

@@ -38,10 +38,10 @@ def changes_spark(
 ) -> DataFrame:
     """Return the rows that the snapshots from ``after`` (exclusive) to ``until`` (inclusive) changed.
 
-    ``_snapshot_id`` and ``rowkind`` are the first columns; the rows have no order. ``after``, ``until`` and ``where``
-    are as in ``Table.changes``, ``on_overwrite`` as in ``Table.stream``. This call selects the files, and Spark tasks
-    read them later: rows committed after the call are not returned, and the query fails if a snapshot expires before
-    its rows are read. Raises SnapshotNotFound, InvalidRequest and SchemaMismatch.
+    ``_snapshot_id`` and ``rowkind`` are the first columns; the rows have no order. ``after``, ``until`` and ``where``:
+    see ``Table.changes``. ``on_overwrite``: see ``Table.stream``. This call selects the files, and Spark tasks read
+    them later: rows committed after the call are not returned, and the query fails if a snapshot expires before its
+    rows are read. Raises SnapshotNotFound, InvalidRequest and SchemaMismatch.
     """
     context, pinned = table.context, table.pinned
     scan = new_scan(context, pinned, columns, where, None)

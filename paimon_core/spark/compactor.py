@@ -41,7 +41,7 @@ def sort_compact_spark(
     user: str | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> CompactReport:
-    """Sort the rows of an append table as ``table.sort_compact`` does, in Spark tasks, one for each large partition."""
+    """Sort the rows of an append table as ``table.sort_compact`` does, in Spark tasks: one task per large partition."""
     work = spark_work(lambda: spark)
     return table.sort_compact(order_by, strategy, where, user=user, properties=properties, work=work)
 

@@ -1,8 +1,8 @@
-"""Daemon: the process that Spark forks its Python workers from, with this package imported.
+"""Daemon: the process from which Spark forks its Python workers; it has imported this package.
 
-Spark runs this module instead of ``pyspark.daemon`` when its setting for the module of the daemon names it. A worker
-then imports nothing by itself. A worker also collects garbage after each task; ``gc.freeze`` leaves out the 100,000
-objects of the imported modules, which would take 40 to 70 ms each time.
+Spark runs this module instead of ``pyspark.daemon`` when the setting for the daemon's module names it. Then the workers
+need not import the package. A worker collects garbage after each task; ``gc.freeze`` excludes the 100,000 objects of
+the imported modules, which would take 40 to 70 ms each time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import gc
 
 
 def main() -> None:
-    """Import what tasks use, then start workers until Spark ends the daemon."""
+    """Import the modules that tasks use, then start workers until Spark ends the daemon."""
     import pandas  # noqa: F401  # tasks of queries import it
     import pyspark.worker  # noqa: F401
     from pyspark.daemon import manager

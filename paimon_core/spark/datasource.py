@@ -8,15 +8,15 @@
 
 Columns are not pruned automatically: pass the option ``columns``. ``pushFilters`` is not overridden on purpose: in
 Spark 4.3.0, pushed filters also apply to other reads of the same DataFrame, which gives wrong results. Rows are not
-shuffled by bucket before they are written. So there are more and smaller files than with ``write_spark``, and when one
-write contains several rows of a key, it is not defined which of them is the newest.
+shuffled by bucket before they are written. So there are more and smaller files than with ``write_spark``. When one
+write contains several rows of a key, it is not defined which row is the newest.
 
 System tables are read as ``load("db.table$files")`` and ``load("sys.tables")`` (docs/system-tables.md).
 
 A Python data source has no stage between the tasks that write and the commit. The buckets of some rows depend on all
 rows of the job (dynamic buckets, fixed buckets of a table with bucket = -2). The tasks write such rows to staged files,
-and the driver alone writes them to their buckets before it commits. This way is suitable for small writes;
-``write_spark`` writes the rows to buckets in tasks.
+and the driver alone writes them to their buckets before it commits. This is suitable for small writes; ``write_spark``
+writes the rows to buckets in tasks.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class PaimonDataSource(DataSource):
         return "paimon"
 
     def schema(self) -> StructType:
-        """Return the schema of the columns that are read."""
+        """Return the Spark schema of the columns to read."""
         if self._is_system() or _INCREMENTAL & self.options.keys():
             system = self._system_table()
             return spark_schema(system.scan(self._named(system.arrow_schema.names)).fields)
@@ -219,7 +219,7 @@ class PaimonDataSource(DataSource):
 
 @dataclass
 class SplitPartition(InputPartition):
-    """Serialized splits as a Spark input partition, of which one task is made."""
+    """Serialized splits as a Spark input partition; Spark runs one task for each input partition."""
 
     splits: tuple[bytes, ...] = ()
 
@@ -240,7 +240,7 @@ class PaimonReader(DataSourceReader):
         return in_microseconds(context) if self._cuts else context
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Return a partition for each task; small splits share one."""
+        """Return one input partition per task; small splits share a partition."""
         return [SplitPartition(task) for task in self._tasks] or [SplitPartition()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -39,7 +39,7 @@ def to_column(predicate: Predicate, schema: StructType) -> Column:
 
 
 def compares_types_natively(predicate: Predicate, schema: StructType) -> bool:
-    """Whether Spark compares columns with columns as this library does: true if both have the same type."""
+    """Whether Spark compares columns with columns as this library does: true if the types of all pairs are equal."""
     match predicate:
         case And(parts) | Or(parts):
             return all(compares_types_natively(p, schema) for p in parts)
@@ -59,7 +59,7 @@ def _reference(name: str, path: tuple[Step, ...], schema: StructType) -> tuple[C
             column, kind = F.try_element_at(column, F.lit(step).cast(kind.keyType)), kind.valueType
     if isinstance(kind, FloatType | DoubleType):
         # Spark orders NaN last, but Parquet statistics ignore NaN: a filter on the plain column would be pushed down
-        # and lose NaN rows.
+        # and would lose rows with NaN.
         column = F.negative(F.negative(column))
     return column, kind
 
@@ -70,7 +70,7 @@ def _comparison(test: Comparison, schema: StructType) -> Column:
     values = [F.lit(v).cast(kind) if isinstance(kind, FloatType) else F.lit(v) for v in test.values]
     match test.op:
         case Op.IN | Op.NOT_IN:
-            # Without values, "in" is false and "not in" is true; for a null, both are null.
+            # Without values, "in" is false and "not in" is true; for a null, both results are null.
             found = column.isin(*values) if values else F.when(column.isNotNull(), F.lit(False))
             return found if test.op is Op.IN else ~found
         case Op.STARTS:

@@ -1,9 +1,9 @@
 """KeyAssignment: assigns the keys of a Spark job to dynamic buckets, before its rows are sent to their buckets.
 
 Tasks compute the hashes of the keys. The driver assigns buckets to all hashes at once and writes the hash index files.
-The tasks that write rows look up the bucket of each key in these files; so a repeated task finds the same buckets.
-Spark computes the rows for both steps, so the caller caches them; a key that appears only in the second step is an
-error. The driver uses 4 bytes for each key of each task, and 8 for each key of the partitions that are written.
+The tasks that write rows look up the bucket of each key in these files, so a repeated task finds the same buckets.
+Spark computes the rows for both steps, so the caller caches the rows. A key that appears only in the second step is an
+error. The driver uses 4 bytes for each key of each task, and 8 bytes for each key of the written partitions.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class KeyAssignment:
     """The messages that add the new hash index files; they are committed together with the messages of the tasks."""
 
     def assigner(self, context: TableContext) -> BucketAssigner:
-        """Return an assigner for one task, which knows all keys."""
+        """Return an assigner with the buckets of all keys, for one task."""
         return BucketAssigner(context, known=self.indexes, assignments=self.assignments)
 
     def discard(self, context: TableContext) -> None:

@@ -44,7 +44,7 @@ def merged_for(
 
 
 def merge_rules(table: Table, options: Mapping[str, str]) -> MergeRules | None:
-    """Return the merge rules of a Spark write: from its options, else from the table's options; None: no schema change.
+    """Return the merge rules of a Spark write, from its options or else from the table's options; None: no merge.
 
     Raises InvalidOption for a value that is neither true nor false, and for type-widening or explicit-cast without a
     merge.

@@ -1,6 +1,7 @@
-"""Packing: puts the splits and compactions of small buckets together, into about as many tasks as the cores can use.
+"""Packing: combines the splits and compactions of small buckets into about as many tasks as the cores can use.
 
-A Spark task costs 20 to 70 ms beside its work, so that a task for each of thousands of small buckets takes minutes.
+A Spark task costs 20 to 70 ms in addition to its work: separate tasks for thousands of small buckets would take
+minutes.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from collections.abc import Sequence
 from heapq import heapify, heapreplace
 
 OPEN_BYTES = 1 << 20
-"""What a payload counts beside its bytes: opening and merging a few small files takes as long as reading so many."""
+"""Bytes that are added to the size of a payload: opening a few small files takes as long as reading these bytes."""
 MOST_BYTES = 128 << 20
-"""A task has more bytes only when one payload has more, as with ``spark.sql.files.maxPartitionBytes`` of Spark."""
+"""The maximum bytes of a task with several payloads, like ``spark.sql.files.maxPartitionBytes`` of Spark."""
 UNKNOWN_CORES = 32
-"""The tasks of a small job where nothing says how many cores there are."""
+"""The number of tasks of a small job when the number of cores is not known."""
 
 
 def packed(sizes: Sequence[int], cores: int) -> list[list[int]]:
@@ -28,8 +29,8 @@ def packed(sizes: Sequence[int], cores: int) -> list[list[int]]:
 def balanced(weights: Sequence[int], most: int) -> list[list[int]]:
     """Return the positions of ``weights`` in at most ``most`` groups of about equal weight, the heaviest group first.
 
-    The heaviest position is given first, each to the lightest group. The positions of a group are ascending, and no
-    group is empty, also when positions have no weight.
+    Positions are assigned from the heaviest on, each to the group that is lightest then. The positions of a group are
+    ascending, and no group is empty, even if positions have no weight.
     """
     count = min(len(weights), most)
     groups: list[list[int]] = [[] for _ in range(count)]

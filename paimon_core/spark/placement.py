@@ -29,7 +29,7 @@ payloads."""
 GROUP_BYTES = 64 << 20
 """A job has about one task for each full amount of this many bytes of staged files."""
 MOST_GROUPS = 16
-"""The largest number of tasks that place rows: each adds a sorted run to the buckets."""
+"""The largest number of tasks that place rows: each task adds a sorted run to the buckets."""
 
 
 def in_this_process(payloads: Sequence[bytes], work: Callable[[bytes], bytes]) -> list[bytes]:
@@ -38,7 +38,7 @@ def in_this_process(payloads: Sequence[bytes], work: Callable[[bytes], bytes]) -
 
 
 def place(context: TableContext, staged: Sequence[Staged], run: Run, *, overwrites: bool) -> list[CommitMessage]:
-    """Write staged rows to their buckets, rows of later items as newer rows; return the messages to commit.
+    """Write staged rows to their buckets and return the messages to commit; rows of later items count as newer.
 
     The staged files are deleted, also on an error, unless the rows stay in the postpone bucket until a compaction.
     Raises as ``BucketAssigner.assign`` and ``TableWriter`` do. The commit of the messages conflicts when a concurrent

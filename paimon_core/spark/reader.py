@@ -1,7 +1,7 @@
-"""Read: reads raw files with Spark's own Parquet reader, and splits that must be merged in Python tasks.
+"""Read: Spark's own Parquet reader reads raw files; Python tasks read the splits that must be merged.
 
-The resulting DataFrame is the union of both, so Spark can push columns and filters down to its Parquet reader. The
-splits are planned on the driver from one snapshot, so a DataFrame does not contain commits after its creation.
+The resulting DataFrame is the union of both parts, so Spark can push columns and filters down to its Parquet reader.
+The splits are planned on the driver from one snapshot, so a DataFrame does not contain commits after its creation.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from paimon_core.types import TIMESTAMP_ROOTS, DataType, TypeRoot
 
 _GLOB = re.compile(r"[\[\]{}*?\\]")
 _NATIVE_COMPARISONS = 256
-"""A filter with more comparisons is too deep for Spark's optimizer: then all splits are read in Python tasks."""
+"""A filter with more comparisons is too deep for Spark's optimizer: all splits are then read in Python tasks."""
 
 
 def read_spark(
@@ -43,9 +43,9 @@ def read_spark(
 ) -> DataFrame:
     """Return the rows of ``table`` that satisfy ``where`` as a DataFrame of ``columns``.
 
-    With ``timestamps_in_micros``, as in ``Table.scan``, the values of TIMESTAMP(7..9) columns are cut to microseconds,
-    the precision of Spark, and may be of any year. Otherwise a value with more digits, or of a year outside 1677 to
-    2262, makes the query fail. Raises SchemaMismatch for unknown columns.
+    With ``timestamps_in_micros``, as in ``Table.scan``, the values of TIMESTAMP(7..9) columns are truncated to
+    microseconds, the precision of Spark, and may be in any year. Otherwise a value with more digits, or of a year
+    outside 1677 to 2262, makes the query fail. Raises SchemaMismatch for unknown columns.
     """
     table = table.reading()
     scan = table.scan(columns, where, timestamps_in_micros=timestamps_in_micros)
@@ -90,7 +90,8 @@ def _is_native(split: Split, table: TableView, needed: Sequence[DataField]) -> b
     """Whether Spark's Parquet reader returns the same rows for this split as this library.
 
     The files must be local Parquet files of the current schema that need no merge, without TIME and INT96 timestamp
-    columns. When damaged files are left out, Python tasks must read the splits, because only they report the files.
+    columns. When damaged files are left out, Python tasks must read the splits, because only Python tasks report the
+    files.
     """
     return (
         split.raw

@@ -2,7 +2,8 @@
 
 The driver keeps the order that makes a clean-up safe (``maintain.orphans``): the listing is complete before the
 references are read, and references are read again when a plan is applied and after files were moved. When a task cannot
-read a manifest, the driver reads the manifest again, so that a missing manifest is handled as without Spark.
+read a manifest, the driver reads the manifest again, so that a missing manifest is handled in the same way as without
+Spark.
 
 Files are moved by threads of the driver, not by tasks. Spark may repeat a task, and a task may continue after Spark
 counts it as failed. A late move could then remove a file that the driver has restored in the meantime. Late listings,
@@ -82,7 +83,7 @@ def apply_spark(spark: SparkSession, table: Table, plan: Plan) -> Any:
 class SparkExecutor:
     """A ``maintain.executor.WorkExecutor`` on a Spark session.
 
-    The fields are the number of directories, manifests or files per task, and of concurrent moves.
+    The fields are the numbers of directories, manifests and files per task, and the number of concurrent moves.
     """
 
     spark: SparkSession
@@ -137,7 +138,7 @@ class SparkExecutor:
     def move(self, context: TableContext, moves: Sequence[tuple[str, str]]) -> list[bool]:
         """Move the files in threads of the driver; return for each file False if it did not exist.
 
-        All threads have ended when this returns or raises.
+        All threads have ended when this function returns or raises.
         """
         with ThreadPoolExecutor(self.moves_at_once) as threads:
             return list(threads.map(lambda pair: _move(context.storage, *pair), moves))

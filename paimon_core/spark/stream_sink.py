@@ -1,8 +1,9 @@
 """PaimonStreamWriter: the sink of Spark Structured Streaming (``df.writeStream.format("paimon")``).
 
-Each micro-batch is one commit: its identifier is the number of the batch, its user is the user of the query. Spark
-repeats a batch when it does not know whether it was committed; the repeated commit finds the first one and does
-nothing. The batch is committed twice only when the snapshot of the first commit has expired before the repetition.
+Each micro-batch is one commit. The commit identifier is the number of the batch, and the commit user is the user of the
+query. When Spark does not know whether a batch was committed, it repeats the batch; the repeated commit finds the first
+commit and does nothing. A batch is committed twice only when the snapshot of the first commit has expired before the
+repetition.
 """
 
 from __future__ import annotations
@@ -71,9 +72,9 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
 def query_user(options: Mapping[str, str], table: str) -> str:
     """Return the commit user of a streaming query: the option ``commit.user``, else ``spark-<id of the query>``.
 
-    The id of the query is in the checkpoint. So it is the same after a restart, and a new checkpoint, whose batches
-    count from 0 again, has another id. Raises InvalidOption when there is neither an option nor a checkpoint: with a
-    random user, a repeated batch would be committed twice.
+    The checkpoint contains the id of the query. So the id is the same after a restart. A new checkpoint, in which
+    batches count from 0 again, has another id. Raises InvalidOption when there is neither an option nor a checkpoint:
+    with a random user, a repeated batch would be committed twice.
     """
     if user := options.get(USER):
         return user

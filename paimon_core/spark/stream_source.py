@@ -2,8 +2,8 @@
 
 An offset is a position of ``Table.stream``: the next snapshot, and how many of its units (splits or files of changes)
 were read. A query that restarts from a checkpoint continues at exactly this position. Spark may plan a batch again from
-its two offsets, also after a restart; so the units of a snapshot have a fixed order, and a rollback or an expiry of its
-snapshots is an error.
+its two offsets, even after a restart. So the units of a snapshot have a fixed order, and a rollback or an expiry of the
+snapshots of the batch is an error.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ LIMITS = {
     "read.stream.maxbytespertrigger": "bytes",
     "read.stream.maxrowspertrigger": "rows",
 }
-"""The options that limit a batch, with the field of ``Limits``. Spark passes the keys in lower case."""
+"""The options that limit a batch, and the field of ``Limits`` that each option sets.
+
+Spark passes the keys in lower case.
+"""
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,7 @@ class UnitPartition(InputPartition):
 class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Streams the changes of one table.
 
-    With ``kinds``, the first column is ``rowkind``; without, only inserts can be returned.
+    With ``kinds``, the first column is ``rowkind``; without ``kinds``, only inserts can be returned.
 
     Spark creates readers in several processes, so the constructor reads and stores nothing.
     """
@@ -101,7 +104,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(
         self, table: Table, columns: Sequence[str], limits: Limits, *, kinds: bool, on_overwrite: str | None = None
     ) -> None:
-        """``on_overwrite`` is as in ``Table.stream``.
+        """``on_overwrite``: see ``Table.stream``.
 
         The options of ``table`` decide at which snapshot a new query starts.
         """
@@ -133,7 +136,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._stream.position.to_members()
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Return ReadAllAvailable without limits, else any limit: ``latestOffset`` then applies the options."""
+        """Return ReadAllAvailable if there are no limits, otherwise any limit: ``latestOffset`` applies the options."""
         return ReadAllAvailable() if self._limits == Limits() else ReadMaxFiles(self._limits.files or 2**31 - 1)
 
     def prepareForTriggerAvailableNow(self) -> None:
@@ -145,7 +148,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         Raises the errors of ``TableStream.poll``.
         """
-        self.commit(start)  # Spark asks for the next batch when the one before ``start`` is complete
+        self.commit(start)  # Spark asks for the next batch when the batch before ``start`` is complete
         limits = Limits() if isinstance(limit, ReadAllAvailable) else self._limits
         taken, end = Limits(), Position.from_members(start)
         for behind, _, unit in self._walk(end, None):
@@ -158,14 +161,16 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return one partition per unit between the offsets.
 
-        Raises the errors of ``TableStream.poll``, and ReadOutdated when the snapshots are not those from which ``end``
-        was made.
+        Raises the errors of ``TableStream.poll``, and ReadOutdated when the snapshots of the batch were rolled back
+        after ``end`` was computed.
         """
         walked = self._walk(Position.from_members(start), Position.from_members(end))
         return [as_partition(snapshot, unit) for _, snapshot, unit in walked if unit is not None]
 
     def _walk(self, position: Position, last: Position | None) -> Iterator[tuple[Position, Snapshot, Unit | None]]:
-        """Yield (position after it, snapshot, unit) for each unit from ``position`` to ``last`` (None: the target).
+        """Yield (position after the unit, snapshot, unit) for each unit between two positions.
+
+        The units start at ``position`` and end at ``last`` (None: the target).
 
         A snapshot without changes is yielded once, with None as its unit.
         """
@@ -195,7 +200,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _outdated(self, snapshot_id: int) -> ReadOutdated:
         return ReadOutdated(
             f"table {self.context.name} was rolled back: snapshot {snapshot_id}, a part of this batch, does not exist "
-            "or is another one now. Start the query with a new checkpoint",
+            "or is now another snapshot. Start the query with a new checkpoint",
             table=self.context.name,
             snapshot=snapshot_id,
         )
@@ -240,7 +245,7 @@ class PaimonStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def commit(self, end: dict[str, Any]) -> None:
         """Store the progress of the consumer, if option ``consumer-id`` is set: rows before ``end`` are processed.
 
-        A snapshot of which only a part was processed counts as not processed.
+        A snapshot that was processed only in part counts as not processed.
         """
         position = Position.from_members(end)
         if self.context.options["consumer-id"] is None or position.to_members() == self._stored:

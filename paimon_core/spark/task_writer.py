@@ -43,7 +43,7 @@ def is_placed_at_commit(context: TableContext) -> bool:
 
 
 def staged(messages: Sequence[WriterCommitMessage | None]) -> list[Staged]:
-    """Return the decoded messages of the tasks; a failed task has none."""
+    """Return the decoded messages of the tasks; a failed task has no messages."""
     return [Staged.from_bytes(m.messages) for m in messages if isinstance(m, Messages)]
 
 

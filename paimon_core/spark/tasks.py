@@ -1,11 +1,10 @@
 """Tasks: run a function for each payload in Spark tasks.
 
-Each payload has a task of its own, unless the caller gives the sizes of the payloads: then small ones share a task
-(``packing``).
+Each payload has its own task. If the caller gives the sizes of the payloads, small payloads share a task (``packing``).
 
-``collect_tasks`` returns bytes to the driver. It uses an RDD, because the first query of a DataFrame in a JVM costs
-seconds of planning. ``run_tasks`` returns a DataFrame of Arrow batches, for callers that process the rows further in
-Spark. Both work with Spark Connect.
+``collect_tasks`` returns bytes to the driver. ``collect_tasks`` uses an RDD, because planning the first query of a
+DataFrame in a JVM takes seconds. ``run_tasks`` returns a DataFrame of Arrow batches, for callers that process the rows
+further in Spark. Both work with Spark Connect.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def collect_tasks(
 ) -> list[bytes]:
     """Return ``work(payload)`` of each payload, in the order of the payloads.
 
-    ``sizes``: the bytes that each payload stands for; small ones share a task. Raises PythonException when a task
+    ``sizes``: the bytes that each payload stands for; small payloads share a task. Raises PythonException when a task
     fails in all of its attempts.
     """
     if not payloads:
@@ -57,8 +56,9 @@ def run_tasks(
 ) -> DataFrame:
     """Return the batches of ``work(payload)`` for all payloads.
 
-    ``sizes``: the bytes that each payload stands for; small ones share a task. ``repartitionById`` assigns task n to
-    partition n; hash or round-robin partitioning could put several tasks into one partition and none into another.
+    ``sizes``: the bytes that each payload stands for; small payloads share a task. ``repartitionById`` assigns task n
+    to partition n; hash or round-robin partitioning could put several tasks into one partition and no task into
+    another.
     """
     groups = _groups(spark, payloads, sizes)
     rows = spark.createDataFrame(

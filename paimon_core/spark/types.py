@@ -1,9 +1,9 @@
 """Types: converts table columns to Spark columns.
 
-A MULTISET is a map of element to count in Spark, a VARIANT a VariantType, a TIME a TimeType, with which some functions
-of Spark 4.3 only work under ``spark.sql.timeType.enabled``. Spark stores timestamps in microseconds. A TIMESTAMP(7..9)
-value that is not a whole number of microseconds raises an error; it is never truncated. Nested fields are nullable in
-Spark even when they are NOT NULL in the table, because a null row has null fields.
+In Spark, a MULTISET is a map from element to count, a VARIANT is a VariantType, and a TIME is a TimeType. Some
+functions of Spark 4.3 accept a TimeType only under ``spark.sql.timeType.enabled``. Spark stores timestamps in
+microseconds. A TIMESTAMP(7..9) value that is not a whole number of microseconds raises an error; it is never truncated.
+Nested fields are nullable in Spark even when they are NOT NULL in the table, because a null row has null fields.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def spark_schema(fields: Sequence[DataField]) -> StructType:
     """Return the Spark schema of the columns.
 
     The metadata of its fields contains comments, and types that Spark cannot express. So ``create_table`` creates a
-    table with the same columns from this schema, except that Spark makes all columns of files nullable.
+    table with the same columns from this schema. Only NOT NULL is lost if the schema comes from files, because Spark
+    makes all columns of files nullable.
     """
     schema = from_arrow_schema(arrow_schema(fields), prefer_timestamp_ntz=True)
     exact = to_spark_json((f.name, Annotations(f.type, None, f.description, f.default)) for f in fields)

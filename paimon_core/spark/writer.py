@@ -61,12 +61,12 @@ def write_spark(
     """Write the rows of ``df`` to ``table`` in one commit; return None when there was nothing to commit.
 
     ``kinds`` names the column of row kinds "+I", "-U", "+U", "-D". The rows of a DataFrame have no order. When the
-    order of rows with the same key matters, give ``order_by`` columns (dropped unless the table has them) or set option
-    sequence.field. ``overwrite`` is "dynamic" (replace the partitions in the data), a predicate on partition columns
-    (replace these partitions), or None to replace no partition. With ``user`` and ``identifier`` the commit is done
-    exactly once. Unless the table is write-only, the driver then compacts and expires. ``merge_schema`` is as in
-    ``Table.write``: the driver alters the table before the tasks start, and the table stays altered when the write
-    fails. Raises SchemaMismatch for columns that do not fit, CommitConflict.
+    order of rows with the same key matters, give ``order_by`` columns (columns that are not in the table are not
+    written) or set option sequence.field. ``overwrite`` is "dynamic" (replace the partitions in the data), a predicate
+    on partition columns (replace these partitions), or None to replace no partition. With ``user`` and ``identifier``
+    the commit is done exactly once. Unless the table is write-only, the driver then compacts and expires.
+    ``merge_schema``: see ``Table.write``. The driver alters the table before the tasks start, and the table stays
+    altered when the write fails. Raises SchemaMismatch for columns that do not fit, CommitConflict.
     """
     spec = _overwrite(table, overwrite)
     request = CommitRequest.of(table.context, user, identifier, properties)
@@ -224,7 +224,7 @@ def _routed(df: DataFrame, table: Table, tasks: int, keys: KeyAssignment | None)
 
 
 def _routed_by_arrow(df: DataFrame, table: Table, spread: object, tasks: int, keys: list[str]) -> DataFrame:
-    """Repartition as ``_routed`` does, when there is no SQL expression: compute the bucket in Python on Arrow batches.
+    """Repartition as ``_routed`` does, without a SQL expression: Python computes the bucket on Arrow batches.
 
     ``keys``: the columns whose hash selects the bucket; for staged rows, the hash selects the task.
     """
@@ -238,7 +238,7 @@ def _routed_by_arrow(df: DataFrame, table: Table, spread: object, tasks: int, ke
             for field in fields:
                 if not field.type.nullable and field.default is None:
                     valid &= np.asarray(batch[field.name].is_valid().to_numpy(zero_copy_only=False))
-            buckets = np.zeros(len(batch), np.int32)  # the writer refuses the others
+            buckets = np.zeros(len(batch), np.int32)  # the writer refuses all other rows
             key_rows = conform_with_defaults(batch.select(keys).filter(pa.array(valid)), fields)
             if is_staged(context):
                 buckets[valid] = key_hashes(key_rows, context)
@@ -253,7 +253,7 @@ def _routed_by_arrow(df: DataFrame, table: Table, spread: object, tasks: int, ke
 
 
 def _routed_by_index(df: DataFrame, table: Table, spread: object, tasks: int, keys: KeyAssignment) -> DataFrame:
-    """Repartition as ``_routed`` does, when buckets are assigned to keys: look up the bucket of each key in Python."""
+    """Repartition as ``_routed`` does, for buckets assigned to keys: Python looks up the bucket of each key."""
     reference = TableReference.of(table.context)
 
     def bucket(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -261,7 +261,7 @@ def _routed_by_index(df: DataFrame, table: Table, spread: object, tasks: int, ke
         assigner = keys.assigner(context)
         for batch in batches:
             rows, valid = valid_keys(batch, context)
-            buckets = np.zeros(len(batch), np.int32)  # the writer refuses the others
+            buckets = np.zeros(len(batch), np.int32)  # the writer refuses all other rows
             buckets[valid] = assigned_buckets(rows, context, assigner)
             yield batch.append_column(_BUCKET, pa.array(buckets))
 

@@ -1,4 +1,4 @@
-"""create_once: creates a small file exclusively, and finds out the result if the store's answer is lost or wrong."""
+"""create_once: creates a small file exclusively, and determines the result if the store's answer is lost or wrong."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ FIRST_PAUSE_SECONDS = 0.01
 def create_once(storage: Storage, path: str, data: bytes) -> bool:
     """Create a file; return True when it contains exactly ``data``, False when another writer created it.
 
-    A store's client that repeats a request can get the answer "exists" for the file that its first request created. So
-    after every answer except "created" the file is read and compared with ``data``. When an answer was lost and the
+    When a store's client repeats a request, the answer can be "exists" although its first request created the file. So
+    after every answer except "created", the file is read and compared with ``data``. When an answer was lost and the
     file does not exist, the creation is retried. Raises StorageError when this call created nothing, CommitStateUnknown
     when the result cannot be determined, for example because the file cannot be read.
     """
@@ -32,7 +32,7 @@ def create_once(storage: Storage, path: str, data: bytes) -> bool:
             return storage.read(path) == data
         except FileNotFoundError:
             if unknown is None:
-                return False  # another writer created the file, and it has been deleted since
+                return False  # another writer created the file, and the file has been deleted since
         except StorageError as error:
             unknown = error
     raise CommitStateUnknown(f"it is not known whether {path} was created: {unknown}", path=path) from unknown

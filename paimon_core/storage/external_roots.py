@@ -1,8 +1,8 @@
-"""ExternalRoots: the directories outside of a table's directory in which its data files may be (format 1.4).
+"""ExternalRoots: the directories outside of a table that may contain its data files (format 1.4).
 
-The operator gives the list; it is empty by default. A path from metadata is untrusted: it is normalised, and accepted
-only below one of the listed directories, compared by path components. On the local disk no symbolic link below these
-directories is followed (``Bounds``).
+The operator passes the list of directories, which is empty by default. A path from metadata is untrusted: the path is
+normalized, and is accepted only if it is below one of the listed directories. Paths are compared component by
+component. On the local disk, no symbolic link below the directories is followed (``Bounds``).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class ExternalRoots:
         return path
 
     def find(self, external: str) -> str | None:
-        """Return the normalised path of ``external``; None when it is not below one of the roots."""
+        """Return the normalized path of ``external``; None when it is not below one of the roots."""
         if not self.paths:
             return None
         try:
@@ -74,12 +74,12 @@ NO_ROOTS = ExternalRoots()
 
 
 def normalized(text: str) -> tuple[Storage, str]:
-    """Return the storage and the path, without ``.``, ``..`` and slashes at its end, of a URL or absolute path.
+    """Return the storage and the normalized path (no ``.``, no ``..``, no trailing slash) of a URL or absolute path.
 
     Raises InvalidRequest for a relative path, UnsupportedFeature for an unknown scheme.
     """
     if not has_scheme(text) and not text.startswith("/"):
-        raise InvalidRequest(f"{text!r:.200} is no absolute path and no URL")
+        raise InvalidRequest(f"{text!r:.200} is neither an absolute path nor a URL")
     return open_storage(text)
 
 

@@ -1,8 +1,8 @@
 """FsspecStorage: the Storage of the local disk (``file``) and of this process's memory (``memory``), based on fsspec.
 
-A storage is a small value that can be pickled and sent to workers. Writes on the local disk use
-``storage.local_disk``, because fsspec's writes are not durable. Data files are opened without a memory map, so that a
-disk error or a truncated file raises an error and does not kill the process.
+A storage is a small value that can be pickled and sent to workers. Writes on the local disk use ``storage.local_disk``,
+because fsspec's writes are not durable. Data files are opened without a memory map, so that a disk error or a truncated
+file raises an exception and does not kill the process.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _memory_publish_lock = threading.Lock()
 
 @functools.cache
 def _filesystem(protocol: str) -> Any:
-    """Return the file system of a protocol: fsspec itself takes ten times as long to find it."""
+    """Return the file system of a protocol. The result is cached, because fsspec takes ten times as long."""
     import fsspec
 
     return fsspec.filesystem(protocol, use_listings_cache=False)
@@ -38,11 +38,11 @@ def _filesystem(protocol: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class FsspecStorage(Storage):
-    """Files by absolute path in one fsspec protocol, ``file`` or ``memory``; see ``Storage`` for the methods."""
+    """Files by absolute path in one fsspec protocol, ``file`` or ``memory``; ``Storage`` describes the methods."""
 
     protocol: str = LOCAL
     bounds: Bounds | None = field(default=None, repr=False)
-    """On the local disk: the root below which no symbolic link is followed; see ``confined``."""
+    """On the local disk: the root below which no symbolic link is followed (``confined``)."""
 
     def __post_init__(self) -> None:
         if self.protocol not in (LOCAL, MEMORY):
@@ -120,19 +120,22 @@ class FsspecStorage(Storage):
     def open_version(self, path: str, version: str) -> Iterator[pa.NativeFile]:
         """Open a file; its version is compared with ``version`` when it is opened and when the context ends."""
         with self._opened(path) as stream, contextlib.ExitStack() as opened:
-            handle = os.dup(stream.fileno()) if self.is_local else None  # a duplicate, as a reader may close the stream
+            handle = os.dup(stream.fileno()) if self.is_local else None  # duplicated: a reader may close the stream
             if handle is not None:
                 opened.callback(os.close, handle)
             self._check_version(path, handle, version)
             try:
                 yield stream
-            except Exception:  # the reader may have failed because the file was changed or cut
+            except Exception:  # the reader may have failed because the file was changed or truncated
                 self._check_version(path, handle, version)
                 raise
             self._check_version(path, handle, version)
 
     def _opened(self, path: str) -> pa.NativeFile:
-        """Open a file as ``open_input`` does; Python opens a file whose name is not UTF-8, because Arrow cannot."""
+        """Open a file as ``open_input`` does.
+
+        Python opens a file whose name is not UTF-8, because Arrow cannot open it.
+        """
         try:
             return self.open_input(path)
         except UnicodeEncodeError:
@@ -151,7 +154,7 @@ class FsspecStorage(Storage):
     def open_output(self, path: str) -> pa.NativeFile:
         """Open a new file to stream into; missing directories are created. The file is durable once closed.
 
-        In memory the file does not exist before it is closed.
+        In memory, the file does not exist until it is closed.
         """
         if not self.is_local:
             return _MemoryOutput(self, path)
@@ -197,7 +200,7 @@ class FsspecStorage(Storage):
             if self.is_local:
                 local_disk.move(source, target)
             else:
-                self.filesystem.cp_file(source, target)  # mv treats names as patterns
+                self.filesystem.cp_file(source, target)  # fsspec's mv treats names as patterns
                 self.filesystem.rm_file(source)
 
     def move_directory(self, source: str, target: str) -> None:
@@ -220,7 +223,7 @@ class FsspecStorage(Storage):
                 self.filesystem.makedirs(directory, exist_ok=True)
 
     def delete(self, paths: Iterable[str]) -> int:
-        """Delete files and return how many were deleted; missing files are no error.
+        """Delete files and return the number of deleted files; missing files are no error.
 
         Of a symbolic link only the link is deleted.
         """
@@ -286,7 +289,7 @@ def _is_same_elsewhere(found: str, listed: str) -> bool:
 
 
 def confined(storage: Storage, root: str, others: tuple[str, ...] = ()) -> Storage:
-    """Return ``storage``, limited on the local disk: it follows no symbolic link below ``root`` and ``others``.
+    """Return ``storage``; on the local disk, the result follows no symbolic link below ``root`` and ``others``.
 
     See ``Bounds``.
     """
@@ -298,7 +301,7 @@ def confined(storage: Storage, root: str, others: tuple[str, ...] = ()) -> Stora
 
 
 def forget_directories(storage: Storage) -> None:
-    """Make a confined storage check all directories for links again; called at the start of an operation."""
+    """Make a confined storage check all directories for links again; every operation calls this first."""
     if isinstance(storage, FsspecStorage) and storage.bounds is not None:
         storage.bounds.forget()
 
@@ -328,7 +331,7 @@ class _MemoryOutput(pa.BufferOutputStream):  # type: ignore[misc]
 
 @contextlib.contextmanager
 def _storage_errors(verb: str, path: str, *, missing: bool = False) -> Iterator[None]:
-    """Turn an OSError of the store into StorageError; with ``missing``, FileNotFoundError is raised unchanged."""
+    """Convert an OSError of the store to StorageError; with ``missing``, FileNotFoundError is raised unchanged."""
     try:
         yield
     except PaimonError:

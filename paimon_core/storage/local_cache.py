@@ -1,7 +1,7 @@
 """LocalCache: copies of files of a warehouse that never change, in a directory of this machine.
 
-Several processes can use one directory, and later processes find the files again. The cache may lose files at any time,
-and never makes a read fail: when its copy of a file is missing, damaged or cannot be read, the caller reads the file
+Several processes can use one directory, and later processes find the files again. The cache may lose files at any time.
+It never makes a read fail: when the copy of a file is missing, damaged or cannot be read, the caller reads the file
 from the warehouse.
 """
 
@@ -46,11 +46,12 @@ class LocalCache:
     """A directory of at most about ``max_bytes``; the files that were used longest ago are deleted first.
 
     ``scope`` names the store, so that equal paths of two stores are different files. The directory is listed after
-    every ``FILES_PER_LISTING`` new files. In between, files of other processes can make it larger than the maximum.
+    every ``FILES_PER_LISTING`` new files. In between, files of other processes can make the directory larger than the
+    maximum.
     """
 
     def __init__(self, directory: str, max_bytes: int, scope: str) -> None:
-        """Create the directory when it is missing.
+        """Create the cache, and its directory when it is missing.
 
         Raises InvalidOption for a directory that cannot be used, or that other users of the machine can change.
         """
@@ -65,7 +66,7 @@ class LocalCache:
         _check_directory(directory)
 
     def read(self, path: str) -> bytes | None:
-        """Return the content of a file of the warehouse; None when it is not in the cache."""
+        """Return the content of a file of the warehouse; None when the cache has no copy."""
         cached = self._path(path)
         try:
             content = cached.read_bytes()
@@ -79,7 +80,7 @@ class LocalCache:
         return data
 
     def keep(self, path: str, data: bytes) -> None:
-        """Add a file of the warehouse, which must never change. Only the first error of the disk is logged."""
+        """Add a copy of a file of the warehouse, which must never change. Only the first disk error is logged."""
         if len(data) + _CRC_BYTES > self.max_bytes:
             return
         cached = self._path(path)
@@ -98,7 +99,7 @@ class LocalCache:
             self._has_failed = True
 
     def forget(self, path: str) -> None:
-        """Delete a file of the warehouse from the cache."""
+        """Delete the copy of a file of the warehouse."""
         with contextlib.suppress(OSError):
             self._path(path).unlink()
 
@@ -115,7 +116,7 @@ class LocalCache:
             self._size = self._trimmed()
 
     def _trimmed(self) -> int:
-        """Delete the files that were used longest ago if the directory is too large; return the bytes that are left."""
+        """If the directory is too large, delete the files that were used longest ago. Return the remaining bytes."""
         files = sorted(self._listed(), key=lambda file: file.used)
         size = sum(file.size for file in files)
         if size <= self.max_bytes:
@@ -129,7 +130,7 @@ class LocalCache:
         return size
 
     def _listed(self) -> list[_CachedFile]:
-        """Return the cached files; temporary files that were left behind are deleted, other files are left alone."""
+        """Return the cached files; delete old temporary files, and ignore all other files."""
         found = []
         with os.scandir(self.directory) as entries:
             for entry in entries:

@@ -1,9 +1,9 @@
 """Durable writes on the local disk: the steps that POSIX requires so that a file survives a power loss.
 
 When a function returns, the bytes and the directory entry are on disk (fsync of the file, then of the directory).
-``create_whole`` publishes by link(2): readers see no file or all of it, and exactly one of two concurrent writers
-succeeds. Temporary files are called ``.<name>.<uuid>.tmp``, in the directory of the final file (format 1.1), and are
-deleted also after errors.
+``create_whole`` publishes with link(2): readers see no file or the whole file, and exactly one of two concurrent
+writers succeeds. Temporary files are called ``.<name>.<uuid>.tmp`` and are in the directory of the final file (format
+1.1). Temporary files are deleted after errors too.
 
 Other threads and processes may create the same directories at any time, and an expiry may delete empty directories. So
 a directory that is missing, or is deleted before the new file is in it, is created again, up to ``TRIES`` times.
@@ -45,7 +45,8 @@ def create_whole(path: str, data: bytes) -> bool:
         try:
             os.link(temporary, path, follow_symlinks=False)
         except OSError as error:
-            # A network file system may report an error, also EEXIST, for a link that it created: check the link count.
+            # A network file system may report an error, even EEXIST, for a link that it has created: check the link
+            # count.
             if os.stat(temporary).st_nlink < 2:
                 if isinstance(error, FileExistsError):
                     return False
@@ -64,7 +65,7 @@ def create_whole(path: str, data: bytes) -> bool:
 
 
 def read(path: str, *, follow: bool) -> bytes:
-    """Return the bytes of a file; unless ``follow``, raises CorruptTable for a symbolic link."""
+    """Return the bytes of a file; raises CorruptTable for a symbolic link, unless ``follow`` is true."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
     except OSError as error:
@@ -93,7 +94,7 @@ def create(path: str, data: bytes) -> None:
 
 
 def replace(path: str, data: bytes) -> None:
-    """Replace the content of ``path`` atomically: readers see the old bytes or the new ones."""
+    """Replace the content of ``path`` atomically: readers see the old bytes or the new bytes."""
     with _temporary(path, data) as temporary:
         os.replace(temporary, path)
     _sync_directory(path)
@@ -141,14 +142,17 @@ def open_new(path: str) -> DurableFile:
 
 
 def make_directory(directory: str) -> None:
-    """Create a directory and its missing parents durably; raises NotADirectoryError when one of them is a file."""
+    """Create a directory and its missing parents durably.
+
+    Raises NotADirectoryError when one of these paths is a file.
+    """
     if os.path.isdir(directory):
         return
     _in_directory(directory, lambda: _create_directory(directory))
 
 
 def delete_directory(directory: str) -> None:
-    """Delete a directory and everything below it; of a symbolic link only the link is deleted, not its target.
+    """Delete a directory and everything below it. If it is a symbolic link, only the link is deleted.
 
     The deletion is repeated up to ``TRIES`` times when other processes add or delete entries at the same time. Raises
     FileNotFoundError when ``directory`` is missing.

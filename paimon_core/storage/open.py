@@ -81,8 +81,8 @@ def open_storage(url: str, options: Mapping[str, str] | None = None) -> tuple[St
     Plain paths, ``file:///path`` and ``file:/path`` are on the local disk; a plain path may start with ``~`` or
     ``~user``, a home directory. ``memory://name`` is in the memory of this process; ``s3://``, ``gs://`` and
     ``abfs://`` are object stores. No connection is opened yet. Raises UnsupportedFeature for any other scheme or when
-    an optional package must be installed first, InvalidOption for an option that the store does not have or a value
-    that is not allowed (secrets are not shown), InvalidRequest for a URL that cannot be a warehouse.
+    an optional package must be installed first, InvalidOption for an unknown option or a value that is not allowed
+    (secrets are not shown), InvalidRequest for a URL that cannot be a warehouse.
     """
     if not url.strip() or "\0" in url:
         raise InvalidRequest(f"warehouse URL {url!r} must contain a path and no NUL character", url=url)
@@ -116,7 +116,7 @@ def has_scheme(url: str) -> bool:
 
 
 def _expanded(path: str) -> str:
-    """Replace ``~`` or ``~user`` at the start by the home directory; raises InvalidRequest when there is none."""
+    """Replace ``~`` or ``~user`` at the start by the home directory; raises InvalidRequest if it does not exist."""
     expanded = os.path.expanduser(path)
     if expanded.startswith("~"):
         raise InvalidRequest(

@@ -1,4 +1,4 @@
-"""TablePaths: the path of every file of a table (format 1). The only module that builds paths.
+"""TablePaths: the path of every file of a table (format 1). No other module builds paths.
 
 File names come from metadata, which is untrusted: a name that is not a single path component is refused, so that no
 read, write or delete can reach a file outside the table's directory.
@@ -137,7 +137,7 @@ class TablePaths:
     data_directory: str = ""
     """The directory of the data files below the root (option data-file.path-directory); "": the root itself."""
     external: ExternalRoots = NO_ROOTS
-    """The directories in which data files outside of the table may be."""
+    """The directories that may contain data files outside of the table."""
 
     @property
     def data_root(self) -> str:

@@ -1,7 +1,7 @@
 """RootedStorage: the Storage of a warehouse in an object store and of the allowed roots outside of it.
 
-Each path is accessed by the storage of the directory that contains it, with the options of the warehouse. Files are
-not moved between two storages.
+Each path is accessed through the storage of the directory that contains the path, with the options of the warehouse.
+Files are not moved between two storages.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def rooted(storage: Storage, roots: ExternalRoots) -> Storage:
 
 @dataclass(frozen=True, slots=True)
 class RootedStorage(Storage):
-    """Forwards every call to the storage whose directory contains the path, otherwise to the warehouse's storage."""
+    """Forwards every call to the storage whose directory contains the path, by default the warehouse's storage."""
 
     warehouse: ObjectStorage
     others: tuple[ObjectStorage, ...]
@@ -89,7 +89,7 @@ class RootedStorage(Storage):
         return self._of(directory).remove_empty_directory(directory)
 
     def delete(self, paths: Iterable[str]) -> int:
-        """Delete files and return how many were deleted; for stores that count missing files see ``Storage.delete``."""
+        """Delete files and return their number; some stores count missing files too (``Storage.delete``)."""
         by_storage: dict[str, tuple[ObjectStorage, list[str]]] = {}
         for path in paths:
             storage = self._of(path)

@@ -1,7 +1,7 @@
 """Secret: a credential that is not shown.
 
-Only ``reveal`` returns its text; a repr, a message, a log line or an f-string shows ``***``. A pickle does contain the
-text, because a worker needs it; this library sends pickles between processes and never writes them to files. To keep
+Only ``reveal`` returns the text; a repr, a message, a log line or an f-string shows ``***``. A pickle contains the
+text, because workers need it; this library sends pickles between processes and never writes pickles to files. To keep
 credentials out of pickles, pass no credentials: each machine then finds credentials in its environment, its profile or
 its instance role.
 """

@@ -20,8 +20,8 @@ from paimon_core.errors import UnsupportedFeature
 class FileInfo:
     """One entry of a directory listing: size in bytes, time in epoch milliseconds.
 
-    For a directory the size is 0, and the time is 0 too, except on a local disk: there it is the time at which an entry
-    of the directory was last added or removed.
+    For a directory, the size is 0. The time of a directory is 0 too, except on a local disk: there it is the time at
+    which an entry of the directory was last added or removed.
     """
 
     path: str
@@ -33,7 +33,7 @@ class FileInfo:
     version: str = field(default="", compare=False)
     """A text that changes when the file is replaced or written again, for ``open_version``; empty for a directory."""
     checksum: str = field(default="", compare=False)
-    """A checksum of the content that the store states in its listing (S3: the ETag); empty where it states none."""
+    """A checksum of the content from the store's listing (S3: the ETag); empty if the listing has no checksum."""
 
     @property
     def name(self) -> str:
@@ -89,9 +89,9 @@ class Storage(Protocol):
     def create_exclusive(self, path: str, data: bytes) -> bool:
         """Create the file with all of its bytes, durably, unless it exists.
 
-        Return True when the file was created, False when it existed already. Snapshots and schemas are published this
-        way: readers see no file or the whole file. Raises CommitStateUnknown when it is not known whether the file
-        was created.
+        Return True when the file was created, False when it already existed. Snapshots and schemas are published this
+        way: readers see no file or the whole file. Raises CommitStateUnknown when it is not known whether the file was
+        created.
         """
 
     def move(self, source: str, target: str) -> None:
@@ -113,7 +113,7 @@ class Storage(Protocol):
         """Create a directory and its parents; an existing directory is no error."""
 
     def delete(self, paths: Iterable[str]) -> int:
-        """Delete files and return how many were deleted; missing files are no error.
+        """Delete files and return the number of deleted files; missing files are no error.
 
         The number is exact for a single path. For several paths it includes missing files on stores that do not report
         missing files (S3).

@@ -1,9 +1,9 @@
-"""Bounds: prevents following symbolic links below a table's root directory on the local disk, and below other roots.
+"""Bounds: refuses symbolic links below a table's root directory, and below other roots, on the local disk.
 
-The root itself and its parents may be links, since a user gave that path. Below the root, reading, writing, listing or
-deleting through a link to a directory is refused, and so is reading a link to a file. Deleting or moving a link acts on
-the link and never on its target. Every call checks the directories again, except calls that open data files: these
-remember the checked directories until ``forget``, which every operation on a table calls first.
+The root itself and its parents may be links, because a user chose this path. Below the root, no file is read, written,
+listed or deleted through a link to a directory, and no link to a file is read. Deleting or moving a link acts on the
+link and never on its target. Every call checks the directories again, except calls that open data files: for these
+calls, checked directories are remembered until ``forget``, which every operation on a table calls first.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from paimon_core.errors import CorruptTable, StorageError
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The root directories, and the directories below them that are known not to be links; only roots are pickled."""
+    """The root directories, and the checked directories below them that are not links; only roots are pickled."""
 
     root: str
     others: tuple[str, ...] = ()
-    """Directories of external data files, outside of the root, below which links are not followed either."""
+    """Directories of external data files outside of the root; links below these directories are not followed either."""
     _plain: set[str] = field(default_factory=set, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[type[Bounds], tuple[str, tuple[str, ...]]]:
@@ -45,7 +45,7 @@ class Bounds:
             mode = os.lstat(directory).st_mode
         except (FileNotFoundError, NotADirectoryError):
             return
-        except OSError as error:  # a name that is too long, a directory that must not be read
+        except OSError as error:  # for example a name that is too long, or a directory that must not be read
             raise StorageError(f"cannot check {directory}: {error!r}", path=directory) from error
         if stat.S_ISLNK(mode):
             raise link_error(directory)

@@ -1,7 +1,8 @@
 """Bucket vectors: replace the deletion vectors of some files of one bucket (format 12.2).
 
 In a table with fixed or dynamic buckets, each bucket has one index file, which is replaced as a whole. In a table
-without buckets, only index files with a vector of a changed data file are replaced; their other vectors are copied.
+without buckets, only index files with a vector of a changed data file are replaced; all other vectors in these files
+are copied.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def replace_vectors(
 
 
 def dropping_vectors(context: TableContext, messages: Iterable[CommitMessage]) -> list[CommitMessage]:
-    """Return messages that delete data files, extended so that they also remove the deletion vectors of these files.
+    """Return ``messages``, which delete data files, extended by the removal of the deletion vectors of these files.
 
     Raises CorruptTable.
     """

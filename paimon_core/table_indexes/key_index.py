@@ -20,7 +20,7 @@ from paimon_core.types import DataType
 
 Numbers = npt.NDArray[np.int64]
 _GROWTH = 2
-"""A new segment is merged with the segment before it, unless the latter is at least this many times larger."""
+"""A new segment is merged with the previous segment, unless the previous segment is at least this many times larger."""
 
 
 def key_images(columns: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[DataType]) -> pa.Array:
@@ -43,12 +43,12 @@ class _Segment:
         return _Segment(hashes[order], keys.take(pa.array(order)), numbers[order])
 
     def find(self, hashes: Hashes, keys: pa.Array) -> npt.NDArray[np.int64]:
-        """Return the position of each key in this segment; -1 for a key that is not in it."""
+        """Return the position of each key in this segment; -1 for a key that is not in the segment."""
         at = np.searchsorted(self.hashes, hashes, side="left")
         ends = np.searchsorted(self.hashes, hashes, side="right")
         out = np.full(len(hashes), -1, np.int64)
         left = np.flatnonzero(at < ends)
-        while len(left):  # one pass, unless different keys have the same hash
+        while len(left):  # the loop ends after one pass, unless different keys have the same hash
             equal = pc.equal(self.keys.take(pa.array(at[left])), keys.take(pa.array(left)))
             same = np.asarray(equal.to_numpy(zero_copy_only=False))
             out[left[same]] = at[left[same]]
@@ -76,7 +76,7 @@ class KeyIndex:
         return out
 
     def put(self, keys: pa.Array, numbers: Numbers) -> None:
-        """Set the numbers of ``keys``, which must be distinct; a key may be known already."""
+        """Set the numbers of ``keys``, which must be distinct; a key may already have a number."""
         hashes = image_hashes(keys)
         new = np.ones(len(keys), bool)
         for segment in self._segments:

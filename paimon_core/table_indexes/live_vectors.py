@@ -1,4 +1,4 @@
-"""Live vectors: where the deletion vectors of a snapshot are, from its index manifest; the vectors are not read."""
+"""Live vectors: finds the deletion vectors of a snapshot in its index manifest, without reading the vectors."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class PartitionBuckets:
 
     limits: BucketLimits
     start: int = 0
-    """The hash of the partition. It is added to the hash of a key to select the key's group."""
+    """The hash of the partition. This hash is added to the hash of a key to select the key's group."""
     _packed: _Packed = field(default_factory=lambda: np.empty(0, np.int64))
     """One number for each key, ascending: its hash in the upper bits, its bucket in the lower 16 bits."""
     _counts: dict[int, int] = field(default_factory=dict)

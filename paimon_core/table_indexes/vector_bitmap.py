@@ -1,7 +1,7 @@
 """Bitmaps: the records of deletion vectors, with 32-bit and 64-bit positions (format 12.1).
 
-A record is the length of its payload, the payload (a magic number and a roaring bitmap) and the payload's CRC32. Bytes
-are untrusted: bytes that are not such a record raise CorruptTable.
+A record is the length of its payload, the payload (a magic number and a roaring bitmap) and the payload's CRC32. The
+bytes of files are untrusted: functions raise CorruptTable for bytes that are not a record.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST_BITMAPS = 1 << 15
 
 
 def encode_vector(positions: Positions, *, wide: bool) -> bytes:
-    """Return the record of a vector; with ``wide``, with 64-bit positions (option ``deletion-vectors.bitmap64``).
+    """Return the record of a vector. With ``wide``, positions have 64 bits (option ``deletion-vectors.bitmap64``).
 
     Raises InvalidRequest for positions that do not fit 31 bits in a record that is not wide.
     """

@@ -1,4 +1,4 @@
-"""Index files of deletion vectors: a version byte and the records of the vectors, one after the other (format 12.1)."""
+"""Index files of deletion vectors: a version byte, followed by the records of the vectors (format 12.1)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from paimon_core.table_indexes.vector_bitmap import CRC_BYTES, LENGTH_BYTES, dec
 
 _VERSION = b"\x01"
 _MOST_UNKNOWN = 1 << 26
-"""The largest number of positions that is accepted when neither it nor the number of rows of the data file is known."""
+"""The largest number of positions of a vector if neither the recorded number nor the rows of the file are known."""
 
 
 def write_vectors(
     context: TableContext, vectors: Mapping[str, Positions], *, single: bool = False
 ) -> tuple[IndexFile, ...]:
-    """Write the vectors, by data file, to index files and return the index files; without vectors, nothing is written.
+    """Write the vectors, given by data file, to index files and return the index files; () without vectors.
 
     After the vector that exceeds ``deletion-vector.index-file.target-size``, a new file starts. With ``single``, all
     vectors are in one file, which tables with buckets require (format 12.2). When a write fails, the files written

@@ -1,7 +1,8 @@
 """Types: the data types of Paimon, and their forms in schema files, texts, Arrow and Spark (format 2.2).
 
-One ``DataType`` describes a column. Its Arrow form is the type of the column in memory; the metadata of an Arrow or
-Spark field holds what these type systems cannot express, so that every form can be converted back without loss.
+One ``DataType`` describes a column. Its Arrow form is the type of the column in memory. The metadata of an Arrow or
+Spark field contains the facts that Arrow or Spark types cannot express, so that every form can be converted back
+without loss.
 
 Core types and functions:
 

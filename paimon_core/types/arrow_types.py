@@ -1,8 +1,8 @@
 """Arrow types: the Paimon type for an Arrow type, and Arrow fields whose metadata describes a column completely.
 
 An Arrow type cannot express the length of a text, a MULTISET, a VARIANT, comments, defaults and field ids.
-``annotated_field`` stores them in the metadata of the field. ``read_annotations`` reads them. A program may have
-changed the type of a field since; so metadata that does not fit the type is ignored.
+``annotated_field`` stores these facts in the metadata of the field, and ``read_annotations`` reads them. Another
+program may have changed the type of a field since then, so metadata that does not fit the type is ignored.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Annotations:
 
 
 def annotated_field(name: str, column: Annotations) -> pa.Field:
-    """Return the Arrow field of a column; its metadata contains what the Arrow type does not express."""
+    """Return the Arrow field of a column; its metadata contains the facts that the Arrow type cannot express."""
     kind = column.type
     arrow = kind.to_arrow()
     metadata = {}
@@ -155,7 +155,7 @@ def read_annotations(field: pa.Field) -> Annotations:
 
 
 def _stated_type(text: bytes | None, arrow: pa.DataType) -> DataType | None:
-    """Return the type in the metadata of a field of the type ``arrow``; None if there is none or it does not fit."""
+    """Return the type in the metadata of a field of Arrow type ``arrow``; None if it is missing or does not fit."""
     if text is None:
         return None
     try:

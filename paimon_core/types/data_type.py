@@ -1,7 +1,8 @@
 """DataType: one data type with its nullability, sizes and members, and its Arrow type in memory (format 2.2).
 
-TIME is always stored in milliseconds. A MULTISET is stored as a map of element to count and a VARIANT as a row of two
-binaries; their ``children`` are these stored members, so that code for MAP and ROW also handles them.
+TIME is always stored in milliseconds. A MULTISET is stored as a map from element to count, and a VARIANT as a row of
+two binaries. The ``children`` of both types are these stored members, so that code for MAP and ROW also handles
+MULTISET and VARIANT.
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ class DataType:
 
     @property
     def listed(self) -> tuple[Child, ...]:
-        """The members in the type's text and JSON: without the count of a MULTISET, and none for a VARIANT."""
+        """The members in the type's text and JSON: the element of a MULTISET without its count; () for a VARIANT."""
         match self.root:
             case TypeRoot.MULTISET:
                 return (replace(self.children[0], name="element"),)
@@ -244,7 +245,7 @@ def decimal(precision: int, scale: int) -> DataType:
 
 
 def sized(root: TypeRoot, length: int) -> DataType:
-    """Return a string or binary type of this length; raises InvalidRequest unless it is from 1 to MAX_LENGTH."""
+    """Return a string or binary type of ``length``; raises InvalidRequest unless ``length`` is from 1 to MAX_LENGTH."""
     if not 1 <= length <= MAX_LENGTH:
         raise InvalidRequest(f"{root}({length}) needs a length from 1 to {MAX_LENGTH}", length=length)
     return DataType(root, length=length)

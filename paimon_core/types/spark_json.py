@@ -1,8 +1,8 @@
-"""Spark JSON: columns as the JSON of a Spark StructType, and back, without Spark (``StructType.jsonValue``).
+"""Spark JSON: converts columns to the JSON of a Spark StructType (``StructType.jsonValue``) and back, without Spark.
 
 Spark's types have no MULTISET, no length of a binary, only one precision of timestamps, and no field ids. So the
-metadata of a field contains the exact type, as in ``arrow_types``; it is ignored when it does not fit the field's Spark
-type.
+metadata of a field contains the exact type, as in ``arrow_types``; the exact type is ignored when it does not fit the
+field's Spark type.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _field(child: Child) -> dict[str, Any]:
 def _has_required(kind: DataType) -> bool:
     """Whether a member other than the key of a map is NOT NULL.
 
-    The metadata must say so, because Spark may make it nullable.
+    The metadata must state this, because Spark may make the member nullable.
     """
     members = kind.children[1:] if kind.root in MAP_ROOTS else () if kind.root is TypeRoot.VARIANT else kind.children
     return any(not c.type.nullable or _has_required(c.type) for c in members)
@@ -113,7 +113,7 @@ def from_spark_json(struct: Any) -> pa.Schema:
     """Return the columns of the JSON of a StructType as an Arrow schema, whose fields are made by ``annotated_field``.
 
     Raises UnsupportedFeature, which names the column, for a Spark type without a Paimon type, and InvalidRequest for a
-    value that is not such JSON.
+    value that is not the JSON of a StructType.
     """
     fields = []
     for child in _children(struct):

@@ -1,6 +1,6 @@
 """Time text: parses ISO dates, times and timestamps exactly, with up to nine digits of a second.
 
-The functions raise ValueError. Its message is the end of a sentence that starts with the value: "is not a date ...".
+The functions raise ValueError; the message continues a sentence that starts with the value: "is not a date ...".
 """
 
 from __future__ import annotations

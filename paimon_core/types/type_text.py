@@ -1,7 +1,7 @@
-"""Type text: parses the texts of data types, of schema files, SQL and other tools (format 2.2).
+"""Type text: parses the texts of data types in schema files, SQL and other tools (format 2.2).
 
-Nested types may be written as ``MAP<STRING NOT NULL, ROW<a: STRING>>``, ``ROW<`a b` INT COMMENT 'text'>``,
-``ROW(a INT)``, ``STRUCT<a: INT>`` or ``INT ARRAY``. An error names the text, the position and what was expected there.
+Nested types may be written as ``MAP<STRING NOT NULL, ROW<a: STRING>>``, ``ROW<`a b` INT COMMENT 'text'>``, ``ROW(a
+INT)``, ``STRUCT<a: INT>`` or ``INT ARRAY``. An error names the text, the position and the expected token.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class _Parser:
         return self._tokens[at][1].upper()
 
     def _take(self, *words: str) -> bool:
-        """Skip these words or marks if they come next, and return whether they do."""
+        """Skip these words or marks if they are the next tokens; return whether they are."""
         if any(self._peek(ahead) != word for ahead, word in enumerate(words)):
             return False
         self._at += len(words)

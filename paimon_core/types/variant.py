@@ -1,4 +1,4 @@
-"""Variant: one value of a VARIANT column, made from Python values or JSON and read back to them."""
+"""Variant: one value of a VARIANT column; it can be converted from and to Python values and JSON."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Variant:
         """Return the VARIANT of a Python value.
 
         The value consists of dicts with text keys, lists, texts, numbers, Decimals, booleans, dates, datetimes, bytes,
-        UUIDs and None; a text becomes a text in the VARIANT, also if it contains JSON. Raises InvalidRequest for other
+        UUIDs and None; a text becomes a text in the VARIANT, even if it contains JSON. Raises InvalidRequest for other
         values, and for more than 38 digits, 200 levels or 16 MB.
         """
         try:
@@ -53,7 +53,7 @@ class Variant:
             stored.get(n) if isinstance(stored, Mapping) else getattr(stored, n, None) for n in ("value", "metadata")
         )
         if not isinstance(value, bytes | bytearray) or not isinstance(metadata, bytes | bytearray):
-            raise InvalidRequest(f"{stored!r:.120} has not the binaries 'value' and 'metadata' of a VARIANT")
+            raise InvalidRequest(f"{stored!r:.120} does not have the binaries 'value' and 'metadata' of a VARIANT")
         return Variant(bytes(value), bytes(metadata))
 
     def to_python(self) -> Any:

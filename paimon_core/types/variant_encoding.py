@@ -22,7 +22,7 @@ from paimon_core.types.time_text import date_and_nanos
 DEPTH: Final = 200
 """The largest number of nested levels of objects and arrays."""
 MOST_BYTES: Final = (1 << 24) - 1
-"""The largest size in bytes of each of the two binaries; Java before 2.0 cannot read larger ones."""
+"""The largest size in bytes of each of the two binaries; Java before 2.0 cannot read larger binaries."""
 SHORT_BYTES: Final = 63
 """The largest size in bytes of a text whose length is stored in its first byte."""
 DAY_MICROS: Final = 86_400_000_000
@@ -52,7 +52,7 @@ def encoded(value: Any) -> tuple[bytes, bytes]:
 
 
 def json_value(text: str) -> Any:
-    """Return the value of a JSON text with the types that Java gives its numbers; raises ValueError."""
+    """Return the value of a JSON text; numbers get the same types as in Java. Raises ValueError for invalid JSON."""
     try:
         return json.loads(
             text, object_pairs_hook=_object, parse_int=_whole, parse_float=_fraction, parse_constant=_refused
@@ -118,7 +118,7 @@ def _encoded_object(value: Mapping[Any, Any], names: dict[str, int], level: int)
 
 
 def object_of_fields(fields: list[tuple[bytes, int, bytes]]) -> bytes:
-    """Return an object of fields with a name in UTF-8, the number of the name in the metadata, and an encoded value."""
+    """Return an encoded object; a field is (name in UTF-8, number of the name in the metadata, encoded value)."""
     starts, position = [], 0
     for _, _, data in fields:
         starts.append(position)

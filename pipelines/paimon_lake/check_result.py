@@ -19,7 +19,7 @@ class CheckResult:
     sentence: str
     severity: Severity = "error"
     details: Mapping[str, int | float] = field(default_factory=dict)
-    """Further numbers, by names that stay the same."""
+    """Further numbers by their names, which are stable."""
 
     @property
     def passed(self) -> bool:

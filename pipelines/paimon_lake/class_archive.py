@@ -53,7 +53,7 @@ def digest_of(path: Path) -> str:
 def java_options(path: Path, version: str) -> list[str]:
     """Return the options of Java for an archive.
 
-    They switch off Java's log about archives, whose name changed in Java 24.
+    The options switch off Java's log about archives; the name of this log changed in Java 24.
     """
     log = "cds*=off,aot*=off" if int(version.split(".")[0]) >= 24 else "cds*=off"
     return [f"-XX:SharedArchiveFile={path}", "-Xshare:auto", f"-Xlog:{log}"]

@@ -1,6 +1,6 @@
-"""Daemon: the process that Spark forks the Python workers of a lake from, with the tasks of loads imported.
+"""Daemon: the process from which Spark forks the Python workers; it has imported the tasks of loads.
 
-See ``paimon_core.spark.daemon``: this module imports more, so that no worker imports it by itself.
+Like ``paimon_core.spark.daemon``, but with the modules of loads, so that workers need not import them.
 """
 
 from __future__ import annotations

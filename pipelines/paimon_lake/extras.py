@@ -1,4 +1,4 @@
-"""Extras: what to install when a package is missing that only an extra of the distribution brings."""
+"""Extras: names the extra of the distribution to install when a package is missing."""
 
 from __future__ import annotations
 

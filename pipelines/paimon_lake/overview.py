@@ -54,7 +54,7 @@ class TableOverview:
 
 
 def existing(settings: Settings) -> list[str]:
-    """Return the names of the declared tables that exist in the lake: each after its inputs, otherwise by name."""
+    """Return the names of the declared tables in the lake: a table follows its inputs; otherwise sorted by name."""
     catalog = open_lake(settings)
     return [name for group in in_order(settings.tables) for name in group if catalog.table_exists(name)]
 
@@ -82,7 +82,7 @@ def overviews(settings: Settings) -> list[TableOverview]:
 
 
 def with_lags(settings: Settings, found: Sequence[TableOverview]) -> list[TableOverview]:
-    """Return overviews with the lag of the tables that have a source of changes; their servers are asked."""
+    """Return overviews with the lag of the tables that have a source of changes; asks the servers of the sources."""
     names = [one.name for one in found if one.name in settings.tables and followed_specs(settings.table(one.name))]
     answers = lags(settings, names)
     return [_with_lag(one, answers.get(one.name)) for one in found]

@@ -26,21 +26,21 @@ class AuditFailed(Exception):
     """The content that a step was about to publish is wrong: nothing was published, and a retry would not help."""
 
     check_results: tuple[CheckResult, ...] = ()
-    """The results of the declared checks; () when no declared check failed, but another audit."""
+    """The results of the declared checks; () when only another audit failed."""
 
 
 class PartsFailed(Exception):
-    """Some parts of a table could not be loaded; the loads of the other parts succeeded and stay."""
+    """Some parts of a table could not be loaded; the loads of the other parts succeeded and remain."""
 
     def __init__(self, text: str, result: StepResult, errors: Mapping[str, Exception]) -> None:
-        """``result``: what was committed, also by batches of parts that failed later; ``errors``: by failed part."""
+        """``result``: all that was committed, also by parts that failed later; ``errors``: the error of each part."""
         super().__init__(text)
         self.result = result
         self.errors = dict(errors)
 
 
 class TablesFailed(Exception):
-    """A run of tables that share a source failed after it had committed loads, which stay."""
+    """A run of tables that share a source failed; the loads that it committed before remain."""
 
     def __init__(self, text: str, results: Sequence[StepResult], errors: Mapping[str, Exception]) -> None:
         """``results``: what was committed, one for each table; ``errors``: the error of each table that failed."""
@@ -92,7 +92,7 @@ class StepResult:
 
     @property
     def files(self) -> int:
-        """Live data files after the step."""
+        """The number of live data files after the step."""
         return sum(level.files for level in self.levels_after.values())
 
     def to_json(self, indent: int | None = 2) -> str:

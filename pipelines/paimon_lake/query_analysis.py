@@ -49,7 +49,7 @@ def _of_source(spark: Spark, settings: Settings, spec: TableSpec, source: SqlSou
     try:
         query = query_text(settings, spec)
     except PipelineError:
-        return  # ``disagreements`` reports it
+        return  # ``disagreements`` reports the error
     try:
         found = _analysed(spark(), settings, query, source.inputs, changes=source.read == "changes")
         if spec.columns:

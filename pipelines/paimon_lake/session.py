@@ -35,7 +35,7 @@ _DEFAULTS = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # Workers are forks of a process that has imported these packages, so that no worker imports them by itself.
     "spark.python.daemon.module": "paimon_lake.daemon",
-    # Tasks of RDDs have whole tracebacks. Where tasks of queries have short ones, Spark starts a daemon for them, too.
+    # Tasks of RDDs have whole tracebacks. With short tracebacks for queries, Spark would start a second daemon.
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
 }
 _LOCAL_DEFAULTS = {
@@ -90,7 +90,7 @@ def jvm_has_ended() -> bool:
     if process is None:
         return False
     with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(_END_SECONDS)  # its connections end a moment before it
+        process.wait(_END_SECONDS)  # the connections of the JVM end a moment before its process
     return process.poll() is not None
 
 

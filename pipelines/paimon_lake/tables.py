@@ -114,7 +114,7 @@ def result_of(
     rows_written: int = 0,
     counts: bool = True,
 ) -> StepResult:
-    """Return the result of a step that started at ``started`` (``time.monotonic``), when the table was in ``before``.
+    """Return the result of a step that began at ``started`` (``time.monotonic``); ``before`` is the state before it.
 
     The levels and the visible rows after the step describe the latest snapshot, which may be of a concurrent commit.
     Without ``counts`` the visible rows are not counted.
@@ -149,8 +149,8 @@ def is_awaited(table: Table) -> bool:
 
 
 def fullest_bucket(table: Table) -> int:
-    """Return the number of sorted runs of the bucket that has most; for a table without a key, the number of files.
+    """Return the greatest number of sorted runs in a bucket; for a table without a key, the number of files.
 
-    Only manifests are read for it.
+    Reads only manifests.
     """
     return max(table.inspect.buckets()["sorted_runs"].to_pylist(), default=0)

@@ -85,7 +85,7 @@ def test_each_day_with_new_files_is_one_run_until_it_is_loaded(tmp_path: Path, t
     assert [r.run_key for r in again.run_requests or []] == [r.run_key for r in first.run_requests or []]
     after = tick(settings, first.cursor)
     assert not after.run_requests, "nothing changed since the tick before"
-    assert after.skip_message == "ods.t: 2 runs requested; one that fails is repeated by hand"
+    assert after.skip_message == "ods.t: 2 runs requested; repeat a failed run by hand"
     load(settings, "ods.t")
     assert tick(settings, first.cursor).skip_message == "no new files"
 

@@ -1,7 +1,8 @@
 """Checks: for every table, Dagster checks for its audits (loads, keys, files, invariants) and for its declared checks.
 
-Checks that block a load run inside the load, on its partitions, before they are published; the load logs their results
-under the names of the checks. The same run does not evaluate them again; in other runs they check the whole table.
+Checks that block a load run inside the load, on its partitions, before the load is published; the load logs the results
+under the names of the checks. The same run does not evaluate these checks again. Other runs evaluate them on the whole
+table.
 """
 
 import re
@@ -76,7 +77,7 @@ def descriptions(spec: TableSpec) -> dict[str, str]:
         name = check_name(check.label)
         if name in {*texts, *_AUDITS}:
             raise SettingsError(f"{spec.name}: the name {name!r} of a check is taken: give the check another name")
-        blocks = " A load that fails it is not published." if check.block else ""
+        blocks = " A load that fails this check is not published." if check.block else ""
         texts[name] = f"{cleandoc(type(check).__doc__ or '')} Declared for this table.{blocks}"
     return texts
 

@@ -1,4 +1,4 @@
-"""Maintenance: a nightly job that tags and then expires, a weekly sweep job, and a job that runs all checks."""
+"""Maintenance: a nightly job that tags tables and expires snapshots, a weekly sweep job, and a job for all checks."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

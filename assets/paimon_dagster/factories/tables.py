@@ -24,8 +24,8 @@ from paimon_lake.session import Spark
 
 _DATA_VERSION = "dagster/data_version"
 _PASSWORD = re.compile(r"://[^/:]*:[^/]*@")
-"""The user and password of a URL, which must not be shown. In a URL of Azure, the part before ``@`` is a container and
-has no ``:``."""
+"""Matches the user and password of a URL, which must not be shown. In a URL of Azure, the part before ``@`` is a
+container and has no ``:``."""
 
 
 class LoadConfig(dg.Config):
@@ -37,7 +37,7 @@ class LoadConfig(dg.Config):
 def table_asset(settings: Settings, spec: TableSpec, translator: PaimonTranslator = PLAIN) -> dg.AssetsDefinition:
     """Return the asset of a declared table with a source.
 
-    Raises SettingsError if partitions do not fit those of an input.
+    Raises SettingsError if the partitions do not fit the partitions of an input.
     """
     deps, key = dependencies(settings, spec, translator), translator.asset_key(spec)
     asset_spec = translator.asset_spec(settings, spec).replace_attributes(deps=deps)
@@ -83,7 +83,7 @@ def _load(
     reload: bool,
     check_results: list[CheckResult],
 ) -> StepResult:
-    """Load the table, and add the results of blocking checks to ``check_results``, also when one stopped the load."""
+    """Load the table; add the results of blocking checks to ``check_results``, also when a check stopped the load."""
     from paimon_lake.loads.load import load_table
 
     key, properties = run_key(context, spec, keys), run_properties(context)
@@ -108,7 +108,7 @@ def _more(
     translator: PaimonTranslator,
     result: StepResult,
 ) -> dict[str, Any]:
-    """Return further metadata of a load; log a materialization of each other table in which it made a commit."""
+    """Return further metadata of a load; log a materialization of each other table that the load changed."""
     for other in result.others:
         if other.commits:
             for event in _events(
@@ -139,7 +139,7 @@ def _kept(
     translator: PaimonTranslator,
     failed: TablesFailed,
 ) -> Iterator[dg.AssetCheckEvaluation | dg.AssetMaterialization]:
-    """Yield what a load committed before it failed, and the checks that stopped it."""
+    """Yield materializations of what a load committed before it failed, and the results of its failed checks."""
     for result in failed.results:
         context.log.info(result.sentence())
         yield from _events(settings, translator, result, f"committed before the load of {spec.name} failed")
@@ -150,17 +150,17 @@ def _kept(
 
 
 def run_key(context: dg.AssetExecutionContext, spec: TableSpec, keys: Sequence[str] | None) -> str:
-    """Return a run key that is the same for a step, for its retries, and in runs that repeat its run."""
+    """Return a run key that is the same for a step, for its retries, and in repetitions of its run."""
     return " ".join([context.run.root_run_id or context.run.run_id, spec.name, *(keys or ())])
 
 
 def dependencies(
     settings: Settings, spec: TableSpec, translator: PaimonTranslator = PLAIN
 ) -> list[dg.AssetSpec | dg.AssetDep]:
-    """Return the inputs and looked-up tables of a table, of all of its parts, with their partition mappings.
+    """Return the tables that a table and its parts read or look up, with their partition mappings.
 
-    For a source outside of the lake, return the asset of the source. An input that several parts read differently, and
-    a table that is looked up, is needed as a whole.
+    For a source outside of the lake, return the asset of the source. A table that is looked up is needed with
+    all partitions, and so is an input that several parts read by different partitions.
     """
     deps: list[dg.AssetSpec | dg.AssetDep] = []
     mappings: dict[str, dg.PartitionMapping | None] = {}
@@ -170,7 +170,7 @@ def dependencies(
         for name in inputs_of(one):
             wanted = mapping(settings.table(name), one)
             known = mappings.setdefault(name, wanted)
-            same = type(known) is type(wanted) and known == wanted  # those without attributes are equal
+            same = type(known) is type(wanted) and known == wanted  # mappings without attributes are equal
             mappings[name] = wanted if same else dg.AllPartitionMapping()
         for name in (lookup.table for lookup in lookups_of(one.source)):
             whole = None if settings.table(name).partitions is None else dg.AllPartitionMapping()
@@ -213,10 +213,10 @@ def source_spec(settings: Settings, spec: TableSpec, translator: PaimonTranslato
 
 
 def _place(settings: Settings, url: str) -> str:
-    """Return the URL of a database without user and password; only its kind where the URL has another form."""
+    """Return the URL of a database without user and password; only the scheme when the URL is invalid."""
     from paimon_lake.sources.database import open_database
 
     try:
         return open_database(url, table="t", query="", folder=settings.folder).place
-    except PipelineError:  # a load says what is wrong; parts of the URL could be parts of a password
+    except PipelineError:  # a load reports the error; the URL is not shown, because it could contain a password
         return url.partition("://")[0]

@@ -1,9 +1,9 @@
 """Changes sensor: requests a load when a table is behind its source, and reports the results of its ``lag`` check.
 
-A tick asks the sources of all tables for their lag, without Spark, all servers at once. It requests at most one run of
-a table at a time, and none while another program reads the source. After failed loads of a table the next request
-waits, and after a failed question the next question: the wait doubles from the interval of the sensor up to
-``MOST_WAIT_SECONDS``. An error concerns its own table only.
+A tick asks the sources of all tables for their lag, without Spark, all servers at once. A tick requests at most one run
+of a table at a time, and none while another program reads the source. After a failed load of a table the next request
+waits, and after a failed question the next question waits: each wait doubles, from the interval of the sensor up to
+``MOST_WAIT_SECONDS``. An error of one table does not affect other tables.
 
 A declared check ``lag`` is reported without a run: whenever its result changes, with each request, and once an hour.
 Otherwise nobody would learn that a table falls behind because its loads fail.
@@ -44,18 +44,18 @@ _RUNS_READ = 10
 
 @dataclass(frozen=True)
 class Seen:
-    """What the cursor keeps about one table."""
+    """What the cursor stores about one table."""
 
     failures: int = 0
-    """The questions for the lag that failed since the last one that succeeded."""
+    """The number of failed questions for the lag since the last successful question."""
     asked: float = 0.0
     """When the lag was asked for, in seconds since 1970."""
     why: str = ""
     """Why the last question failed."""
     reported: float = 0.0
-    """When the checks of the lag were reported."""
+    """When the lag checks of the table were reported."""
     passed: tuple[bool, ...] = ()
-    """Whether each of these checks passed."""
+    """Whether each lag check passed when it was reported."""
 
 
 def changes_sensor(
@@ -85,7 +85,7 @@ def changes_sensor(
         requests: list[dg.RunRequest] = []
         events: list[dg.AssetCheckEvaluation] = []
         messages = []
-        databases: set[str] = set()  # one run loads all tables of such a database
+        databases: set[str] = set()  # a requested run loads all tables of its database
         for spec in specs:
             name, before = spec.name, seen.get(spec.name, Seen())
             if name not in answers:
@@ -144,12 +144,12 @@ def _after(before: Seen, found: Lag | Exception, now: float) -> Seen:
 
 
 def _again(seen: Seen, interval: float) -> float:
-    """Return when a table is asked again after a question; at once, when the last question succeeded."""
+    """Return the earliest time of the next question for the lag; 0 (at once) when the last question succeeded."""
     return seen.asked + wait_seconds(seen.failures, interval) if seen.failures else 0.0
 
 
 def wait_seconds(failures: int, interval: float) -> float:
-    """Return how long to wait after so many failures in a row, at least one."""
+    """Return the seconds to wait after ``failures`` failures in a row; ``failures`` is at least 1."""
     return max(interval, min(MOST_WAIT_SECONDS, interval * 2.0 ** min(failures - 1, 30)))
 
 

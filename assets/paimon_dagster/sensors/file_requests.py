@@ -31,16 +31,16 @@ class TickResult:
     message: str = ""
     """The text that the sensor logs about the table; "" when there is nothing to log."""
     state: str | None = None
-    """A digest of the files and the snapshot: while it is the same, the sensor does nothing. None: check at the next
-    tick."""
+    """A digest of the files and the snapshot. While the digest is the same, the sensor does nothing. None: check at
+    the next tick."""
     requests: tuple[dg.RunRequest, ...] = ()
     added: tuple[str, ...] = ()
     """The dynamic partitions to add."""
     loads: int = 0
     """The number of the newest load; a smaller number than at the last tick means that the table was rolled back."""
     rollbacks: int = 0
-    """The number of rollbacks that ticks have noticed. It is a part of run keys, so that files are loaded again after a
-    rollback."""
+    """The number of rollbacks that ticks have noticed. Run keys contain this number, so that files are loaded again
+    after a rollback."""
 
 
 def listed(settings: Settings, spec: TableSpec) -> list[SourceFile]:
@@ -121,7 +121,7 @@ def _tick_result(
     If more runs are needed, its ``state`` is None, so that the next tick checks again.
     """
     kept = tuple(requests[:room])
-    runs = f"{len(kept)} run{'s' * (len(kept) != 1)} requested; one that fails is repeated by hand"
+    runs = f"{len(kept)} run{'s' * (len(kept) != 1)} requested; repeat a failed run by hand"
     messages = [*([runs] if kept else []), *messages]
     return TickResult("; ".join(messages), state if len(kept) == len(requests) else None, kept, added)
 

@@ -1,6 +1,6 @@
 """File sensor: requests a load when a table's source has new files, and logs which files are late or changed.
 
-A tick lists the files of every table; it lists only directories that the path can match. The ledger of a table is read
+A tick lists the files of every table, but only in directories that the path can match. The ledger of a table is read
 only when its files or its snapshot have changed since the last tick; the cursor has a digest of both. While a load of
 the table is queued or running, nothing is requested, and the next tick checks again.
 """
@@ -100,7 +100,7 @@ def _tick(
 ) -> TickResult:
     """Return the result for one table.
 
-    An error of its files or metadata becomes its message, and other tables continue.
+    An error about its files or metadata becomes the message of the table; other tables are not affected.
     """
     spec, catalog = settings.table(name), open_lake(settings)
     unknown = replace(before, state=None, requests=(), added=())

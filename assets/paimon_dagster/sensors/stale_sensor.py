@@ -1,9 +1,9 @@
 """Stale sensor: requests a load of stale partitions, whose inputs changed after their load.
 
 The sensor ``inputs`` (automation) reacts to the partitions of an input that a run loaded. This sensor reacts to the
-partitions that changed rows belong to: a file of one day may correct orders of another day. Both are for tables that
-declare ``schedule.on: inputs``. This sensor requests a partition only after two ticks in a row find it stale, because
-the sensor ``inputs`` may request it first.
+partitions that changed rows belong to: a file of one day may correct orders of another day. Both sensors are for tables
+that declare ``schedule.on: inputs``. This sensor requests a partition only after two ticks in a row find it stale,
+because the sensor ``inputs`` may request it first.
 """
 
 import hashlib
@@ -81,14 +81,14 @@ def _waits_for_inputs(spec: TableSpec) -> bool:
 
 
 def _known(partitions: dg.PartitionsDefinition[str] | None, keys: Collection[str]) -> list[str]:
-    """Return the sorted keys that are partitions in Dagster; only for these can the sensor request a run."""
+    """Return the sorted keys that are partitions in Dagster; the sensor can request runs only for these partitions."""
     return sorted(key for key in keys if partitions is not None and partitions.has_partition_key(key))
 
 
 def _requests(
     settings: Settings, spec: TableSpec, stale: Mapping[str, str], keys: list[str], translator: PaimonTranslator
 ) -> list[dg.RunRequest]:
-    """Return runs for stale partitions; for the same snapshot and reasons, the run key is the same, so it runs once."""
+    """Return runs for stale partitions. The run key depends on the snapshot and the reasons, so no run is repeated."""
     if not keys:
         return []
     newest = open_table(settings, spec.name).latest_snapshot()

@@ -1,8 +1,8 @@
-"""RestClient: sends requests to a Paimon REST server, and returns its answers or raises errors (format 14.9).
+"""RestClient: sends requests to a Paimon REST server, and returns the answers or raises errors (format 14.9).
 
 A client can be pickled and sent to workers; its token is never shown. A request that changes something is sent only
-once: when its answer is lost, or the server fails, the request may have been executed, and CommitStateUnknown is
-raised.
+once: when its answer is lost or the server fails, CommitStateUnknown is raised, because the request may have been
+executed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ _MISSING: Mapping[str, type[PaimonError]] = {
 
 
 class _Bearer(AuthBase):
-    """Sets the token as a header; also prevents the library ``requests`` from using credentials of a .netrc file."""
+    """Sends the token as a header.
+
+    It also prevents the library ``requests`` from using credentials of a .netrc file.
+    """
 
     def __init__(self, token: Secret | None) -> None:
         self.token = token
@@ -68,12 +71,12 @@ class RestClient:
     headers: tuple[tuple[str, Secret], ...] = field(default=(), repr=False)
     prefix: str | None = None
     timeout_millis: int = ANSWER_MILLIS
-    """How long a request waits for its answer, in milliseconds."""
+    """The milliseconds that a request waits for its answer."""
     sleep: Callable[[float], None] = field(default=time.sleep, compare=False, repr=False)
 
     @staticmethod
     def checked_uri(uri: str) -> str:
-        """Return the address without a trailing slash; raises InvalidRequest, which does not show the address."""
+        """Return the address without a trailing slash; raises InvalidRequest, whose text does not show the address."""
         with contextlib.suppress(ValueError):
             parts = urlsplit(uri if isinstance(uri, str) else "")
             plain = not (parts.username or parts.password or parts.query or parts.fragment)
@@ -169,7 +172,7 @@ class RestClient:
         raise error(self._scrubbed(f"{label}: the answer is not a JSON object"))
 
     def _error(self, answer: requests.Response, label: str, *, changes: bool) -> PaimonError:
-        """Return the error for an answer, with the server's message from which secrets are removed."""
+        """Return the error for an answer; it contains the server's message without secrets."""
         try:
             members = parse_json(answer.content)
         except ValueError:

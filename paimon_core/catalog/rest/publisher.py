@@ -24,7 +24,7 @@ from paimon_core.storage.storage import Storage
 
 @dataclass(frozen=True)
 class RestPublisher(Publisher):
-    """Sends the snapshots of one table and its branches to its server."""
+    """Sends the snapshots of one table and its branches to the server."""
 
     client: RestClient
     name: Identifier
@@ -108,13 +108,13 @@ def _partition_change(context: TableContext, partition: bytes, entries: list[Man
 
 @dataclass(frozen=True)
 class RestSchemaPublisher(SchemaPublisher):
-    """Sends the schema changes of one table and its branches to the server, which applies them to its own schema."""
+    """Sends schema changes of one table and its branches to the server, which applies the changes to its own schema."""
 
     client: RestClient
     name: Identifier
 
     def publish(self, schemas: SchemaStore, schema: TableSchema, changes: Sequence[Any]) -> bool:
-        """Return True: the server has altered the table, also if a concurrent alteration came first.
+        """Return True: the server has altered the table, even if it made a concurrent alteration first.
 
         Raises StorageError when the server was not reached, NotFound, AlreadyExists and InvalidRequest when it refused
         the request (nothing was changed in these cases), CommitStateUnknown when the answer was lost.

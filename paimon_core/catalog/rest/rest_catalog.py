@@ -60,10 +60,9 @@ class RestCatalog(Catalog):
     def open(
         warehouse: str, uri: str, options: Mapping[str, str] | None = None, storage: Mapping[str, str] | None = None
     ) -> RestCatalog:
-        """Connect: request the server's configuration, which contains defaults and overrides of the options.
+        """Return the catalog of a server; requests the server's configuration: defaults and overrides of options.
 
-        Raises InvalidOption and UnsupportedFeature, which name an option of the caller or the server that is not
-        supported.
+        Raises InvalidOption and UnsupportedFeature, which name the unsupported option of the caller or of the server.
         """
         address = RestClient.checked_uri(uri)
         given = dict(options or {})
@@ -128,9 +127,10 @@ class RestCatalog(Catalog):
         return True
 
     def table(self, name: str) -> Table:
-        """Open a table, or a branch of it, at its latest snapshot.
+        """Open a table, or a branch of the table, at its latest snapshot.
 
-        Also raises UnsupportedFeature for a server that does not store schemas and snapshots as files of the table.
+        Raises UnsupportedFeature, in addition to the errors of ``Catalog.table``, for a server that does not store
+        schemas and snapshots as files of the table.
         """
         found = Identifier.parse(name)
         main = Identifier(found.database, found.table)
@@ -163,7 +163,7 @@ class RestCatalog(Catalog):
         return self.client.get("databases", name.database, "tables", name.object_name)
 
     def latest_snapshot(self, name: str) -> Snapshot | None:
-        """Return the server's latest snapshot; None if the table has none, or the server manages no snapshots."""
+        """Return the server's latest snapshot; None if there is no snapshot, or the server manages no snapshots."""
         found = Identifier.parse(name)
         try:
             answer = self.client.get("databases", found.database, "tables", found.object_name, "snapshot")
@@ -220,7 +220,7 @@ class RestCatalog(Catalog):
                 raise
 
     def group(self, name: str) -> Group:
-        """Raise UnsupportedFeature: the server defines the directory of each table and has none for groups."""
+        """Raise UnsupportedFeature: the server defines the directory of each table and has no directory for groups."""
         raise UnsupportedFeature(
             f"table group {name!r}: a REST catalog has no warehouse directory for groups", group=name
         )

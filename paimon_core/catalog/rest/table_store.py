@@ -16,7 +16,7 @@ from paimon_core.storage.storage import Storage
 
 @dataclass(frozen=True)
 class TableStore:
-    """Options of stores: the caller's options override the server's, and a table's credentials override both."""
+    """Options of stores. Options of the caller override options of the server; credentials of a table override both."""
 
     client: RestClient
     given: Mapping[str, str] = field(repr=False)
@@ -33,7 +33,10 @@ class TableStore:
         return TokenStorage(TokenSource(self, name, url)), root
 
     def borrow(self, name: Identifier, url: str) -> TemporaryStorage:
-        """Request the table's credentials from the server; raises UnsupportedFeature when the store supports none."""
+        """Request the table's credentials from the server, and return a storage that uses these credentials.
+
+        Raises UnsupportedFeature when the store supports none of the credentials.
+        """
         answer = self.client.get("databases", name.database, "tables", name.table, "token")
         token, expires = answer.get("token"), answer.get("expiresAtMillis")
         if not isinstance(token, dict) or type(expires) is not int:

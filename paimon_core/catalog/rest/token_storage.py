@@ -12,7 +12,7 @@ import pyarrow as pa
 from paimon_core.storage.storage import FileInfo, Storage
 
 SAFE_MILLIS = 3_600_000
-"""Credentials are renewed one hour before they expire, or after half of their lifetime if that is later."""
+"""Credentials are renewed one hour before they expire, or after half of their lifetime if this time is later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class TemporaryStorage:
 
 @dataclass
 class TokenStorage(Storage):
-    """Calls ``borrow`` for a storage and forwards every method to it; the storage itself is not pickled."""
+    """Gets a storage from ``borrow`` and forwards every method to this storage, which is not pickled."""
 
     borrow: Callable[[], TemporaryStorage]
     clock: Callable[[], float] = time.time
@@ -104,7 +104,7 @@ class TokenStorage(Storage):
         return self._current.remove_empty_directory(directory)
 
     def delete(self, paths: Iterable[str]) -> int:
-        """Delete files and return how many were deleted."""
+        """Delete files and return the number of deleted files."""
         return self._current.delete(paths)
 
     def delete_directory(self, directory: str) -> None:

@@ -1,4 +1,4 @@
-"""SqlConnection: transactions on the database of a SQL catalog. The only module that uses a database driver.
+"""SqlConnection: transactions on the database of a SQL catalog. No other module uses a database driver.
 
 A SqlConnection can be pickled and sent to workers; it contains the URI with its password, which is never shown. Every
 transaction opens a new connection, so that no connection is shared between processes or kept open during a long write.
@@ -86,7 +86,7 @@ class SqlConnection:
         return SqlConnection(Secret(uri), timeout_millis)
 
     def share(self) -> None:
-        """Set SQLite to WAL mode, so that reads, which Java 1.4 does not always end, do not block writes."""
+        """Set SQLite to WAL mode, so that reads do not block writes: Java 1.4 does not end all read transactions."""
         if self._url.get_backend_name() == SQLITE:
             with contextlib.suppress(StorageError), self.transaction() as connection:
                 connection.exec_driver_sql("PRAGMA journal_mode=WAL")
@@ -104,8 +104,8 @@ class SqlConnection:
         """Open a connection for one transaction, which is committed when the block ends.
 
         Raises SQLAlchemy's IntegrityError for a row that already exists, StorageError for all other failures and when
-        the time limit has passed. When the commit at the end of the block raises an error, the caller must check
-        whether the change was committed.
+        the time limit has passed. When the commit at the end of the ``with`` block raises an error, the caller must
+        check whether the change was committed.
         """
         deadline = _Deadline(_seconds(self._url, self.timeout_millis))
         try:
@@ -133,7 +133,7 @@ class SqlConnection:
 
 @dataclass
 class _Deadline:
-    """The time limit of a transaction; without it a driver may wait forever for a server that does not answer."""
+    """The time limit of a transaction; without a limit, a driver may wait forever for a server that does not answer."""
 
     seconds: float
     has_passed: bool = False
@@ -146,7 +146,7 @@ class _Deadline:
 
     @contextlib.contextmanager
     def applied(self) -> Iterator[None]:
-        """Apply the limit to one transaction: the connection that the block opens is shut down at the deadline."""
+        """Apply the limit to one transaction: at the deadline, shut down the connection that the block has opened."""
         token = _deadline.set(self)
         try:
             with self._cleanup:
@@ -155,7 +155,7 @@ class _Deadline:
             _deadline.reset(token)
 
     def start(self, connection: Any) -> None:
-        """Start the timer that shuts down the connection; without a socket, only the time-out of the driver applies."""
+        """Start the timer that shuts down the connection; if it has no socket, only the driver's time-out applies."""
         if hasattr(connection, "fileno"):
             duplicate = self._cleanup.enter_context(socket.socket(fileno=os.dup(connection.fileno())))
             timer = threading.Timer(self.seconds, self._shut_down, (duplicate,))
@@ -174,7 +174,7 @@ _deadline: ContextVar[_Deadline | None] = ContextVar("deadline", default=None)
 
 
 def _connect(dialect: Any, _record: Any, arguments: Any, named: Any) -> Any:
-    """Open a connection and start its deadline before SQLAlchemy sends its own first statements."""
+    """Open a connection, and start its deadline before SQLAlchemy sends its first statements."""
     connection = dialect.connect(*arguments, **named)
     if (deadline := _deadline.get()) is not None:
         deadline.start(connection)
@@ -187,7 +187,10 @@ def _seconds(url: sa.URL, timeout_millis: int | None) -> float:
 
 @cache
 def _engine(uri: str, timeout_millis: int | None) -> sa.Engine:
-    """Return the engine of a database, one per process; it has no pool, so that forked processes may use it."""
+    """Return the engine of a database, one per process.
+
+    It has no connection pool, so that forked processes may use it.
+    """
     url = sa.engine.make_url(uri)
     seconds = _seconds(url, timeout_millis)
     if url.get_backend_name() == SQLITE:
@@ -201,7 +204,7 @@ def _engine(uri: str, timeout_millis: int | None) -> sa.Engine:
 
 
 def _use_local_time(connection: Any, _record: Any) -> None:
-    """Set the session's time zone to the local one, as Java's driver does: lock times are stored without a zone."""
+    """Set the session to the local time zone, as Java's driver does: lock times are stored without a zone."""
     offset = datetime.datetime.now().astimezone().utcoffset() or datetime.timedelta()
     minutes = int(offset.total_seconds() // 60)
     text = f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}"

@@ -1,8 +1,8 @@
 """SqlLock: the lock of Paimon's JDBC catalog, one row for each table, and the publishers that use it (format 14.8).
 
 A lock is valid for the time that its owner may wait for a lock (``lock-acquire-timeout``). A writer that is paused for
-longer can lose the lock. So the publisher does not rely on the lock: it also creates snapshot files only if they do not
-exist. The lock protects against writers that do not.
+longer can lose the lock. So the publisher does not rely on the lock: it also creates snapshot files with conditional
+writes. The lock protects against writers that do not use conditional writes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ class SqlLock:
 
     @contextlib.contextmanager
     def held(self, *names: Identifier) -> Iterator[None]:
-        """Hold the locks of the tables, always taken in the same order; raises StorageError if a lock is not free."""
+        """Hold the locks of the tables in the ``with`` block; raises StorageError if a lock is not free in time.
+
+        The locks are always taken in the same order.
+        """
         with contextlib.ExitStack() as stack:
             for name in sorted(set(names), key=lambda n: (n.database, n.table)):
                 stack.enter_context(self._one(f"{self.key}.{name.database}.{name.table}"))
@@ -58,11 +61,14 @@ class SqlLock:
         try:
             yield
         finally:
-            with contextlib.suppress(PaimonError):  # the work of the block is done, and the lock becomes invalid anyway
+            with contextlib.suppress(PaimonError):  # the lock becomes invalid anyway
                 self._release(lock_id, stamp)
 
     def _acquire(self, lock_id: str) -> str:
-        """Take the lock, with growing pauses between attempts; return the time in its row, which identifies it."""
+        """Take the lock, with growing pauses between attempts.
+
+        Return the time in its row, which identifies this lock.
+        """
         waited, pause = 0, FIRST_PAUSE_MILLIS
         while True:
             stamp = self._try(lock_id)
@@ -90,7 +96,7 @@ class SqlLock:
             return None
 
     def _release(self, lock_id: str, stamp: str) -> None:
-        """Delete this process's row; if the lock became invalid and another process took it, that row is kept."""
+        """Delete this process's row. If the lock became invalid and another process took it, the other row is kept."""
         with self.connection.transaction() as connection:
             connection.execute(sa.delete(LOCKS).where(LOCKS.c.lock_id == lock_id, _taken_at == stamp))
 

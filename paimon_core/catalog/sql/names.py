@@ -80,7 +80,10 @@ class SqlNames:
     # -- databases
 
     def databases(self) -> list[str]:
-        """Return all databases, sorted: databases with properties and, as in Java, databases that only have tables."""
+        """Return the names of all databases, sorted.
+
+        As in Java, databases with tables but no properties are included.
+        """
         with self.connection.transaction() as connection:
             found = {
                 name
@@ -132,7 +135,7 @@ class SqlNames:
             return self._exists(connection, name)
 
     def has_view(self, name: Identifier) -> bool:
-        """Whether a view of this name exists; only newer Java catalogs store views, so their table may be missing."""
+        """Whether a view of this name exists. Only newer Java catalogs store views, so the SQL table may be missing."""
         columns = _VIEWS.c
         where = (columns.catalog_key == self.key, columns.database_name == name.database)
         with self.connection.transaction() as connection:

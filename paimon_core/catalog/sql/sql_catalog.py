@@ -1,4 +1,6 @@
-"""SqlCatalog: names in a SQL database, in the format of Paimon's JDBC catalog; files in one warehouse (format 14.8).
+"""SqlCatalog: the names of tables are in a SQL database, as in Paimon's JDBC catalog, their files in one warehouse.
+
+The format is described in format 14.8.
 
 The name and the files of a table change one after the other. After an interruption, a name never refers to files of
 another table, no operation changes files without a name, and repeating the call completes the operation. The order is:
@@ -69,7 +71,7 @@ class SqlCatalog(Catalog):
         options: Mapping[str, str] | None = None,
         roots: ExternalRoots | None = None,
     ) -> SqlCatalog:
-        """Connect to the database and create the tables of the catalog that are missing.
+        """Return the catalog: connect to the database, and create the SQL tables that are missing.
 
         Raises InvalidRequest, InvalidOption and UnsupportedFeature, which name the wrong argument, StorageError when
         the database cannot be reached.
@@ -118,7 +120,7 @@ class SqlCatalog(Catalog):
         return self.names.databases()
 
     def drop_database(self, name: str, *, cascade: bool = False, ignore_if_missing: bool = False) -> None:
-        """Delete a database; with ``cascade`` first its tables, one by one. Files that belong to no table are kept."""
+        """Delete a database; with ``cascade``, delete its tables first. Files that belong to no table are kept."""
         if not self.database_exists(name):
             if ignore_if_missing:
                 return
@@ -150,7 +152,7 @@ class SqlCatalog(Catalog):
         return self.names.has(found) and self._places.has_files(found)
 
     def table(self, name: str) -> Table:
-        """Open a table or a branch; for a name without files, raises StorageError, whose text says what to do."""
+        """Open a table or a branch. If the table has no files, raises StorageError, whose text says what to do."""
         found = Identifier.parse(name)
         main = Identifier(found.database, found.table)
         if not self.names.has(main):
@@ -207,8 +209,8 @@ class SqlCatalog(Catalog):
     def _is_left_over(self, context: TableContext, existing: TableSchema) -> bool:
         """Whether an interrupted ``create_table`` with the same arguments left the directory.
 
-        Then its only file is ``schema-0`` with the same definition. False while a table of the catalog has no files,
-        because the directory may belong to the interrupted rename of this table.
+        In this case, the only file in the directory is ``schema-0`` with the same definition. Return False if a table
+        of the catalog has no files, because the directory may belong to the interrupted rename of that table.
         """
         return (
             self._first_files(context) == [context.paths.schema(0)]
@@ -221,7 +223,7 @@ class SqlCatalog(Catalog):
         )
 
     def _first_files(self, context: TableContext) -> list[str]:
-        """Return the paths of up to two files of the table's directory, except temporary files."""
+        """Return the paths of up to two files in the table's directory, without temporary files."""
         paths = (f.path for f in self.storage.walk(context.paths.root) if not f.name.startswith("."))
         return list(islice(paths, 2))
 
@@ -242,7 +244,7 @@ class SqlCatalog(Catalog):
         return self.table(name)
 
     def drop_table(self, name: str, *, ignore_if_missing: bool = False) -> None:
-        """Delete a table: write a mark, delete the name, then all files. Also completes an interrupted drop.
+        """Delete a table: write a mark, delete the name, then delete all files. Also completes an interrupted drop.
 
         Files of a table whose name is not in the catalog are kept, unless they contain the mark or no schema.
         """

@@ -19,9 +19,9 @@ else:
 ZSTD_LEVEL = 1
 _CRC_BYTES = 4
 _XZ_MEMORY_BYTES = 256 << 20
-"""The maximum memory that a block of xz may state that it needs; level 9 needs 65 MB."""
+"""The maximum memory that an xz block may state as necessary to unpack it; level 9 needs 65 MB."""
 _SNAPPY_RATIO = 64
-"""More than the maximum ratio of unpacked to packed bytes: a copy of at most 64 bytes takes two bytes or more."""
+"""An upper bound of the ratio of unpacked to packed bytes: a copy of at most 64 bytes takes at least two bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Codec:
 
 
 def _checked(block: bytes, whole: bool, limit: int) -> bytes:
-    """Return an unpacked block; raises ValueError when it is longer than the limit or not ``whole``."""
+    """Return the unpacked ``block``; raises ValueError when it is longer than the limit or not ``whole``."""
     if len(block) > limit:
         raise ValueError(f"its blocks unpack to more than {limit} bytes")
     if not whole:
@@ -42,7 +42,7 @@ def _checked(block: bytes, whole: bool, limit: int) -> bytes:
 
 
 def pack_zstandard(block: bytes, level: int = ZSTD_LEVEL) -> bytes:
-    """Compress into a frame with a content checksum, so that a flipped bit is detected."""
+    """Return the block as a zstd frame with a content checksum, so that a flipped bit is detected."""
     parameter = zstd.CompressionParameter
     return zstd.compress(block, options={parameter.compression_level: level, parameter.checksum_flag: 1})
 
@@ -66,7 +66,7 @@ def pack_checked_deflate(block: bytes, level: int = -1) -> bytes:
 
 
 def unpack_checked_deflate(packed: bytes, limit: int) -> bytes:
-    """Decompress what ``pack_checked_deflate`` returned; raises ValueError when the block differs from its checksum."""
+    """Return the block that ``pack_checked_deflate`` packed; raises ValueError when it does not match its checksum."""
     return _verified(_unpack_deflate(packed[:-_CRC_BYTES], limit), packed[-_CRC_BYTES:])
 
 

@@ -2,13 +2,13 @@
 
 An Avro record does not state its length, so a reader finds the end of a record only by decoding it. Here the caller
 names all places at which records may start; some of these places may be wrong. The records at all places are decoded
-together: one step decodes one field of every record. The result has only the records that follow each other from the
-start of a block to its end, which are the records that a sequential reader finds. All other records are dropped.
+together: one step decodes one field of every record. The result contains only the records that follow each other from
+the start of a block to its end; a sequential reader finds the same records. All other records are dropped.
 
-Bytes are not copied: a text or an array is a span of the buffer. NotInColumns is raised for everything that this module
-does not decode: invalid bytes, schemas with maps or unions of several types, arrays in blocks with a size, numbers in
-more bytes than needed for a branch. The caller then decodes the file record by record, which also finds out what is
-wrong with an invalid file.
+Bytes are not copied: the value of a text or an array is a span of the buffer. NotInColumns is raised for everything
+that this module does not decode: invalid bytes, schemas with maps or unions of several types, arrays in blocks that
+state their size, and branch numbers that use more bytes than necessary. The caller then decodes the file record by
+record, which raises a precise error for an invalid file.
 """
 
 from __future__ import annotations
@@ -26,29 +26,30 @@ Mask = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
 
 PADDING = bytes(16)
-"""Zeros after the last block: a record that runs past the end finds only zeros, and is dropped."""
+"""Zeros after the last block: a record that continues after the end reads only zeros, and is dropped."""
 MOST_ITEMS = 1 << 15
 """Maximum number of items of an array; files with longer arrays are decoded record by record."""
 _LEAST_STEPS = 256
-"""The number of steps that the arrays of a few records may take in any case."""
+"""The number of steps for arrays that are allowed in addition to two steps per record."""
 _MOST_SPURIOUS = 256
-"""At most this number of places more than twice the number of records may be tried."""
+"""The number of places that may be tried in addition to twice the number of records."""
 _NUMBER_BYTES = 10
 _BYTE = np.arange(256, dtype=np.int64)
 _ONE_BYTE = (_BYTE >> 1) ^ -(_BYTE & 1)
-"""For each byte, the number that it encodes alone."""
+"""For each byte value, the number that this single byte encodes."""
 _WIDTHS = {"null": 0, "boolean": 1, "float": 4, "double": 8}
 
 
 class NotInColumns(Exception):
-    """The blocks must be decoded record by record."""
+    """Raised for blocks that must be decoded record by record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
     """One field of the records, or the items of an array: ``kind`` is long, bytes, string, array, fixed or branch.
 
-    A branch is the position of a record in a union with null, which must be ``width``: such a record is not null.
+    A branch is the number before a record that is in a union with null. It must be equal to ``width``, the position of
+    the record type in the union: a null instead of a record is not decoded here.
     """
 
     path: tuple[str, ...]
@@ -143,8 +144,9 @@ def decode_columns(
 ) -> dict[tuple[str, ...], Column]:
     """Return the fields of all records, by path.
 
-    ``blocks`` are the starts, ends and record counts of blocks in ``buffer``, in order; ``PADDING`` follows the last.
-    ``places`` are the places where records may start, beside the starts of the blocks. Raises NotInColumns.
+    ``blocks`` are the starts, ends and record counts of blocks in ``buffer``, in order; ``PADDING`` follows the last
+    block. ``places`` are the places where records may start, in addition to the starts of the blocks. Raises
+    NotInColumns.
     """
     bounds = np.array(blocks, np.int64).reshape(-1, 3)
     starts = np.sort(np.concatenate([bounds[:, 0], places]))
@@ -160,7 +162,7 @@ def decode_columns(
 
 
 def _chained(bounds: Numbers, starts: Numbers, ends: Numbers) -> Numbers | None:
-    """Return the positions of the records that follow each other from the start to the end of a block; None: all do."""
+    """Return the positions of the records that follow each other from start to end of a block; None: all records."""
     first = np.searchsorted(starts, bounds[:, 0])
     after = np.append(first[1:], len(starts))
     following = np.append(starts[1:], 0)
@@ -196,9 +198,9 @@ def _walked(starts: Numbers, ends: Numbers, end: int, count: int) -> Numbers:
 
 @dataclass(slots=True)
 class Budget:
-    """How many array items, and how many steps, may still be decoded before NotInColumns is raised.
+    """The numbers of array items and of steps that may still be decoded before NotInColumns is raised.
 
-    The first number follows from the size of the buffer, because nearly every item takes at least one byte.
+    The number of items is limited by the size of the buffer, because nearly every item takes at least one byte.
     """
 
     items: int
@@ -206,7 +208,7 @@ class Budget:
     """A step decodes one item of several records; long arrays of a few records are decoded faster record by record."""
 
     def spend(self, items: int) -> None:
-        """Subtract one step and ``items`` items. Raises NotInColumns when nothing is left."""
+        """Subtract one step and ``items`` items. Raises NotInColumns when no step or item is left."""
         self.items -= items
         self.steps -= 1
         if self.items < 0 or self.steps < 0:
@@ -214,10 +216,10 @@ class Budget:
 
 
 class Lanes:
-    """Positions in a buffer that move forward together, one for each record that is decoded.
+    """Positions in a buffer, one for each record that is decoded; all positions move forward together.
 
-    A lane is one of these positions. A lane that finds something invalid moves to the end of the buffer, and never
-    back. All reads are clipped to the buffer, and only a few numbers per lane and field are stored.
+    A lane is one such position. A lane that finds invalid bytes moves to the end of the buffer and stays there. All
+    reads are clipped to the buffer, and only a few numbers per lane and field are stored.
     """
 
     def __init__(self, buffer: Bytes, at: Numbers, budget: Budget | None = None) -> None:
@@ -232,7 +234,7 @@ class Lanes:
             self.at[~valid] = self.end
 
     def long(self) -> Numbers:
-        """Read a number."""
+        """Read a number in each lane."""
         first = self.buffer.take(self.at, mode="clip")
         value: Numbers = _ONE_BYTE.take(first)
         self.at += 1
@@ -261,10 +263,10 @@ class Lanes:
         self.at[lanes] = self.end
 
     def span(self) -> tuple[Numbers, Numbers]:
-        """Read the length of a text and skip the text; return starts and lengths."""
+        """Read the length of a text in each lane and skip the text; return starts and lengths."""
         lengths = self.long()
         starts = self.at.copy()
-        # As a number without a sign, a negative length is larger than any buffer.
+        # Converted to an unsigned number, a negative length is larger than any buffer.
         np.minimum(lengths.view(np.uint64), np.uint64(self.end), out=lengths.view(np.uint64))
         self.at += lengths
         return starts, lengths
@@ -311,7 +313,7 @@ class Lanes:
         return Column(*self.span(), None)
 
     def _skip_items(self, items: Field) -> None:
-        """Skip an array: blocks of a count and so many items, up to a count of zero."""
+        """Skip an array, which consists of blocks: a count and that number of items. A count of zero ends the array."""
         count = self.long()
         lanes = np.flatnonzero(count)
         while len(lanes):
@@ -376,7 +378,7 @@ def digests(data: bytes, starts: Offsets, lengths: Offsets) -> tuple[Numbers, Ma
 
 
 _DIGESTED = 1 << 12
-"""The number of bytes at the start of a span of which the hash is computed."""
+"""The hash of a span is computed from this number of bytes at its start."""
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _HIGH_BITS = np.uint64(0x8080808080808080)
 

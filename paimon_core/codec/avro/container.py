@@ -1,8 +1,8 @@
-"""Avro container files: reads and writes the files of manifests (format 4.1) and Avro data files.
+"""Avro container files: reads and writes manifests (format 4.1) and Avro data files.
 
-Records are dicts by the field names of the writer's schema. Values are plain: a logical type stays the number that is
-stored. A file that is truncated, contains garbage, is nested too deeply or unpacks to far more than its size raises
-CorruptTable before it uses much memory.
+Records are dicts by the field names of the writer's schema. Values are plain: a value of a logical type stays the
+stored number. CorruptTable is raised, before much memory is used, for a file that is truncated, contains garbage, is
+nested too deeply or unpacks to far more bytes than its size.
 
 Avro has no checksums, so this module writes checksums in places that other readers ignore: zstd frames have a content
 checksum, snappy blocks always have a CRC32, and a deflate stream is followed by a CRC32. Uncompressed blocks are
@@ -80,12 +80,12 @@ def write_avro(schema: dict[str, Any], records: Iterable[dict[str, Any]], codec:
 
 
 def most_entries(size: int) -> int:
-    """Return how many records a manifest of ``size`` bytes may have."""
+    """Return the maximum number of records of a manifest of ``size`` bytes."""
     return max(MANIFEST_ENTRIES, size // ENTRY_BYTES)
 
 
 class AvroWriter:
-    """Writes records to a container file, in blocks of ``_BLOCK_BYTES`` plus at most one ``write`` call.
+    """Writes records to a container file, in blocks of ``_BLOCK_BYTES`` bytes plus at most one ``write`` call.
 
     ``schema`` is written to the header. ``encoding`` is the schema with which fastavro encodes, by default ``schema``;
     it must produce the same bytes. Raises InvalidOption for an unsupported codec.
@@ -130,7 +130,7 @@ class AvroWriter:
         return len(self._block)
 
     def write(self, records: list[dict[str, Any]]) -> None:
-        """Add records to the current block; the caller must pass only as many as fit one block."""
+        """Add records to the current block; a call must not pass more records than fit into one block."""
         body = io.BytesIO()
         fastavro.schemaless_writer(body, self._array, records)
         # An Avro array is encoded as its count, its items and a zero; the items are the records of a block.
@@ -192,7 +192,7 @@ def read_blocks(data: bytes, path: str) -> tuple[bytes, list[AvroBlock]] | None:
     """Return the schema (JSON) and the unpacked blocks of a container file.
 
     Returns None for a file whose values ``read_avro`` counts before it decodes them. Raises the errors of ``read_avro``
-    for a file that has no such blocks; the records in them are not checked.
+    for an invalid file; the records in the blocks are not checked.
     """
     with decoding(path):
         reader = AvroReader(io.BytesIO(data), len(data))
@@ -214,7 +214,7 @@ def _blocks(reader: AvroReader) -> Iterator[AvroBlock]:
 
 
 def _most_uncounted(size: int) -> int:
-    """Return the unpacked bytes up to which the values of a manifest of ``size`` bytes are not counted."""
+    """Return the number of unpacked bytes from which the values of a manifest of ``size`` bytes are counted."""
     return max(AVRO_UNCOUNTED_BYTES, VALUES_RATIO * size)
 
 
@@ -234,7 +234,7 @@ def decoding(path: str) -> Iterator[None]:
         yield
     except UnsupportedFeature as error:
         raise UnsupportedFeature(f"{path}: {error.message}", path=path, **error.facts) from None
-    except Exception as error:  # each of the six decoders raises errors of its own for invalid bytes
+    except Exception as error:  # each of the six decoders raises other exceptions for invalid bytes
         if isinstance(error, PaimonError) or (isinstance(error, OSError) and error.errno is not None):
             raise
         raise CorruptTable(
@@ -253,7 +253,7 @@ class AvroBlock:
     packed_bytes: int
 
     def records(self, array: Any) -> list[dict[str, Any]]:
-        """Return the records as dicts. Raises ValueError when they do not match the count or one is null.
+        """Return the records as dicts. Raises ValueError when their number is not the count, or a record is null.
 
         ``array`` is ``array_schema`` of the file's schema, or of a schema with the same encoding. A long block with
         more values than the limits allow also raises ValueError.
@@ -270,7 +270,7 @@ class AvroBlock:
             count_values(schema, self.data, self.count, _most_values(self.packed_bytes))
 
     def decoded(self, array: Any) -> list[dict[str, Any]]:
-        """Return the records; ``array`` is fastavro's schema of an array of them. Raises ValueError."""
+        """Return the records; ``array`` is fastavro's schema of an array of records. Raises ValueError."""
         source = io.BytesIO(b"".join((_long(self.count), self.data, b"\0")))
         found: list[dict[str, Any]] = fastavro.schemaless_reader(source, array, None) if self.count else []
         if len(found) != self.count or source.read(1 if self.count else 0):

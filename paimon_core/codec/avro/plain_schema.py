@@ -1,6 +1,6 @@
-"""Avro plain schema: the schema of a file without logical types, in the form in which fastavro decodes whole blocks.
+"""Avro plain schema: the schema of a file without logical types, as fastavro needs it to decode whole blocks.
 
-It refuses schemas whose decoded size or depth cannot be bounded.
+The module refuses schemas for which the size or the depth of decoded values has no limit.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "st
 def array_schema(text: bytes, records_limit: int = MANIFEST_RECORDS) -> Any:
     """Return fastavro's schema for an array of the file's records, without logical types; one call decodes a block.
 
-    Older versions of Paimon wrote a union of null and the record, and the branch before every record (format 4.1).
-    Raises ValueError for a schema that is not a record or exceeds the limits.
+    Older versions of Paimon wrote a union of null and the record, with the number of the branch before every record
+    (format 4.1). Raises ValueError for a schema that is not a record or exceeds the limits.
     """
     schema = json.loads(text)
     root = schema
@@ -39,7 +39,7 @@ def array_schema(text: bytes, records_limit: int = MANIFEST_RECORDS) -> Any:
 def _plain(schema: Any, depth: int, known: set[str]) -> tuple[Any, bool]:
     """Return the schema without logical types, and whether every value takes a byte or more.
 
-    Raises ValueError for a schema whose decoded size cannot be bounded.
+    Raises ValueError for a schema for which the size of decoded values has no limit.
     """
     if depth > AVRO_DEPTH:
         raise ValueError(f"its schema nests deeper than {AVRO_DEPTH}")

@@ -1,4 +1,4 @@
-"""Avro values: counts the values in encoded records without creating them, to limit memory before they are decoded.
+"""Value counts: counts the values in encoded Avro records without decoding them, to limit the memory of decoding.
 
 A decoded value takes 8 to 60 bytes of memory and a record 200 bytes, even if it takes one byte in the file. Without a
 limit, a short file that unpacks to many small values would use gigabytes.
@@ -14,9 +14,9 @@ _WIDTHS = {"null": 0, "boolean": 1, "float": 4, "double": 8}
 
 
 def count_values(schema: Any, data: bytes, records: int, limit: int) -> int:
-    """Return the number of values in ``records`` records of this schema, the result of ``fastavro.parse_schema``.
+    """Return the number of values in ``records`` records of ``schema``, a result of ``fastavro.parse_schema``.
 
-    Raises ValueError when there are more than ``limit``, or ``data`` does not end with the last record.
+    Raises ValueError when there are more than ``limit`` values, or ``data`` does not end with the last record.
     """
     counter = _Counter(data, limit)
     for _ in range(records):

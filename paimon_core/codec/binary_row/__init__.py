@@ -6,5 +6,5 @@ Core types and functions:
 - ``Cells``: encoded slots of one column
 - ``encode_row``: encodes one row; ``encode_rows`` encodes columns
 - ``decode_row``: decodes one row
-- ``hash_rows``: the hashes of rows; ``bucket_of`` turns them into buckets
+- ``hash_rows``: the hashes of rows; ``bucket_of`` converts hashes to buckets
 """

@@ -1,6 +1,7 @@
 """Bucket functions: the bucket of each row from its bucket key, for whole columns (format 6.2 to 6.4).
 
-``default`` is the hash of the row's bytes, ``mod`` the remainder of one integer, ``hive`` the hash of Hive's tables.
+The function ``default`` uses the hash of the row's bytes, ``mod`` the remainder of one integer, ``hive`` the hash of
+Hive.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _31 = np.uint32(31)
 
 
 def function_problem(function: str, types: Sequence[DataType]) -> str | None:
-    """Return why ``function`` cannot hash a bucket key of the given types; None when it can."""
+    """Return why ``function`` cannot hash a bucket key of the given types; None when it can hash the key."""
     if function == "mod" and (len(types) != 1 or types[0].root not in _MOD):
         return "needs a bucket key of one INT or BIGINT column"
     for kind in types if function == "hive" else ():

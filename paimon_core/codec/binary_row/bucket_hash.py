@@ -1,4 +1,4 @@
-"""Hashing: the Murmur hash of BinaryRow images and the bucket of a row (format 6.2), for whole columns.
+"""Bucket hash: the Murmur hash of BinaryRow images, and the bucket of a row (format 6.2), for whole columns.
 
 Rows of equal length are hashed directly from their columns, one word of all rows at a time. Rows of different lengths
 are first written as images and ordered by length. Rows are processed in blocks that fit the processor's cache.

@@ -1,8 +1,8 @@
 """Cells: encodes an Arrow column as the 8-byte slots and variable words of its BinaryRow field (format 5.2, 5.3).
 
 Whole columns are encoded with numpy; there is no Python loop over rows. The slot of a value with a variable part does
-not yet have the offset of this part, which depends on the columns before; the caller adds it where ``counts`` is not
-zero.
+not yet contain the offset of this part, which depends on the columns before. The caller adds the offset where
+``counts`` is not zero.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def one_array(array: pa.Array | pa.ChunkedArray, dtype: DataType) -> pa.Array:
 
 
 def _raw(array: pa.Array, dtype: np.dtype[Any], per_row: int = 1) -> npt.NDArray[Any]:
-    """Return the values buffer as numpy; the values under nulls are undefined."""
+    """Return the values buffer as a numpy array; the values of nulls are undefined."""
     buffer = array.buffers()[1]
     if buffer is None or len(array) == 0:
         return np.zeros(len(array) * per_row, dtype)
@@ -96,7 +96,7 @@ def _raw(array: pa.Array, dtype: np.dtype[Any], per_row: int = 1) -> npt.NDArray
 
 
 def _zeroed(values: npt.NDArray[Any], nulls: Mask | None) -> npt.NDArray[Any]:
-    """Return the values with zero under nulls: equal rows must have equal bytes, because rows are hashed."""
+    """Return the values with zero for each null: equal rows must have equal bytes, because rows are hashed."""
     if nulls is None:
         return values
     values = values.copy()
@@ -122,12 +122,12 @@ def _fine_timestamp(units: npt.NDArray[np.int64], per_milli: int, nulls: Mask | 
 
 
 def _wide_decimal(low: Words, high: Words, nulls: Mask | None) -> Cells:
-    """Encode as the shortest big-endian two's complement, left-aligned in 16 bytes; null also reserves the 16 bytes."""
+    """Encode as big-endian two's complement of minimal length, left-aligned in 16 bytes; null reserves 16 bytes too."""
     sign = (high.view(np.int64) >> 63).view(np.uint64)
     bare_low, bare_high = low ^ sign, high ^ sign
     lengths = np.ones(len(low), np.uint64)
     for size in range(1, 16):
-        # The length is one byte more where the magnitude needs the sign bit of `size` bytes.
+        # The length is one byte more if the magnitude uses the sign bit of `size` bytes.
         if size <= 8:
             lengths += (bare_high != 0) | (bare_low >= np.uint64(1 << (8 * size - 1)))
         else:
@@ -189,7 +189,7 @@ def _aligned(array: pa.Array, start: int, end: int) -> Words:
 
 
 def _load(source: Words, positions: Counts, sizes: Counts) -> Words:
-    """Return words with the ``sizes`` (0 to 8) bytes at the byte ``positions``; the other bytes of a word are zero."""
+    """Return one word per position with ``sizes`` (0 to 8) bytes from this byte position; the other bytes are zero."""
     index = positions >> 3
     shift = ((positions & 7) << 3).view(np.uint64)
     words: Words = source[index] >> shift

@@ -19,7 +19,10 @@ def null_bytes(arity: int) -> int:
 
 
 def images_of(cells: Sequence[Cells]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """Return the bytes of all rows in one array, and the n + 1 byte offsets of the rows; no columns means no rows."""
+    """Return the bytes of all rows in one array, and n + 1 byte offsets of the rows.
+
+    Without columns there are no rows.
+    """
     if not cells:
         return np.zeros(0, np.uint8), np.zeros(1, np.int64)
     uniform = uniform_words(cells)

@@ -1,4 +1,4 @@
-"""MurmurHash3 of bytes, 32 bits with seed 0, as Guava computes it for the directories of external paths (format 1.4).
+"""MurmurHash3 of bytes (32 bits, seed 0), which selects the directories of external paths, as in Guava (format 1.4).
 
 Buckets use another variant of the hash, which ``codec.binary_row.bucket_hash`` computes for whole columns.
 """
@@ -9,7 +9,7 @@ _MASK = 0xFFFFFFFF
 
 
 def murmur3(data: bytes) -> int:
-    """Return the hash as an unsigned number; for single short texts."""
+    """Return the hash of ``data`` as an unsigned number; for single short texts."""
     state = 0
     end = len(data) & ~3
     for at in range(0, end, 4):

@@ -1,7 +1,7 @@
 """Row columns: reads one field of many serialized BinaryRows at once, as a list (format 5).
 
-The slots of a BinaryRow have fixed places. For bytes that ``decode_row`` might refuse, None is returned, so that the
-caller uses ``decode_row``.
+The slots of a BinaryRow have fixed places. For bytes that ``decode_row`` might refuse, functions return None, so that
+the caller uses ``decode_row``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class RowBytes:
-    """Serialized rows of ``arity`` fields within one buffer, each at a start and of a length in bytes."""
+    """Serialized rows of ``arity`` fields in one buffer; each row has a start and a length in bytes."""
 
     buffer: Bytes
     starts: Numbers
@@ -56,9 +56,9 @@ class RowBytes:
         return bool((self._take(0, ">i4") == self.arity).all())
 
     def numbers(self, at: int, dtype: DataType) -> npt.NDArray[Any] | None:
-        """Return the slots of a field whose slot is its value (a compact DECIMAL unscaled); None for other types.
+        """Return the slots of a field whose slot is its value (for a compact DECIMAL, unscaled); else None.
 
-        The value of a null field is undefined, see ``nulls``.
+        The value of a null field is undefined; ``nulls`` shows which fields are null.
         """
         kind = _slot_kind(dtype)
         return None if kind is None else self._take(self._slot(at), kind)
@@ -73,7 +73,7 @@ class RowBytes:
 
         Return None instead of a list for a type or for bytes that must be read by ``decode_row``.
 
-        The rows must be complete.
+        The rows must be complete (``are_complete``).
         """
         nulls = self.nulls(at)
         found = self._texts(at, dtype, nulls) if _is_text(dtype) else self._fixed(at, dtype, nulls)
@@ -140,7 +140,10 @@ def _is_text(dtype: DataType) -> bool:
 
 
 def key_ranks(lows: RowBytes, highs: RowBytes, types: Sequence[DataType]) -> tuple[Numbers, Numbers] | None:
-    """Return numbers that order the rows of both columns as keys; None for types or nulls that need ``key_order``."""
+    """Return one number per row of both columns; the numbers have the same order as the rows, compared as keys.
+
+    Return None for types or nulls that need ``key_order``.
+    """
     columns = []
     if not lows.are_complete() or not highs.are_complete():
         return None

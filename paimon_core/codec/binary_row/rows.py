@@ -1,8 +1,8 @@
 """BinaryRow: encodes and decodes partitions, keys and statistics (format 5), for one row and for whole columns.
 
-Serialized rows begin with a 4-byte big-endian arity (format 5.7); images, which are hashed, do not. A row and a column
-encoder produce the same bytes. Bytes from a file are not trusted: ``decode_row`` returns values of the requested types
-or raises CorruptTable.
+Serialized rows begin with a 4-byte big-endian arity (format 5.7); images, which are hashed, have no arity. The encoders
+of single rows and of columns produce the same bytes. Bytes from a file are not trusted: ``decode_row`` returns values
+of the requested types or raises CorruptTable.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def encode_row(values: Sequence[Any], types: Sequence[DataType]) -> bytes:
 
 
 def decode_row(data: bytes, types: Sequence[DataType]) -> tuple[Any, ...]:
-    """Return the storage values of one serialized row; raises CorruptTable for bytes that are not such a row."""
+    """Return the storage values of one serialized row; raises CorruptTable unless the bytes are a row of ``types``."""
     return row_decoder(tuple(types))(data)
 
 
@@ -299,7 +299,7 @@ def to_array(values: Sequence[Any], dtype: DataType) -> pa.Array:
 
 
 def encode_rows(columns: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[DataType]) -> list[bytes]:
-    """Return each row of the columns serialized as by ``encode_row``; for few rows, such as distinct keys."""
+    """Return each row of the columns, serialized as ``encode_row`` does; for few rows, such as distinct keys."""
     flat, offsets = row_images(columns, types)
     prefix = len(types).to_bytes(_ARITY_BYTES, "big")
     data, ends = flat.tobytes(), offsets.tolist()
@@ -309,5 +309,5 @@ def encode_rows(columns: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[D
 def row_images(
     columns: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[DataType]
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """Return the n rows of the columns without arity prefix: their bytes in one array, and the n + 1 row offsets."""
+    """Return the rows of the columns without arity prefix: the bytes of all n rows in one array, and n + 1 offsets."""
     return images_of([encode_column(c, t) for c, t in zip(columns, types, strict=True)])

@@ -28,7 +28,7 @@ _QUEUED = 32
 
 
 def rows_within(source: pa.NativeFile, metadata: Metadata, wanted: Collection[str], size: int) -> int:
-    """Return how many rows of the columns ``wanted`` to decode at a time; 1 or more.
+    """Return the number of rows (at least 1) of the columns ``wanted`` to decode at a time.
 
     With this number of rows, all batches that Arrow holds in memory take about ``size`` bytes. Raises ValueError for
     lengths that do not match the streams of a stripe.

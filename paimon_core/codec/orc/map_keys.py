@@ -1,7 +1,7 @@
 """Map keys: finds out whether an ORC file contains a map with a null key.
 
-Java Paimon writes such maps to ORC files. Arrow does not support null keys: it ends the process when it reads one from
-an ORC file.
+Java Paimon writes such maps to ORC files. Arrow does not support null keys: reading a null key from an ORC file ends
+the process.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SHORTEST_RUN = 3
 
 
 def column_with_null_key(source: pa.NativeFile, metadata: Metadata, wanted: Collection[str]) -> str | None:
-    """Return the first of the columns ``wanted`` that contains a map with a null key; None if there is none.
+    """Return the first of the columns ``wanted`` that contains a map with a null key; None if no column does.
 
     Raises ValueError for streams that do not decode.
     """
@@ -56,9 +56,9 @@ def _key_columns(metadata: Metadata, column: int, stripe: Stripe) -> Iterator[bo
 
 
 def has_zero(data: bytes, count: int) -> bool:
-    """Whether one of the first ``count`` bits of a stream of bits is 0; raises ValueError if it has fewer bits.
+    """Whether one of the first ``count`` bits of a stream is 0; raises ValueError if the stream has fewer bits.
 
-    The stream consists of runs, of one repeated byte or of different bytes (boolean run length encoding of ORC).
+    The stream consists of runs; a run is one repeated byte, or a sequence of bytes (ORC's boolean run length encoding).
     """
     at = 0
     while count > 0:

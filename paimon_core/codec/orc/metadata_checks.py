@@ -1,8 +1,9 @@
 """Metadata checks: validates the metadata of an ORC file before Arrow reads it; Arrow crashes on some invalid metadata.
 
-PostScript, footer and stripe footers must decode and be consistent: the types are a tree, stripes do not overlap and
-their rows add up, and the streams of a stripe belong to its columns and fill it. The checks are for files without the
-checksum of ``file_checksum``: values and statistics in a file that passes them may still be wrong.
+PostScript, footer and stripe footers must decode and be consistent: the types are a tree, stripes do not overlap, the
+rows of the stripes add up to the rows of the file, and the streams of a stripe belong to its columns and fill the
+stripe. The checks are for files without the checksum of ``file_checksum``. In a file that passes the checks, values and
+statistics may still be wrong.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class Tail:
     block: int
 
     def unpacked(self, packed: bytes) -> bytes:
-        """Return a part of the metadata, unpacked."""
+        """Return the unpacked bytes of a part of the metadata."""
         return unpacked(packed, self.codec, self.block)
 
 
@@ -131,7 +132,7 @@ def read_tail(source: pa.NativeFile) -> Tail | None:
     if body < len(_MAGIC) or length > _METADATA_BYTES:
         raise ValueError(f"its PostScript has a footer of {length} bytes and statistics of {statistics}")
     if codec == _LZO:
-        return None  # LZO cannot be unpacked here
+        return None  # this library cannot unpack LZO
     footer = parse(unpacked(source.read_at(length, end - length), codec, block), _FOOTER)
     stripes = source.read_at(one(post_script, 5, 0), end - length - one(post_script, 5, 0))
     return Tail(footer, stripes, body, codec, block)

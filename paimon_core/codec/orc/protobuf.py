@@ -1,6 +1,6 @@
 """Protobuf: decodes messages to values by field number, for the parts of protobuf that ORC metadata uses.
 
-Raises ValueError for bytes that are not a message of the given fields; fields with other numbers are skipped.
+Functions raise ValueError for bytes that are not a message of the given fields. Fields with other numbers are skipped.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def parse(data: bytes, fields: Fields) -> dict[int, list[Any]]:
 def one(message: Mapping[int, list[Any]], number: int, default: Any = None) -> Any:
     """Return the value of a field that is not repeated, or ``default``.
 
-    Raises ValueError for several values, and for no value without a ``default``.
+    Raises ValueError when there are several values, and when there is neither a value nor a ``default``.
     """
     values = message.get(number, [] if default is None else [default])
     if len(values) != 1:

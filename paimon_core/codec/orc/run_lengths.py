@@ -1,8 +1,8 @@
 """Run lengths: computes the sum and the maximum of the unsigned integers in an ORC stream, versions 1 and 2.
 
-The lengths of texts and lists are stored in such streams. A run of a few bytes has up to 512 numbers, so the numbers of
-a run are not all decoded.
-Raises ValueError or IndexError for bytes that do not decode.
+The lengths of texts and lists are stored in such streams. A run of a few bytes can have up to 512 numbers, so sum and
+maximum are computed without decoding every number. Functions raise ValueError or IndexError for bytes that do not
+decode.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def lengths(data: bytes, most: int, *, version: int) -> Lengths:
 def _line(count: int, first: int, step: int) -> Lengths:
     last = first + (count - 1) * step
     if last < 0:
-        raise ValueError(f"a stream of lengths contains {last}")
+        raise ValueError(f"a stream of lengths contains the negative length {last}")
     return Lengths(count, (first + last) * count // 2, max(first, last))
 
 
@@ -79,14 +79,14 @@ def _run(data: bytes, at: int) -> tuple[Lengths, int]:
     steps, at = _packed(data, at, max(0, count - 2), _WIDTHS[code])
     found = list(accumulate((step, *(steps if step >= 0 else [-s for s in steps])), initial=first))[:count]
     if min(found) < 0:
-        raise ValueError(f"a stream of lengths contains {min(found)}")
+        raise ValueError(f"a stream of lengths contains the negative length {min(found)}")
     return Lengths(count, sum(found), max(found)), at
 
 
 def _patched_run(data: bytes, at: int, count: int, width: int) -> tuple[Lengths, int]:
     base_bytes, patch_width = (data[at + 2] >> 5) + 1, _WIDTHS[data[at + 2] & 31]
     gap_width, patches = (data[at + 3] >> 5) + 1, data[at + 3] & 31
-    base = _big_endian(data, at + 4, base_bytes)  # a length is never negative
+    base = _big_endian(data, at + 4, base_bytes)  # an unsigned number, because a length is never negative
     found, at = _packed(data, at + 4 + base_bytes, count, width)
     entry = next(w for w in (*_WIDTHS, 72) if w >= min(72, gap_width + patch_width))
     size = -(-patches * entry // 8)
@@ -101,7 +101,7 @@ def _patched_run(data: bytes, at: int, count: int, width: int) -> tuple[Lengths,
 
 
 def _packed(data: bytes, at: int, count: int, width: int) -> tuple[list[int], int]:
-    """Return numbers of ``width`` bits, and the position of their end."""
+    """Return ``count`` numbers of ``width`` bits each, and the position after the last number."""
     size = -(-count * width // 8)
     if at + size > len(data):
         raise ValueError("a stream of lengths is truncated")

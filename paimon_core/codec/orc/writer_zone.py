@@ -1,4 +1,4 @@
-"""Writer zone: the time zone of the program that wrote an ORC file; each stripe footer states it (``writerTimezone``).
+"""Writer zone: the time zone of the program that wrote an ORC file, from the stripe footers (``writerTimezone``).
 
 Timestamps without a zone are stored relative to 2015 in this zone.
 """
@@ -12,7 +12,7 @@ from paimon_core.codec.orc.protobuf import BYTES, one, parse
 
 
 def writer_zones(source: pa.NativeFile) -> set[str]:
-    """Return the names of the time zones of all stripes; an empty name where a stripe states none.
+    """Return the names of the time zones of all stripes; an empty name if a stripe states no zone.
 
     Reads the end of the file and the footer of each stripe. Raises ValueError for metadata that is invalid, or packed
     with LZO.

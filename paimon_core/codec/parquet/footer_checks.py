@@ -2,8 +2,8 @@
 
 Each field that a reader uses must have its type, and the parts must be consistent: the schema is a tree, each row group
 has a chunk for each leaf, chunks are inside the file and do not overlap, the numbers of rows and values add up, and
-statistics are values of their type. Statistics in a footer that passes the checks may still be wrong, if it lacks the
-checksum of ``footer_checksum``.
+statistics are values of their type. If a footer lacks the checksum of ``footer_checksum``, its statistics may be wrong
+even when it passes the checks.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Leaf:
 
 
 class Chunk(NamedTuple):
-    """A column chunk of a row group: its place in the file, and what its pages must match."""
+    """A column chunk of a row group: its place in the file, and the facts that its pages must match."""
 
     leaf: Leaf
     start: int
@@ -86,8 +86,8 @@ class RowGroup(NamedTuple):
 def check_footer(footer: Struct, end: int, *, statistics: bool = True) -> list[RowGroup]:
     """Return the row groups of a footer; raises ValueError for an invalid footer.
 
-    ``end`` is the byte position in the file where the footer begins. ``statistics``: whether the statistics are
-    checked; old writers stored wrong statistics.
+    ``end`` is the byte position in the file where the footer begins. ``statistics``: whether to check the statistics;
+    old writers stored wrong statistics.
     """
     _check_types(footer, _FILE, "the file")
     if 8 in footer:

@@ -1,4 +1,4 @@
-"""Footer checksum: adds a CRC32 to a Parquet footer. Without it, a flipped bit can change rows or crash a reader.
+"""Footer checksum: adds a CRC32 to a Parquet footer, because a flipped bit could change rows or crash a reader.
 
 The checksum is the last field of the footer, in Parquet's extension field, which other readers skip: the little-endian
 CRC32 of the bytes before it, then a 16-byte marker. Programs that rewrite a file drop the checksum.

@@ -1,8 +1,8 @@
 """Page checks: computes from the headers of pages how many rows of a Parquet file may be decoded at a time.
 
-A page of a few bytes may unpack to 2 GB, and a long text of a dictionary may be repeated in each row. The footer shows
-neither. So all page headers are read before Arrow reads a column chunk. In an object store, only the first header of a
-chunk of more than ``_REMOTE_CHECKED_BYTES`` packed bytes is read.
+A page of a few bytes may unpack to 2 GB, and a long text of a dictionary may be repeated in each row. The footer does
+not show this. So all page headers are read before Arrow reads a column chunk. In an object store, only the first header
+of a chunk of more than ``_REMOTE_CHECKED_BYTES`` packed bytes is read.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _NUMBER_BYTES = 16
 """The maximum size in bytes of a number in memory, with its levels."""
 _TEXT, _FIXED = 6, 7
 _PLAIN, _PREFIXED, _INDEXES = 0, 7, (2, 8)
-"""The encodings of texts: plain, with a prefix of the text before, and as indexes in a dictionary."""
+"""The encodings of texts: plain, with a prefix of the previous text, and as indexes in a dictionary."""
 _ZSTD = 6
 _CODECS = {1: "snappy", 2: "gzip", 4: "brotli", 7: "lz4_raw"}
 
 
 class Pages(NamedTuple):
-    """What the page headers of a column chunk state."""
+    """The facts that the page headers of a column chunk state."""
 
     chunk: Chunk
     largest: int
@@ -49,11 +49,11 @@ class Pages(NamedTuple):
     is_plain: bool
     """Whether all pages of texts are plain or indexes in the dictionary, which Arrow can decode as a dictionary."""
     is_whole: bool = True
-    """False: only the first header was read."""
+    """Whether all headers were read; False: only the first header."""
 
     @property
     def texts(self) -> int:
-        """The bytes of all texts of the dictionary; 0 where not all headers were read."""
+        """The bytes of all texts of the dictionary; 0 if not all headers were read."""
         if self.dictionary is None or not self.is_whole:
             return 0
         _, page = self.dictionary
@@ -61,7 +61,7 @@ class Pages(NamedTuple):
 
 
 def read_pages(source: pa.NativeFile, group: RowGroup, wanted: Collection[str]) -> dict[int, Pages]:
-    """Return the pages of the chunks of the columns ``wanted`` by the number of the chunk; empty chunks are left out.
+    """Return a dict from the number of a chunk of the columns ``wanted`` to its pages; empty chunks are left out.
 
     Raises ValueError for pages that do not match the footer, for pages that unpack to more than PAGE_BYTES and
     PAGE_RATIO times their bytes, and for nested columns with more values than ROW_VALUES and VALUES_PER_PACKED_BYTE.
@@ -82,7 +82,7 @@ def read_pages(source: pa.NativeFile, group: RowGroup, wanted: Collection[str]) 
 
 
 def rows_within(source: pa.NativeFile, groups: Sequence[RowGroup], wanted: Collection[str], size: int) -> int:
-    """Return how many rows of the columns ``wanted`` take at most about ``size`` bytes when decoded; 1 or more.
+    """Return the number of rows (at least 1) whose columns ``wanted`` take at most about ``size`` decoded bytes.
 
     Raises the errors of ``read_pages``.
     """
@@ -93,7 +93,7 @@ def rows_within(source: pa.NativeFile, groups: Sequence[RowGroup], wanted: Colle
 
 
 def rows_of(source: pa.NativeFile, group: RowGroup, pages: Mapping[int, Pages], size: int, most: int) -> int:
-    """Return how many rows of a row group take at most ``size`` bytes with these pages: 1 or more, ``most`` at most.
+    """Return the number of rows of a row group that take at most ``size`` bytes: at least 1, at most ``most``.
 
     Each text is assumed to be the longest text of its dictionary. A dictionary is unpacked only when the length of its
     texts may change the result.
@@ -120,7 +120,7 @@ def _checked(source: pa.NativeFile, chunk: Chunk, rows: int, *, whole: bool) -> 
             values += page.values
             if texts and page.encoding not in _INDEXES:
                 is_plain = is_plain and page.encoding == _PLAIN
-                # With prefixes, each value may be as long as the longest value of the page.
+                # If texts are stored with prefixes, each value may be as long as the longest value of the page.
                 parts = 1 if page.encoding == _PREFIXED else max(1, page.values)
                 longest = max(longest, page.unpacked // parts)
         if not whole:
@@ -133,7 +133,7 @@ def _checked(source: pa.NativeFile, chunk: Chunk, rows: int, *, whole: bool) -> 
 
 
 def _pages(source: pa.NativeFile, chunk: Chunk) -> Iterator[tuple[int, Page]]:
-    """Yield each page after the position of its packed bytes; raises ValueError for headers that do not fit."""
+    """Yield (position of the packed bytes, page) for each page; raises ValueError for headers that do not fit."""
     at, end = chunk.start, chunk.start + chunk.size
     while at < end:
         data = source.read_at(min(_HEAD_BYTES, end - at), at)
@@ -158,7 +158,7 @@ def _header(data: bytes) -> Page:
 
 
 def _longest(source: pa.NativeFile, pages: Pages) -> int:
-    """Return the length of the longest text of a dictionary, or a number above it."""
+    """Return the length of the longest text of a dictionary, or a larger number."""
     if pages.dictionary is None or not pages.is_whole:
         return 0
     (start, page), chunk = pages.dictionary, pages.chunk

@@ -50,7 +50,7 @@ def page_header(data: bytes) -> Page:
 
 
 def _fields(data: bytes, at: int, depth: int) -> tuple[dict[int, int], dict[int, dict[int, int]], int]:
-    """Return the integers of the struct at ``at`` and of the structs in it, by field, and the position of its end."""
+    """Return the integers of the struct at ``at`` by field, the integers of the structs in it, and its end position."""
     numbers: dict[int, int] = {}
     groups: dict[int, dict[int, int]] = {}
     number = 0
@@ -102,7 +102,7 @@ def _integer(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _skipped(data: bytes, at: int, kind: int) -> int:
-    """Return the position after a value that is no integer, no struct and not of bytes."""
+    """Return the position after a value that is not an integer, a struct or bytes."""
     if kind in (TRUE, FALSE):
         return at
     if kind == BYTE:

@@ -19,7 +19,7 @@ _TAIL_BYTES = 1 << 16
 
 
 def read_raw_footer(source: pa.NativeFile) -> tuple[bytes, int]:
-    """Return the footer of an open Parquet file, not verified, and its position in the file."""
+    """Return the footer of an open Parquet file, which is not verified yet, and its position in the file."""
     size = source.size()
     start = max(0, size - _TAIL_BYTES)
     tail = source.read_at(size - start, start)

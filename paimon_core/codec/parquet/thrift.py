@@ -1,8 +1,8 @@
 """Thrift: decodes and encodes the parts of Thrift's compact protocol that Parquet footers use.
 
-A struct is a dict of field id to ``(wire type, value)``, a list is a pair of wire type and values; both can be changed,
-and unknown fields are kept. Raises ValueError for bytes that are not a struct, field ids that do not ascend (except the
-id of an extension), a depth above ``MAX_DEPTH``, and maps, which footers do not contain.
+A struct is a dict from field id to ``(wire type, value)``, and a list is a pair of wire type and values. Callers may
+change structs and lists; unknown fields are kept. Functions raise ValueError for bytes that are not a struct, field ids
+that do not ascend (except the id of an extension), a depth above ``MAX_DEPTH``, and maps, which footers do not contain.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Avro data files, their schemas and decimals (format 7.10).
+"""Avro data files, and the schemas and decimals in them (format 7.10).
 
 Core types and functions:
 

@@ -1,7 +1,7 @@
-"""Avro data files (format 7.10): reads and writes them block by block.
+"""Avro data files (format 7.10): reads and writes files block by block.
 
 Avro files are ten to twenty times slower than Parquet files: an Avro file stores rows, fastavro decodes each row to a
-dict, and Arrow converts the dicts to columns; writing takes the same steps backwards. At any time, only the dicts of
+dict, and Arrow converts the dicts to columns. A write takes the same steps in reverse. At any time, only the dicts of
 ``_STEP_BYTES`` bytes of rows are in memory.
 """
 

@@ -55,9 +55,9 @@ def avro_schema(fields: Sequence[DataField]) -> dict[str, Any]:
     """Return the schema in the header of a file with these columns.
 
     Raises UnsupportedFeature, which names the column, for a column that Avro cannot store: a TIMESTAMP with more than 6
-    digits, a TIME with more than 3, a VARIANT, a MULTISET of other values than texts, a name with other characters than
-    letters, digits and underscores, nested rows whose generated names are equal; also for more ROW and MAP types than a
-    reader accepts.
+    digits, a TIME with more than 3 digits, a VARIANT, a MULTISET of values that are not texts, a name with other
+    characters than letters, digits and underscores, or nested rows whose generated names are equal. Also raises
+    UnsupportedFeature for more ROW and MAP types than a reader accepts.
     """
     records = sum(f.type.records for f in fields)
     if records > AVRO_RECORDS:
@@ -127,7 +127,7 @@ def _logical(kind: str, name: str) -> dict[str, Any]:
 
 
 def arrow_type(node: Any) -> pa.DataType:
-    """Return the Arrow type of an Avro schema's values, with times without zone.
+    """Return the Arrow type of the values of an Avro schema; timestamps get no time zone.
 
     Raises ValueError for types that Paimon does not write.
     """

@@ -1,4 +1,4 @@
-"""Avro decimals: converts DECIMAL columns to and from the shortest big-endian two's complement (format 7.10)."""
+"""Avro decimals: converts DECIMAL columns to and from big-endian two's complement of minimal length (format 7.10)."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def bytes_of_decimals(array: pa.Array) -> pa.Array:
 
 
 def decimals_of_bytes(array: pa.Array, wanted: pa.Decimal128Type) -> pa.Array:
-    """Convert a binary array to ``wanted``; the loop runs over the distinct lengths of values, at most 16.
+    """Convert a binary array to ``wanted``. Loops over the distinct lengths of values, at most 16.
 
-    Raises ValueError for a value of 0 or more than 16 bytes, or with too many digits.
+    Raises ValueError for a value of 0 bytes or more than 16 bytes, or with too many digits.
     """
     array = whole(array)
     offsets = np.frombuffer(array.buffers()[1], np.int32, len(array) + 1).astype(np.int64)

@@ -2,9 +2,9 @@
 
 ``check_cast`` returns the cast between two table types, or raises UnsupportedFeature before data is read. Values follow
 Java's rules: integers wrap around, the fraction of floats is cut off, decimals are rounded half up and become null when
-they have too many digits, times are rounded towards the past, texts and binaries are cut to the new length. A value
-that cannot be converted, such as the text "x" to a number, raises pa.ArrowInvalid. Casts between a TIMESTAMP WITH LOCAL
-TIME ZONE and other types use the local time zone in Java; they are supported in the time zone UTC only.
+they have too many digits, times are rounded towards the past, texts and binaries are cut to the new length. If a value
+cannot be converted, such as the text "x" to a number, the cast raises pa.ArrowInvalid. Casts between a TIMESTAMP WITH
+LOCAL TIME ZONE and other types use the local time zone in Java; these casts are supported in the time zone UTC only.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _binary_to_text(array: pa.Array, stored: DataType, wanted: DataType) -> pa.A
 
 
 def _nested(stored: DataType, wanted: DataType) -> Cast | None:
-    """Return the cast of a nested type: it casts the fields of a ROW by id, and elements, keys and values.
+    """Return the cast of a nested type, which casts the fields of a ROW by id, and elements, keys and values.
 
     If ``wanted`` has none of the stored fields of a ROW, the ROW is null, and so is an ARRAY or MAP of such rows, as in
     Java.
@@ -229,7 +229,7 @@ def _decimal_to_float(array: pa.Array, stored: DataType, wanted: DataType) -> pa
 
 
 def _decimal_to_integer(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
-    """Cut the fraction off, and keep the low bits of a value that is out of range."""
+    """Cut off the fraction, and keep only the low bits of a value that is out of range."""
     words = _low_words(array.cast(pa.decimal128(38, 0), safe=False) if stored.scale else array)
     return pa.array(words, mask=_nulls(array)).cast(wanted.to_arrow(), safe=False)
 
@@ -241,10 +241,10 @@ def _low_words(array: pa.Array) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 def _float_to_integer(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
-    """Cut the fraction off; NaN becomes 0.
+    """Cut off the fraction; NaN becomes 0.
 
-    A value out of range becomes the nearest BIGINT, or for smaller types the nearest INT, of which the low bits are
-    kept.
+    A value out of range becomes the nearest BIGINT. For smaller types, it becomes the nearest INT, and the low bits of
+    this INT are kept.
     """
     doubles = np.nan_to_num(array.cast(pa.float64()).fill_null(0.0).to_numpy(), nan=0.0, posinf=np.inf, neginf=-np.inf)
     bits = 63 if wanted.root is TypeRoot.BIGINT else 31
@@ -359,7 +359,7 @@ def _unzoned(array: pa.Array) -> pa.Array:
 
 
 def rescale(array: pa.Array, wanted: pa.TimestampType) -> pa.Array:
-    """Return timestamps in another unit: exact in a finer unit, rounded towards the past in a coarser one.
+    """Return timestamps in another unit: exact in a finer unit, rounded towards the past in a coarser unit.
 
     The time zone is replaced and the numbers stay the same. Raises pa.ArrowInvalid for a value outside the range of the
     finer unit.

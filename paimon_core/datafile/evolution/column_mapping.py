@@ -1,8 +1,8 @@
 """Evolution: maps a file's columns to the columns of the reading schema, by field id (format 2.4).
 
 A renamed column is read under its old name, a column that was added later is null, and a column whose type changed is
-cast. For a file without ``_KEY_*`` columns the keys are read from the value columns. If a file has a key column and its
-value column, both have the same values, and only one of the two is decoded.
+cast. For a file without ``_KEY_*`` columns the keys are read from the value columns. If a file has a key column and the
+value column of the same field, both columns have the same values, and only one of them is decoded.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Source:
         return replace(self, stored=stored, cast=check_cast(stored, self.wanted.type, self.wanted.name))
 
     def convert(self, array: pa.Array, path: str, *, encoded: bool = False) -> pa.Array:
-        """Convert the decoded column to the wanted type; with ``encoded`` a dictionary array may stay one.
+        """Convert the decoded column to the wanted type; with ``encoded``, the result may be a dictionary array.
 
         Raises CorruptTable, which names path and column, for values that the stored type does not allow,
         UnsupportedFeature for values that do not fit the wanted type.
@@ -74,7 +74,7 @@ def match_columns(
 ) -> tuple[Source, ...]:
     """Return the source of each of ``read_fields`` in a file of ``file_schema`` that has the columns ``found``.
 
-    ``members``: of a ROW only the wanted fields are decoded. Raises UnsupportedFeature, which names column and types,
+    ``members``: only the wanted fields of a ROW are decoded. Raises UnsupportedFeature, which names column and types,
     for an unsupported cast, CorruptTable for a file that lacks a NOT NULL column of its schema or has a column whose
     type does not match the schema.
     """
@@ -113,7 +113,7 @@ def _source(
 def _stored_name(stored: DataField, wanted_ids: set[int], found: pa.Schema) -> str | None:
     """Return the name of the file column to decode, None if the file lacks it.
 
-    A key column and its value column use the same file column.
+    A key column and the value column of the same field use the same file column.
     """
     if stored.name.startswith(KEY_PREFIX):
         candidates = [stored.name, stored.name.removeprefix(KEY_PREFIX)]

@@ -24,7 +24,7 @@ def with_members_of(stored: DataType, wanted: DataType) -> DataType:
 def shares_members(stored: DataType, wanted: DataType) -> bool:
     """Whether a file of type ``stored`` has at least one of the wanted fields of each ROW.
 
-    Only then do the wanted fields in the file show which values of ``wanted`` are null.
+    Otherwise, the wanted fields in the file do not show which values of ``wanted`` are null.
     """
     if stored.root is not TypeRoot.ROW or wanted.root is not TypeRoot.ROW:
         return True
@@ -34,7 +34,10 @@ def shares_members(stored: DataType, wanted: DataType) -> bool:
 
 
 def chosen(rows: pa.Table, fields: Sequence[DataField]) -> pa.Table:
-    """Return the rows, whose columns are ``fields`` in order; a ROW keeps only the members that its field has."""
+    """Return ``rows`` with only the wanted members of each ROW.
+
+    ``fields`` are the wanted fields of the columns, in the order of the columns.
+    """
     for at, field in enumerate(fields):
         if field.type.root is TypeRoot.ROW and rows.schema.types[at] != field.type.to_arrow():
             arrays = [_only_members(chunk, field.type) for chunk in rows.column(at).chunks]
@@ -52,7 +55,7 @@ def _only_members(array: pa.Array, dtype: DataType) -> pa.Array:
 
 
 def leaf_paths(name: str, found: pa.DataType, dtype: DataType) -> list[str]:
-    """Return the dotted paths of the Parquet columns that contain ``dtype``; ``found`` is the file's type of it."""
+    """Return the dotted paths of the Parquet columns that contain ``dtype``; ``found`` is the type in the file."""
     if dtype.root is not TypeRoot.ROW or not pa.types.is_struct(found):
         return [name]
     types = {f.name: f.type for f in found}

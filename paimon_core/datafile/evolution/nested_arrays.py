@@ -14,8 +14,8 @@ Leaf = Callable[[pa.Array, pa.DataType], pa.Array]
 def rebuilt(array: pa.Array, wanted: pa.DataType, leaf: Leaf) -> pa.Array:
     """Return ``array`` as the type ``wanted``, which must have the same shape.
 
-    ``leaf`` converts arrays that are not nested and have another type. A list of pairs may become a map, and a map a
-    list of pairs. Raises pa.ArrowException for a different shape.
+    ``leaf`` converts arrays that are not nested and do not have the wanted type. A list of pairs may become a map, and
+    a map may become a list of pairs. Raises pa.ArrowException for a different shape.
     """
     if array.type == wanted:
         return array
@@ -37,7 +37,7 @@ def whole(array: pa.Array) -> pa.Array:
 def parts(array: pa.Array, shape: pa.DataType) -> list[pa.Array]:
     """Return the child arrays of a nested array from ``whole``: fields, keys and values, or elements.
 
-    ``shape`` is the target type: maps and lists of pairs are split in the way that it requires.
+    ``shape`` is the target type; it determines how maps and lists of pairs are split.
     """
     if pa.types.is_struct(array.type):
         return list(array.flatten())
@@ -48,7 +48,10 @@ def parts(array: pa.Array, shape: pa.DataType) -> list[pa.Array]:
 
 
 def assembled(array: pa.Array, inner: Sequence[pa.Array], wanted: pa.DataType) -> pa.Array:
-    """Return a ``wanted`` array from the parts ``inner``, with the nulls and lengths of ``array`` (from ``whole``)."""
+    """Return an array of type ``wanted`` from the parts ``inner``, with the nulls and lengths of ``array``.
+
+    ``array`` is a result of ``whole``.
+    """
     mask = array.is_null() if array.null_count else None
     if pa.types.is_struct(wanted):
         return pa.StructArray.from_arrays(list(inner), fields=list(wanted), mask=mask)
@@ -67,7 +70,7 @@ def has_required(kind: pa.DataType) -> bool:
 
 
 def without_hidden_nulls(array: pa.Array) -> pa.Array:
-    """Return the same rows with the nulls of NOT NULL members inside null rows replaced by values.
+    """Return the same rows, where each null of a NOT NULL member inside a null row is replaced by a value.
 
     File writers refuse such nulls. The rows themselves stay null, so the values are never read.
     """
@@ -79,10 +82,10 @@ def without_hidden_nulls(array: pa.Array) -> pa.Array:
 
 
 def with_inherited_nulls(array: pa.Array) -> pa.Array:
-    """Return the same rows where each member of a null ROW is null too, at any level.
+    """Return the same rows, where every member of a null ROW is null too, at any level.
 
-    Arrow's ORC writer stores the values of members that are not null, also those inside a null ROW, and readers then
-    take them for the values of later rows.
+    Arrow's ORC writer stores all member values that are not null, also inside a null ROW. Readers would then return
+    such a value for a later row.
     """
     if not pa.types.is_nested(array.type):
         return array

@@ -1,8 +1,8 @@
 """Nested texts: parses the texts that Java accepts as defaults of ARRAY, MAP and ROW columns (format 2.3).
 
 An ARRAY is ``[1, 2]`` or ``ARRAY(1, 2)``, a MAP ``{a -> 1, b -> 2}`` or ``MAP(a, 1, b, 2)``, a ROW ``{1, x}`` or
-``STRUCT(1, x)``, with the fields in order. Commas inside of brackets or double quotes separate nothing. As in Java, the
-quotes stay a part of the texts of an ARRAY and a ROW and are removed in a MAP, and ``null`` is null.
+``STRUCT(1, x)``, with the fields in order. Commas inside of brackets or double quotes are not separators. As in Java,
+the quotes stay a part of the texts of an ARRAY and a ROW and are removed in a MAP, and ``null`` is null.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ENTRY = re.compile(r"(.+?)\s*->\s*(.+)")
 
 
 def is_parsed(kind: DataType) -> bool:
-    """Whether texts can be parsed as values of the type: no type in it, at any level, is a MULTISET or VARIANT."""
+    """Whether texts can be parsed as values of the type: no type at any level of it is a MULTISET or VARIANT."""
     if kind.root in _FORMS:
         return all(is_parsed(child.type) for child in kind.children)
     return find_cast(STRING, kind) is not None
@@ -46,7 +46,7 @@ def _parsed(text: str, kind: DataType) -> pa.Array:
         return found
     form = _FORMS[kind.root].fullmatch(text.strip())
     if form is None:
-        raise pa.ArrowInvalid(f"{text!r:.60} has not the form of a {kind.root}")
+        raise pa.ArrowInvalid(f"{text!r:.60} does not have the form of type {kind.root}")
     is_call = form.group(1) is None
     if kind.root is TypeRoot.MAP and "\\" in text:
         raise pa.ArrowInvalid(f"{text!r:.60} has a backslash, with which Java drops a character of a MAP")

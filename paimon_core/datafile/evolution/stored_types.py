@@ -1,4 +1,4 @@
-"""Stored types: which Arrow types a data file may have for a type of the table, and the conversion to that type."""
+"""Stored types: the Arrow types that a data file may have for a type of the table, and the conversion to this type."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _FAMILIES: dict[TypeRoot, Callable[[pa.DataType], bool]] = {
 def is_stored_as(found: pa.DataType, dtype: DataType) -> bool:
     """Whether a file column of the Arrow type ``found`` can be a column of ``dtype``, from any known writer.
 
-    Raises UnsupportedFeature for a VARIANT with typed columns of unknown types, and inside of an ARRAY or MAP.
+    Raises UnsupportedFeature for a VARIANT with typed columns that are of unknown types, or inside of an ARRAY or MAP.
     """
     if pa.types.is_dictionary(found):
         found = found.value_type
@@ -99,7 +99,7 @@ def _whole_variants(array: pa.Array, dtype: DataType) -> pa.Array:
 
 
 def from_stored(array: pa.Array, dtype: DataType) -> pa.Array:
-    """Return a decoded column as ``dtype.to_arrow()``; raises pa.ArrowInvalid for a value outside the type."""
+    """Return a decoded column as ``dtype.to_arrow()``; raises pa.ArrowInvalid for a value outside the type's range."""
     wanted = dtype.to_arrow()
     if array.type == wanted:
         return array

@@ -1,6 +1,7 @@
-"""Text casts: converts columns to text and from text, in the forms of Java's casts (format 2.3).
+"""Text casts: converts columns to text and from text, in the same text forms as Java's casts (format 2.3).
 
-Whole columns are converted. A text that is not a value of the wanted type raises pa.ArrowInvalid, which shows the text.
+Each function converts a whole column. If a text is not a value of the wanted type, the function raises pa.ArrowInvalid,
+which shows the text.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _NULL = "null"
 
 
 def _joined(*texts: Any) -> pa.Array:
-    """Return for each row the texts one after the other; null where one of the texts is null."""
+    """Return for each row the concatenation of the texts; null where one of the texts is null."""
     return pc.binary_join_element_wise(*texts, "")
 
 
@@ -31,7 +32,7 @@ def _joined(*texts: Any) -> pa.Array:
 
 
 def of_length(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
-    """Return texts or binaries cut to the length of ``wanted``; CHAR is filled up with blanks, BINARY with zeros."""
+    """Return texts or binaries cut to the length of ``wanted``; CHAR is padded with blanks, BINARY with zeros."""
     if wanted.root in STRING_ROOTS:
         cut = pc.utf8_slice_codeunits(array, 0, wanted.length) if wanted.length < stored.length else array
         return pc.utf8_rpad(cut, wanted.length, " ") if wanted.root is TypeRoot.CHAR else cut
@@ -140,7 +141,10 @@ def times_to_text(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Arr
 
 
 def nested_to_text(stored: DataType, find: Callable[[DataType, DataType], TextCast | None]) -> TextCast | None:
-    """Return the cast of an ARRAY (``[1, null]``), MAP (``{a -> 1}``) or ROW (``{1, x}``); ``find`` is for members."""
+    """Return the cast of an ARRAY (``[1, null]``), MAP (``{a -> 1}``) or ROW (``{1, x}``).
+
+    ``find`` returns the casts of members.
+    """
     casts = [find(child.type, STRING) for child in stored.children]
     if any(cast is None for cast in casts):
         return None
@@ -218,7 +222,7 @@ def decimal_texts(array: pa.Array, wanted: DataType) -> pa.Array:
 
 
 def _days(parts_of: Callable[[str], pa.Array], texts: pa.Array, wanted: DataType) -> np.ndarray[Any, Any]:
-    """Return the days since 1970 of year, month and day, which ``parts_of`` returns; 0 for null.
+    """Return the days since 1970 for the year, month and day that ``parts_of`` returns; 0 for null.
 
     Raises pa.ArrowInvalid for a day that does not exist.
     """

@@ -1,4 +1,4 @@
-"""ORC: data files, their checksum and the checks of their metadata (format 7.9).
+"""ORC: data files, the checksum in the files, and the checks of the metadata (format 7.9).
 
 Core types:
 

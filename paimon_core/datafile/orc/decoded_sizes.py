@@ -21,9 +21,10 @@ _VALUE_BYTES = 8
 
 
 def row_bytes(source: pa.NativeFile) -> dict[str, float]:
-    """Return the mean bytes of a value of each column, in the stripe where the mean is largest.
+    """Return the mean bytes of a value of each column, from the stripe with the largest mean.
 
-    Empty when the file does not state these bytes. Raises ValueError for metadata that does not decode.
+    The dict is empty when the file does not state the bytes of texts. Raises ValueError for metadata that does not
+    decode.
     """
     metadata = read_tail(source)
     if metadata is None or not metadata.footer.get(4):
@@ -44,7 +45,7 @@ def row_bytes(source: pa.NativeFile) -> dict[str, float]:
 
 
 def _members(types: Sequence[Mapping[int, list[Any]]]) -> dict[str, range]:
-    """Return the numbers of the types of each column: its own and, for a nested column, its members' numbers."""
+    """Return the type numbers of each column: the number of the column and, for a nested column, of its members."""
     starts = [*types[0].get(2, []), len(types)]
     names = [name.decode() for name in types[0].get(3, [])]
     return {name: range(start, end) for name, start, end in zip(names, starts[:-1], starts[1:], strict=True)}

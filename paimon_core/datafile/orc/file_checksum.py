@@ -1,7 +1,8 @@
 """File checksum: adds a CRC32 to an ORC file. ORC has no checksum, and a flipped bit can change rows or crash a reader.
 
-The checksum is stored in a field of the PostScript, before the last field, which other readers skip: an 8-byte marker,
-then the little-endian CRC32 of all other bytes of the file. Programs that rewrite a file drop the checksum.
+The checksum is stored in a field of the PostScript, before the last field; other readers skip this field. It contains
+an 8-byte marker, then the little-endian CRC32 of all other bytes of the file. Programs that rewrite a file drop the
+checksum.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ HELD_BYTES = 4 << 20
 
 
 class ChecksumSink(io.RawIOBase):
-    """Writes the bytes of an ORC file to ``sink`` but holds back the end of the file until ``seal`` adds the checksum.
+    """Writes the bytes of an ORC file to ``sink``, but keeps the end of the file until ``seal`` adds the checksum.
 
     The sink is not closed.
     """
@@ -41,7 +42,7 @@ class ChecksumSink(io.RawIOBase):
         self._is_dropped = False
 
     def writable(self) -> bool:
-        """Return True."""
+        """Return True: the sink accepts writes."""
         return True
 
     def write(self, data: Any) -> int:

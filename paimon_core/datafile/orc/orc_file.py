@@ -1,7 +1,7 @@
 """ORC data files (format 7.9): reads and writes them with Arrow, in bounded memory and with a checksum.
 
-The module ``timestamps`` refuses timestamps that Arrow reads or writes wrongly; years out of Arrow's range are refused
-when Arrow reads them.
+The module ``timestamps`` refuses timestamps that Arrow reads or writes wrongly. Timestamps in years out of Arrow's
+range are refused when they are read.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class OrcOutput:
         self._unflushed = 0
 
     def bounds(self, null_counts: list[int], without: list[bool]) -> list[Bounds]:
-        """Return the bounds of each column; unknown where ``without`` is true, and for long texts, as in Java."""
+        """Return the bounds of each column; unknown bounds if ``without`` is true and, as in Java, for long texts."""
         found = self._bounds.bounds(null_counts, without)
         return [Bounds(_short(b.low), _short(b.high), b.null_count) for b in found]
 
@@ -119,14 +119,14 @@ class OrcOutput:
         try:
             self._writer.close()
         finally:
-            self._writer.is_open = False  # otherwise the writer would try to close again when it is garbage collected
+            self._writer.is_open = False  # otherwise a garbage collection would close the file again
 
 
 class OrcInput:
     """The FileInput for ORC; it reads stripes in parts and supports one pass.
 
-    When the file is opened, its checksum is verified. The metadata of a short file, and of a file without a checksum,
-    is checked, and limits the number of rows of a batch.
+    When the file is opened, its checksum is verified. If the file is short or has no checksum, its metadata is checked
+    and limits the number of rows of a batch.
     """
 
     reads_members = False

@@ -1,4 +1,4 @@
-"""ORC columns: refuses types and timestamps that Paimon's ORC files or Arrow's ORC library lack (format 7.9)."""
+"""ORC columns: refuses types and timestamps that ORC files of Paimon or Arrow's library do not support (format 7.9)."""
 
 from __future__ import annotations
 
@@ -35,8 +35,10 @@ def leaves(dtype: DataType) -> Iterator[DataType]:
 
 
 def check_columns(fields: Sequence[DataField], *, legacy_ltz: bool) -> None:
-    """Raise UnsupportedFeature, which names the column, for types that Java does not store in ORC files, and for
-    timestamps that cannot be read or written correctly.
+    """Raise UnsupportedFeature, which names the column, for columns that ORC files cannot store.
+
+    ORC files cannot store columns of types that Java does not store in ORC files, and timestamps that cannot be read or
+    written correctly.
     """
     for field in fields:
         roots = {leaf.root for leaf in leaves(field.type)}
@@ -77,8 +79,8 @@ def _refuses_far_timestamps() -> bool:
 def check_values(array: pa.Array, column: str) -> None:
     """Raise InvalidRequest, which names the column, for a timestamp that would not be read back unchanged.
 
-    Arrow reads nanoseconds since 1970 as 64 bits. It writes fractions of a millisecond before 1970 in a way that other
-    readers do not understand.
+    Arrow reads nanoseconds since 1970 as 64 bits. For times before 1970, Arrow writes fractions of a millisecond in a
+    form that other readers do not understand.
     """
     dtype = array.type
     inner: list[pa.Array] = []
@@ -108,18 +110,18 @@ def _check_values(numbers: pa.Array, per_second: int, column: str) -> None:
         if np.any(found[found < 0] % (per_second // 1000)):
             raise InvalidRequest(
                 f"column {column!r}: timestamps before 1970 in ORC files must be whole milliseconds; "
-                "use another file.format for finer ones",
+                "use another file.format for finer times",
                 column=column,
             )
 
 
 def as_java_reads(array: pa.Array, dtype: DataType, offset: Callable[[], int]) -> pa.Array:
-    """Return a decoded column, in which the timestamps without zone that Arrow moves by a second are corrected.
+    """Return a decoded column; timestamps without zone that Arrow has moved by a second are corrected.
 
-    A writer stores the seconds of a time before 1970 rounded up, and its fraction. When the fraction is at least a
-    millisecond, readers subtract a second: Java does so before 1970 in UTC, Arrow before 1970 in the time zone of the
-    writer. So their results differ for the times between these two moments. ``offset`` returns the seconds from UTC to
-    the time zone of the writer; it is called only for an array with such a time near 1970.
+    For a time before 1970, a writer stores the seconds, rounded up, and the fraction of a second. When the fraction is
+    at least a millisecond, readers subtract a second: Java for times before 1970 in UTC, Arrow for times before 1970 in
+    the time zone of the writer. So Java and Arrow return different times between these two moments. ``offset`` returns
+    the seconds from UTC to the time zone of the writer; it is called only for an array with such a time near 1970.
     """
     if all(leaf.root not in TIMESTAMP_ROOTS for leaf in leaves(dtype)):
         return array

@@ -1,7 +1,7 @@
-"""CheckedFooter: a verified footer as Arrow metadata; the footers that were read last are cached in memory.
+"""CheckedFooter: a verified footer as Arrow metadata; the most recently used footers are cached in memory.
 
-Verifying a footer takes longer than decoding a small file. A cached footer is found by the bytes at the end of the
-file. These bytes are read each time, so a file that was changed is verified again.
+Verifying a footer takes longer than decoding a small file. The key of a cached footer is the bytes at the end of the
+file. Every read of a file reads these bytes, so a file that was changed is verified again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ KEPT_BYTES = 16 << 20
 """Maximum size of all cached footers, as bytes in their files; in memory a footer takes a few times as much."""
 
 Bounds = tuple[Any, Any, int | None]
-"""Minimum, maximum and null count of a column in a row group, as the footer has them; None: unknown."""
+"""Minimum, maximum and null count of a column in a row group, as in the footer; None: unknown."""
 _UNKNOWN: Bounds = (None, None, None)
 
 
@@ -45,7 +45,7 @@ class CheckedFooter:
     """The result of ``bounds`` by column."""
 
     def bounds(self, column: str) -> tuple[Bounds, ...]:
-        """Return the statistics of a column that is not nested in each row group, as physical values."""
+        """Return the statistics in each row group of a column that is not nested, as physical values."""
         found = self.known.get(column)
         if found is None:
             leaf = self.leaves.get(column)
@@ -87,7 +87,7 @@ def _bounds(metadata: pq.FileMetaData, row_group: int, leaf: int) -> Bounds:
 
 
 class _Kept:
-    """A cache of the footers used last, up to KEPT_BYTES bytes; several threads may use it."""
+    """A cache of the most recently used footers, up to KEPT_BYTES bytes; several threads may use the cache."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,8 +1,8 @@
 """Decoded sizes: computes from a Parquet footer how many bytes the columns of each row group take in memory.
 
 The size in the file may be much smaller: a row group of a few kilobytes may have gigabytes of text, because a
-dictionary stores a repeated text once. The footer states the bytes of all texts of a column chunk
-(``SizeStatistics``). Where it does not, the size in the file is used, and ``with_dictionaries`` adds an estimate from
+dictionary stores a repeated text once. The footer states the bytes of all texts of a column chunk (``SizeStatistics``).
+If the footer does not state these bytes, the size in the file is used, and ``with_dictionaries`` adds an estimate from
 the size of the dictionary.
 """
 
@@ -36,13 +36,13 @@ _Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class DecodedSizes:
-    """The sizes of all column chunks of a file, in bytes; each array has a line per row group and a column per leaf."""
+    """The sizes in bytes of all column chunks of a file. Arrays have one row per row group and one column per leaf."""
 
     leaves: dict[str, list[int]]
     """The numbers of the leaves of each column of the file."""
     rows: _Numbers
     decoded: _Numbers
-    """The bytes in memory, as far as the footer states them."""
+    """The bytes in memory that the footer states."""
     stored: _Numbers
     """The bytes of the pages after decompression."""
     values: _Numbers
@@ -84,7 +84,7 @@ class DecodedSizes:
         return replace(self, decoded=decoded)
 
     def batch_rows(self, columns: Iterable[str], groups: Sequence[int], budget: int, most: int) -> list[int]:
-        """Return for each row group how many rows of ``columns`` take ``budget`` bytes; at most ``most`` rows."""
+        """Return for each row group the number of rows whose ``columns`` take ``budget`` bytes; at most ``most``."""
         rows = np.maximum(self.rows[groups], 1)
         width = np.zeros(len(groups))
         for name in columns:
@@ -92,7 +92,7 @@ class DecodedSizes:
         return [rows_for(budget, row_bytes, most) for row_bytes in width]
 
     def repeating(self, texts: Iterable[str], groups: Sequence[int]) -> list[str]:
-        """Return the columns among ``texts``, which are not nested, whose long texts are stored once for many rows.
+        """Return the columns among ``texts`` (not nested) in which long texts are stored once for many rows.
 
         When such a column is decoded as a dictionary, it takes only the memory of its distinct texts.
         """
@@ -106,7 +106,7 @@ class DecodedSizes:
 
 
 def _chunk_sizes(chunk: Struct) -> tuple[int, int, int, int]:
-    """Return decoded bytes, stored bytes, values, and 1 for texts of unknown size."""
+    """Return (decoded bytes, stored bytes, number of values, 1 if the size of the texts is unknown, otherwise 0)."""
     stored, values = chunk[_UNPACKED][1], chunk[_VALUES][1]
     if chunk[_TYPE][1] != _BYTE_ARRAY:
         return stored if chunk[_TYPE][1] == _FIXED else _VALUE_BYTES * values, stored, values, 0

@@ -1,9 +1,10 @@
-"""Footers: reads Parquet footers, and changes them where Arrow's Parquet library lacks a feature.
+"""Footers: reads Parquet footers, and changes footers for features that Arrow's Parquet library lacks.
 
-A footer is verified before Arrow reads it, by ``footer_checks`` and by the checksum of our files (``footer_checksum``):
-Arrow may crash on an invalid footer. The checks also apply to footers with a checksum, which any program can compute.
-INT96 columns are presented to Arrow as 12-byte values (``int96``), maps with optional keys as lists of pairs
-(``optional_map_keys``). Functions raise ValueError for a footer that does not decode.
+A footer is verified before Arrow reads it, because Arrow may crash on an invalid footer. ``footer_checks`` checks every
+footer, and ``footer_checksum`` checks the checksum of our files. Footers with a checksum are checked by
+``footer_checks`` too, because any program can compute the checksum. INT96 columns are presented to Arrow as 12-byte
+values (``int96``), maps with optional keys as lists of pairs (``optional_map_keys``). Functions raise ValueError for a
+footer that does not decode.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def schema_elements(footer: Struct) -> list[Struct]:
 def bytes_as_int96(footer: bytes) -> bytes:
     """Return the footer of a new file with its 12-byte values as INT96.
 
-    Decimals of 12 bytes, which are annotated, stay unchanged; binaries never have a fixed length.
+    Decimals of 12 bytes stay unchanged, because they have an annotation; binaries never have a fixed length.
     """
     tree = parse_struct(footer)
     _retype(tree, {_ELEMENT_TYPE: _FIXED_BYTES, _ELEMENT_WIDTH: _WIDTH}, {_ELEMENT_TYPE: _INT96})
@@ -138,7 +139,7 @@ def has_column(footer: Struct, column: str) -> bool:
 def chunk_bounds(footer: Struct, column: str) -> list[tuple[int, bytes, bytes] | None]:
     """Return for each row group the physical type of ``column``, its minimum and its maximum, in Parquet's encoding.
 
-    None for a row group without these statistics, with nulls in the column, or without the column.
+    The list has None for a row group without these statistics, with nulls in the column, or without the column.
     """
     out: list[tuple[int, bytes, bytes] | None] = []
     try:

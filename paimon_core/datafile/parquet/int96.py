@@ -1,8 +1,8 @@
-"""INT96 timestamps: converts 12-byte values, nanoseconds of the day and Julian day, little-endian (format 7.7).
+"""INT96 timestamps: converts 12-byte little-endian values: nanoseconds of the day and Julian day (format 7.7).
 
-Parquet libraries convert INT96 to 64-bit nanoseconds, which overflow silently for years before 1677 and after 2262, and
-they write either all timestamps of a file as INT96 or none. Therefore ``parquet.footer`` presents these values to
-Arrow as plain 12-byte values, and this module converts them exactly, also inside nested columns.
+Parquet libraries convert INT96 to 64-bit nanoseconds, which overflow silently for years before 1677 and after 2262.
+They write either all timestamps of a file as INT96 or none. Therefore ``parquet.footer`` presents INT96 values to Arrow
+as plain 12-byte values, and this module converts the values exactly, also inside nested columns.
 """
 
 from __future__ import annotations

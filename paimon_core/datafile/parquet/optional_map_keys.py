@@ -1,7 +1,7 @@
 """Optional map keys: reads Parquet files with OPTIONAL map keys, as written by Paimon before 0.9; Arrow refuses them.
 
-The footer that Arrow reads declares these maps as lists of pairs, which have the same levels and values. After decoding
-the lists are converted back to maps.
+The footer that is passed to Arrow declares these maps as lists of pairs, which have the same levels and values. After
+decoding, the lists are converted back to maps.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def open_metadata(footer: bytes) -> tuple[pq.FileMetaData, bool]:
 
 
 def maps_as_lists(footer: Struct) -> bool:
-    """Change every map with optional keys to a list of pairs, in place; return whether there was one."""
+    """Change every map with optional keys to a list of pairs, in place; return whether there was such a map."""
     elements = schema_elements(footer)
     found = False
     try:
@@ -85,7 +85,7 @@ def with_maps(dtype: pa.DataType) -> pa.DataType:
 
 
 def as_maps(array: pa.Array, column: str) -> pa.Array:
-    """Return a decoded column with these lists of pairs as maps; raises UnsupportedFeature for a null key."""
+    """Return a decoded column with the lists of ``maps_as_lists`` as maps; raises UnsupportedFeature for a null key."""
     wanted = with_maps(array.type)
     try:
         return rebuilt(array, wanted, lambda leaf, kind: leaf.cast(kind))

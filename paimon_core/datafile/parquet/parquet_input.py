@@ -1,6 +1,6 @@
 """ParquetInput: the FileInput for Parquet (format 7.7), which decodes a file as batches of Arrow arrays by column name.
 
-The memory of a read is one batch, which the caller bounds in rows and in bytes, and for each column a page and
+The memory of a read is one batch, whose rows and bytes the caller limits, and for each column one page and
 ``BUFFER_BYTES`` bytes of the file. Arrays have the types of the file, except INT96 columns, which have the wanted type.
 """
 
@@ -64,7 +64,7 @@ class ParquetInput:
         batch_bytes: int,
         use_threads: bool,
     ) -> Iterator[tuple[int, Arrays]]:
-        """Yield batches, with fewer rows than ``batch_rows`` where the pages can hold very long values.
+        """Yield batches; they have fewer rows than ``batch_rows`` where pages may contain very long values.
 
         Texts may be dictionary arrays. Raises UnsupportedFeature, which names the column, for an INT96 out of range or
         a null map key, and Arrow's errors for bytes that do not decode.
@@ -133,7 +133,7 @@ def _as_dictionaries(
 
 
 def _steps(groups: Sequence[int], rows: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
-    """Yield batch sizes in rows, and the row groups to decode with each; sizes that differ little become one."""
+    """Yield (batch size in rows, row groups to decode with this size); sizes that differ little become one size."""
     together: list[int] = []
     least = most = 0
     for group, some in zip(groups, rows, strict=True):

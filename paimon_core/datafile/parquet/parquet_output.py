@@ -67,7 +67,7 @@ class ParquetOutput:
         return int(self._sink.tell() if self._finished else self._buffer.tell())
 
     def write(self, rows: pa.Table) -> None:
-        """Write a row group, or several of rows that readers would refuse in one; see ``readable_parts``."""
+        """Write one row group, or several if readers would refuse the rows in one row group (``readable_parts``)."""
         if self._holding is None:
             self._known = {at: least_and_greatest(rows.columns[at]) for at in self._shape.plain}
         for part in readable_parts(rows, self._shape.fixed["compression"]):
@@ -99,7 +99,7 @@ class ParquetOutput:
         self._finished = True
 
     def bounds(self, null_counts: list[int], without: list[bool]) -> list[Bounds]:
-        """Return the bounds from the footer; for a small file, equal bounds are computed from the rows."""
+        """Return the bounds from the footer; for a small file, the same bounds are computed from the rows."""
         (footer,) = self._footer
         groups = row_groups_of(footer)
         found = []

@@ -102,7 +102,7 @@ class ParquetShape:
 
 
 def _is_plain_time(dtype: DataType) -> bool:
-    """Whether a timestamp is stored as the same number that Arrow has in memory."""
+    """Whether the stored number of a timestamp is the number that Arrow has in memory."""
     return dtype.root in TIMESTAMP_ROOTS and dtype.timestamp_unit in ("ms", "us")
 
 
@@ -116,7 +116,8 @@ def _takes_delta(dtype: DataType) -> bool:
 def _takes_dictionary(dtype: DataType) -> bool:
     """Whether a column may use a dictionary: texts and small integers often repeat, floats rarely.
 
-    A DECIMAL that is stored as bytes never uses a dictionary: Java's filter for an equal value would find no row.
+    A DECIMAL that is stored as bytes never uses a dictionary: with a dictionary, Java's equality filter would find no
+    row.
     """
     return dtype.root in _DICTIONARY_ROOTS
 

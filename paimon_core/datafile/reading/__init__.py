@@ -2,9 +2,9 @@
 
 Core types and functions:
 
-- ``FileRequest``: which rows of a file to read, and how much of it to decode at once
+- ``FileRequest``: the rows of a file to read, and the number of rows and bytes to decode at once
 - ``ChosenRows``: the rows of a file to return
-- ``Decoding``: an open file and what to read of it
+- ``Decoding``: an open file and the request that states its rows to read
 - ``ReadCounts``: counts what a read opens and decodes
 - ``read_batches``: reads the rows of a file as batches of the current schema
 """

@@ -1,4 +1,4 @@
-"""Chosen rows: which row groups of a data file are decoded, which of their rows are returned (format 12, 13.7)."""
+"""Chosen rows: the row groups of a data file to decode, and the rows in them to return (format 12, 13.7)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ChosenRows:
 
     @staticmethod
     def of(request: FileRequest, group_rows: Sequence[int], kept: list[int] | None = None) -> ChosenRows:
-        """Return the rows of a read; ``kept``: the row groups that may contain a row of its filter (None: all)."""
+        """Return the rows of a read; ``kept``: the row groups that may match the filter of the request (None: all)."""
         rows, groups = _narrowed(request.rows, request.row_groups, group_rows, kept)
         deleted, position = request.deleted, request.position
         if rows is not None:
@@ -46,19 +46,19 @@ class ChosenRows:
         return sum(self.group_rows if self.groups is None else [self.group_rows[at] for at in self.groups])
 
     def select(self, batch: pa.RecordBatch, start: int) -> pa.RecordBatch:
-        """Return the chosen rows of a batch, of which the first has the number ``start``."""
+        """Return the chosen rows of a batch; the first row of the batch has the number ``start``."""
         live = self.live_rows(start, len(batch))
         batch = self.with_position(batch, start)
         return batch if live is None else batch.filter(pa.array(live))
 
     def with_position(self, batch: pa.RecordBatch, start: int) -> pa.RecordBatch:
-        """Append the column ``position``, if any, to a batch, of which the first row has the number ``start``."""
+        """Append the column ``position``, if there is one, to a batch whose first row has the number ``start``."""
         if self.position is None:
             return batch
         return batch.append_column(self.position, pa.array(self._positions(np.arange(start, start + len(batch)))))
 
     def live_rows(self, start: int, count: int) -> Mask | None:
-        """Return a mask of the rows to return among ``count`` rows from number ``start`` on; None: all rows."""
+        """Return a mask of the rows to return, for ``count`` rows from number ``start`` on; None: all rows."""
         if self.live is not None:
             return self.live[start : start + count]
         if self.deleted is None:
@@ -79,7 +79,10 @@ class ChosenRows:
 def _narrowed(
     rows: Mask | None, row_groups: list[int] | None, sizes: Sequence[int], kept: list[int] | None
 ) -> tuple[Mask | None, list[int] | None]:
-    """Return the rows or the row groups to read when only the row groups ``kept`` may contain a wanted row."""
+    """Return (rows, row groups) to read; None: no restriction.
+
+    Only the row groups ``kept`` may contain a wanted row.
+    """
     if kept is None or len(kept) == len(sizes) or not sizes:
         return rows, row_groups
     if rows is None:

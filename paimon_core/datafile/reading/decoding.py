@@ -14,7 +14,7 @@ from paimon_core.datafile.reading.file_request import FileRequest
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """One open file, and what to read of it."""
+    """One open file, and the request that states its rows to read."""
 
     held: FileInput
     path: str

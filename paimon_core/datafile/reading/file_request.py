@@ -1,4 +1,4 @@
-"""FileRequest: which rows of one data file to read, and how much of it to decode at once."""
+"""FileRequest: the rows of one data file to read, and the number of rows and bytes to decode at once."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ class FileRequest:
     """The rows to read of one file, by default all. ``batch_rows`` and the fields after it control the decoding."""
 
     where: BoundPredicate | None = None
-    """Tests columns that are read. Rows for which it is not true are left out, and the other columns are decoded only
-    where rows are left (``matching_rows``)."""
+    """A filter on columns that are read. Rows for which the filter is not true are left out.
+
+    Other columns are decoded only where rows remain (``matching_rows``).
+    """
     row_groups: list[int] | None = None
     """The only row groups to read, if the format has row groups; None: all."""
     rows: Mask | None = None
     """The rows of the file to read, instead of ``row_groups``; row groups without any of them are not decoded."""
     deleted: Positions | None = None
-    """The sorted positions in the file of rows to leave out, all of them below its row count."""
+    """The sorted positions of the rows of the file to leave out; all positions are below the row count of the file."""
     position: str | None = None
     """The name of an additional column with the position of each row in the file."""
     encoded: Collection[str] = ()

@@ -1,8 +1,8 @@
-"""Matching rows: reads the rows of a file that a filter selects, and decodes as little else as possible (format 8.8).
+"""Matching rows: reads the rows of a file that a filter selects, and decodes few other rows (format 8.8).
 
 Row groups whose statistics exclude the filter are not decoded. In the remaining row groups the columns of the filter
-are decoded first. The other columns are decoded only as far as a row group has selected rows. Arrow does not expose the
-page index of Parquet, so pages before a selected row are decoded too, and dropped.
+are decoded first. The other columns are decoded only in row groups that have selected rows. Arrow does not expose the
+page index of Parquet, so pages before a selected row are also decoded, and then dropped.
 """
 
 from __future__ import annotations
@@ -93,14 +93,15 @@ class _Cursor:
         self._batches: Iterator[tuple[int, list[pa.Array]]] = iter(())
         self._held: list[pa.Array] = []
         self._from = self._to = 0
-        """The number of the first held row, and the number after the last held row."""
+        """The number of the first decoded row in ``_held``, and the number after the last one."""
 
     def pieces(self, hits: Positions) -> Iterator[tuple[int, int, list[pa.Array]]]:
-        """Yield the columns of ranges of rows that contain the rows ``hits``, which are above all rows of the last
-        call.
+        """Yield the columns of ranges of rows that contain the rows ``hits``.
 
-        Each piece has the number of its first row, the number after its last row, and the columns. Row groups without
-        a hit are not decoded.
+        All ``hits`` are above all rows of the previous call.
+
+        Each piece is (number of the first row, number after the last row, columns). Row groups without a hit are not
+        decoded.
         """
         if not self._sources:
             if len(hits):
@@ -114,7 +115,8 @@ class _Cursor:
     def _range(self, group: int, start: int, end: int) -> Iterator[tuple[int, int, list[pa.Array]]]:
         if group != self._group:
             self._group = group
-            # If the hits are near each other, as in a sorted file, batches are small: little is decoded after the last.
+            # If the hits are near each other, as in a sorted file, batches are small, so that few rows after the last
+            # hit are decoded.
             is_near = 2 * (end - start) < self._starts[group + 1] - self._starts[group]
             most = min(_NEAR_ROWS, self._decoding.request.batch_rows) if is_near else None
             self._batches = self._decoding.arrays(self._sources, [self._groups[group]], most)

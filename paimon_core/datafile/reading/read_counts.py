@@ -1,4 +1,4 @@
-"""ReadCounts: what a read opened and decoded; filled by the readers of data files while they read."""
+"""ReadCounts: counts what a read opens and decodes; the readers of data files increase the counts."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class ReadCounts:
-    """What one read opened and decoded, as numbers; each thread must use its own object."""
+    """The numbers of what one read opened and decoded; each thread must use its own object."""
 
     files_opened: int = 0
     files_skipped: int = 0
-    """Files that were left out after they, or an index beside them, had been opened."""
+    """Files that were left out after the file or its index file had been opened."""
     sections_skipped: int = 0
     """Sections that were not merged, because none of their files contains a row that the filter selects."""
     row_groups: int = 0

@@ -1,8 +1,8 @@
 """Reader: reads one data file as batches of the columns that the reading schema needs (format 2.4, 7).
 
-Batches are in file order and are decoded lazily. A batch has at most the rows and about the bytes that the request
-states, whatever the size of the row groups and of the rows in the file.
-The file is untrusted: if its row count differs from its manifest entry, CorruptTable names its path.
+Batches are in file order and are decoded lazily. A batch has at most the number of rows, and about the number of bytes,
+that the request states, whatever the size of the row groups and of the rows in the file. The file is untrusted: if its
+row count differs from its manifest entry, CorruptTable names its path.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def read_batches(
     read_fields: Sequence[DataField],
     request: FileRequest = ALL_ROWS,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the requested rows of the file at ``path``, of the manifest entry ``file``, as batches of ``read_fields``.
+    """Yield the requested rows of the file at ``path`` as batches of ``read_fields``; ``file`` is its manifest entry.
 
     ``file_schema`` is the schema that the file was written with. Raises CorruptTable for a file that is missing or does
     not match its entry and schema, UnsupportedFeature for an unsupported cast, StorageError when the store fails.
@@ -91,7 +91,7 @@ def file_may_match(
 def opened(storage: Storage, path: str) -> Iterator[pa.NativeFile]:
     """Open the file for a ``with`` block; decoding errors become CorruptTable, storage errors StorageError.
 
-    A MemoryError does not show that the file is damaged. It is raised as a MemoryError that names the file.
+    A MemoryError does not show that the file is damaged: a MemoryError is raised that names the file.
     """
     try:
         with storage.open_input(path) as source:

@@ -33,8 +33,8 @@ def row_group_keys(storage: Storage, path: str, key_fields: Sequence[DataField])
     """Return the key range of each row group of the file at ``path``, which is sorted by ``key_fields``.
 
     For a format other than Parquet, the file is returned as one row group with an unknown key range. Statistics are
-    stored by column, so a column bounds the key only if the columns before it are constant. Raises CorruptTable for a
-    file that is missing or not a valid Parquet file, StorageError when the store fails.
+    stored by column, so the statistics of a column bound the key only if the columns before it are constant. Raises
+    CorruptTable for a file that is missing or not a valid Parquet file, StorageError when the store fails.
     """
     if format_of(path) != "parquet":
         return [KeyRange()]
@@ -58,7 +58,7 @@ def row_group_keys(storage: Storage, path: str, key_fields: Sequence[DataField])
 def _value(raw: bytes | None, physical: int, dtype: DataType) -> Any:
     """Return a footer's value as a storage value; None when unknown.
 
-    Also None for types that Paimon orders differently from Parquet, and for text cut inside a character.
+    The result is also None for types that Paimon and Parquet order differently, and for text cut inside a character.
     """
     if raw is None:
         return None

@@ -1,4 +1,4 @@
-"""Statistics of data files: bounds and null counts of columns, and how much of them is kept (format 4.5).
+"""Statistics of data files: bounds and null counts of columns, and the modes that choose which are kept (format 4.5).
 
 Core types:
 

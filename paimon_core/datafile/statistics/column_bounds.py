@@ -15,7 +15,7 @@ from paimon_core.types import BINARY_ROOTS, NESTED_ROOTS
 
 
 class ColumnBounds:
-    """Collects bounds while rows are written, of the columns that are ``bounded``.
+    """Collects the bounds of the ``bounded`` columns while rows are written.
 
     Nested and binary columns have no bounds, as in Parquet files.
     """

@@ -1,9 +1,9 @@
 """Column statistics of a data file: minimum, maximum and null count of each column, as in manifests (format 4.5).
 
 The bounds are read from the Parquet footer, where the encoder has already stored them, so no pass over the data is
-needed. Bounds are either correct or absent: there are none for a column with NaN, a binary column (Java before 2.0
-compares signed bytes, later versions unsigned bytes) and INT96. A text longer than the mode allows is cut; the maximum
-is rounded up.
+needed. Bounds are either correct or absent. They are absent for a column with NaN, a binary column (Java before 2.0
+compares signed bytes, later versions unsigned bytes) and INT96. A text that is longer than the mode allows is cut; if
+it is a maximum, it is then rounded up.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def column_bounds(
     null_count: int,
     known: Mapping[int, tuple[Any, Any]] = MappingProxyType({}),
 ) -> Bounds:
-    """Return the bounds of ``footer_bounds`` from a footer's row groups.
+    """Return the same bounds as ``footer_bounds``, from the row groups of a footer.
 
-    ``known`` maps numbers of row groups to their minimum and maximum, where the footer lacks them.
+    ``known`` maps the number of a row group whose bounds the footer lacks to the minimum and maximum.
     """
     unknown = Bounds(None, None, null_count)
     if dtype.root in BINARY_ROOTS or dtype.root in NESTED_ROOTS:

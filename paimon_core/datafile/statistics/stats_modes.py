@@ -52,7 +52,10 @@ def value_modes(schema: TableSchema, options: TableOptions, plan: FilePlan) -> l
 
 
 def _modes(fields: Sequence[DataField], default: str, own: Mapping[str, str], first: int, before: int) -> list[str]:
-    """Return the modes of columns of which ``before`` columns were counted earlier; ``first`` -1 means all columns."""
+    """Return the mode of each column.
+
+    ``before``: the number of columns that are counted before ``fields``. ``first`` -1 means all columns.
+    """
     return [
         own.get(f.name) or (default if first < 0 or at < first else NO_STATS) for at, f in enumerate(fields, before)
     ]

@@ -17,7 +17,7 @@ _HASH_CUTS = (0, 4, 8, 12, _HASH_BITS)
 
 @dataclass
 class ExternalPlaces:
-    """The external paths of one table, taken in turn; one writer of one bucket uses it."""
+    """The external paths of one table, used in turn by one writer of one bucket."""
 
     places: tuple[str, ...]
     weights: tuple[int, ...] = ()
@@ -59,7 +59,7 @@ class ExternalPlaces:
 
 
 def external_places(options: TableOptions) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Return the URLs of the directories for new files, as Java writes them, and their weights; () without any.
+    """Return the URLs of the directories for new files (in Java's form) and their weights; () if there are none.
 
     Raises InvalidRequest for options that do not fit each other.
     """

@@ -1,9 +1,9 @@
 """RollingWriter: writes the rows of one bucket to files of about the target size (format 7.1 to 7.10).
 
-Rows are written one row group at a time. At most one row group is in memory. It has at most ``ROW_GROUP_ROWS`` rows and
-about ``ROW_GROUP_BYTES`` bytes, or twice as many bytes where long rows follow each other; a row that is larger gets its
-own row group. When ``close`` returns, all files are durable and their manifest entries are complete; ``abort`` deletes
-every file that was created, finished or not.
+Rows are written one row group at a time, and at most one row group is in memory. A row group has at most
+``ROW_GROUP_ROWS`` rows and about ``ROW_GROUP_BYTES`` bytes, or twice as many bytes where long rows follow each other. A
+larger row gets its own row group. When ``close`` returns, all files are durable and their manifest entries are
+complete; ``abort`` deletes every file that was created, finished or not.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ _SMALL_BYTES = 1 << 20
 class RollingWriter:
     """Writes one bucket's rows, which arrive in file order, to as many files as its ``layout`` requires.
 
-    Not safe for use by several threads. In a table without a primary key, ``first_sequence`` is the sequence number of
-    the first row. With fixed buckets the numbers continue from file to file; otherwise each file starts with
+    A writer must not be used by several threads. In a table without a primary key, ``first_sequence`` is the sequence
+    number of the first row. With fixed buckets the numbers continue from file to file; otherwise each file starts with
     ``first_sequence`` (format 7.4).
     """
 
@@ -181,8 +181,8 @@ class RollingWriter:
     def _with_indexes(self, file: DataFile, builder: IndexBuilder | None) -> DataFile:
         """Return the file with its indexes.
 
-        Indexes up to the size of option file-index.in-manifest-threshold are stored in the manifest entry, larger ones
-        in an index file.
+        Indexes up to the size of option file-index.in-manifest-threshold are stored in the manifest entry, larger
+        indexes in an index file.
         """
         if builder is None:
             return file
@@ -266,7 +266,7 @@ class _OpenFile:
         self.row_count += len(rows)
 
     def finish(self, first_sequence: int) -> DataFile:
-        """Write the end of the file, close it and return it; an append table's rows start at ``first_sequence``."""
+        """Finish and close the file, and return its record; an append table's rows start at ``first_sequence``."""
         with self._storage_errors():
             self._output.finish()
             size = self.written_bytes
@@ -317,7 +317,8 @@ class _OpenFile:
     def _tracked_members(self) -> dict[str, Any]:
         """Return the sequence numbers and the columns of a file with row tracking.
 
-        The number is 0 for rows without a sequence number: the commit replaces it by its snapshot id (format 17).
+        The sequence number is 0 for rows without a sequence number: the commit replaces 0 by its snapshot id (format
+        17).
         """
         return {
             "min_sequence_number": min(self._sequences, default=0),

@@ -25,11 +25,12 @@ def rolling_writer(
     changelog: bool = False,
     names: FileNames | None = None,
 ) -> RollingWriter:
-    """Return a writer of the data files of one bucket and level; with ``changelog``, of the changelog files of a flush
-    or compaction into this level.
+    """Return a writer of the data files of one bucket and level.
+
+    With ``changelog``, it writes the changelog files of a flush or a compaction into this level.
 
     Changelog files always have the source APPEND. ``names`` generates the file names; the default is a new generator.
-    Raises InvalidRequest for a table whose new files belong outside of the allowed roots.
+    Raises InvalidRequest for a table whose options put new files outside of the allowed roots.
     """
     return RollingWriter(
         context.storage,

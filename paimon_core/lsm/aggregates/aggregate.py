@@ -1,4 +1,4 @@
-"""Aggregate: the interface of functions that combine the values of a column of each key into one (format 9.5)."""
+"""Aggregate: the interface of functions that combine the values of a column into one value per key (format 9.5)."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Aggregate(Protocol):
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
         """Return one value per group, of the column's type; null for an empty group.
 
-        ``retracts`` None: no row is a retract. It is never called with retracts unless ``can_retract``. Raises
-        InvalidRequest naming the function where Java would fail, such as a sum that overflows.
+        ``retracts`` None: no row is a retract. Callers pass retracts only when ``can_retract`` is true. Raises
+        InvalidRequest, which names the function, where Java would fail, such as for a sum that overflows.
         """
 
 

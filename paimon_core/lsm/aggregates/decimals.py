@@ -34,7 +34,10 @@ class DecimalSum:
     can_retract: bool = True
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """Raises InvalidRequest for a result that exceeds the precision of a column of up to 18 digits."""
+        """Return the sum of each group.
+
+        Raises InvalidRequest if a sum exceeds the precision of a column of up to 18 digits.
+        """
         return skipping_nulls(column, groups, retracts, self._step)
 
     def _step(self, array: pa.Array, groups: Groups, retracts: Retracts | None) -> pa.Array:
@@ -57,13 +60,16 @@ class DecimalSum:
 
 @dataclass(frozen=True, slots=True)
 class DecimalProduct:
-    """The product of the values; retracts divide. It is slow, because it multiplies Python integers value by value."""
+    """The product of the values; a retract divides the product. Slow: Python integers are multiplied one by one."""
 
     column: str
     can_retract: bool = True
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """Raises InvalidRequest for a division by zero and for a quotient with infinitely many digits."""
+        """Return the product of each group.
+
+        Raises InvalidRequest for a division by zero and for a quotient with infinitely many digits.
+        """
         return skipping_nulls(column, groups, retracts, self._step)
 
     def _step(self, array: pa.Array, groups: Groups, retracts: Retracts | None) -> pa.Array:
@@ -88,7 +94,10 @@ class DecimalProduct:
 
 
 def _may_pass(limit: int, words: Numbers, unit: float, groups: Groups) -> Valid:
-    """Return which groups may have an intermediate sum above ``limit``, estimated from the leading words."""
+    """Return one boolean per group: whether an intermediate sum may exceed ``limit``.
+
+    The sums are estimated from the leading words.
+    """
     depth = int(groups.lengths.max(initial=0))
     largest = max(int(words.max(initial=0)), -int(words.min(initial=0))) + 1
     if largest * unit * depth < limit * 0.999:
@@ -105,7 +114,7 @@ def _sum_of_one_word(low: Numbers, signs: Numbers | None, groups: Groups) -> Num
 
 
 def _sum_of_two_words(low: Numbers, high: Numbers, signs: Numbers | None, groups: Groups) -> Numbers:
-    """Return sums modulo 2**128: 32-bit pieces are summed separately, which cannot overflow, then carries are added."""
+    """Return sums modulo 2**128: 32-bit pieces are summed separately without overflow, then the carries are added."""
     carry = np.zeros(len(groups), np.int64)
     pieces = []
     for piece in (low & _LOW, (low >> _HALF) & _LOW, high & _LOW, high >> _HALF):
@@ -117,7 +126,7 @@ def _sum_of_two_words(low: Numbers, high: Numbers, signs: Numbers | None, groups
 
 
 def _sum_in_order(words: Numbers, groups: Groups, retracts: Retracts | None, limit: int) -> tuple[Numbers, Valid]:
-    """Return the sums as exact integers, and which are not null: a sum above ``limit`` becomes null at that value."""
+    """Return (sums, valid): exact sums, and whether each is not null. A sum becomes null when it exceeds ``limit``."""
     return left_to_right(
         _integers(words),
         groups,
@@ -133,7 +142,7 @@ def _within(values: Numbers, limit: int) -> tuple[Numbers, Valid]:
 
 
 def _half_up(values: Numbers, divisors: Numbers) -> Numbers:
-    """Return the quotients, rounded to the nearest integer, halves away from zero."""
+    """Return the quotients rounded to the nearest integer; halves are rounded away from zero."""
     size, by = abs(values), abs(divisors)
     rounded = (2 * size + by) // (2 * by)
     return np.asarray(np.where((values < 0) == (divisors < 0), rounded, -rounded))

@@ -44,7 +44,10 @@ class Extreme:
         return column_of(_order_of_floats(self._reduced(_order_of_floats(bits), groups)), array.type)
 
     def _of_codes(self, array: pa.Array, codes: list[Numbers], groups: Groups) -> pa.Array:
-        """Keep the rows with the best first code, of these the rows with the best second code, and so on."""
+        """Return the extreme value of each group.
+
+        Rows are compared by the first of ``codes``, then the second, and so on.
+        """
         for part in codes if len(groups) else ():
             values = part[groups.order]
             leads = values == np.repeat(self._reduced(values, groups), groups.lengths)
@@ -59,5 +62,5 @@ class Extreme:
 
 
 def _order_of_floats(bits: Numbers) -> Numbers:
-    """Convert bits of floats to integers of the same order, -0.0 below 0.0. A second call converts them back."""
+    """Convert bits of floats to integers of the same order, -0.0 below 0.0. A second call restores the bits."""
     return np.asarray(bits ^ ((bits >> (8 * bits.itemsize - 1)) & np.iinfo(bits.dtype).max))

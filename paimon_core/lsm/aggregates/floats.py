@@ -35,7 +35,7 @@ class FloatSum:
 
 @dataclass(frozen=True, slots=True)
 class FloatProduct:
-    """The product of the values; retracts divide."""
+    """The product of the values; a retract divides the product."""
 
     can_retract: bool = True
 
@@ -55,7 +55,7 @@ class FloatProduct:
 
 
 def _in_order(operation: np.ufunc, values: Numbers, groups: Groups) -> Numbers:
-    """Return one result per group of ``values``, given in the order of the compact groups, none of them empty."""
+    """Return one result per group. ``values`` are in the order of the groups, which are compact and not empty."""
     folded = values[groups.starts]
     rest = np.ones(len(values), np.bool_)
     rest[groups.starts] = False

@@ -22,7 +22,10 @@ class IntegerSum:
     can_retract: bool = True
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """Raises InvalidRequest when the sum or an intermediate sum does not fit into the type."""
+        """Return the sum of each group.
+
+        Raises InvalidRequest when the sum or an intermediate sum does not fit into the type.
+        """
         return skipping_nulls(column, groups, retracts, self._step)
 
     def _step(self, array: pa.Array, groups: Groups, retracts: Retracts | None) -> pa.Array:
@@ -40,7 +43,10 @@ class IntegerSum:
     def _exact(
         self, values: Numbers, changes: Numbers, minus: Numbers | None, groups: Groups, kind: np.dtype
     ) -> Numbers:
-        """Return the sums and check every intermediate sum; a 64-bit overflow is detected by the signs."""
+        """Return the sums and check every intermediate sum.
+
+        A 64-bit overflow is detected by the signs of the numbers.
+        """
         totals = np.cumsum(changes)
         after = totals - np.repeat(totals[groups.starts] - changes[groups.starts], groups.lengths)
         before = after - changes
@@ -57,13 +63,16 @@ class IntegerSum:
 
 @dataclass(frozen=True, slots=True)
 class IntegerProduct:
-    """The product of the values; retracts divide, and the remainder is dropped."""
+    """The product of the values; a retract divides the product, and the remainder is dropped."""
 
     column: str
     can_retract: bool = True
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """Raises InvalidRequest when an intermediate product does not fit into the type, and for a division by zero."""
+        """Return the product of each group.
+
+        Raises InvalidRequest when an intermediate product does not fit into the type, and for a division by zero.
+        """
         return skipping_nulls(column, groups, retracts, self._step)
 
     def _step(self, array: pa.Array, groups: Groups, retracts: Retracts | None) -> pa.Array:

@@ -18,20 +18,20 @@ from paimon_core.lsm.key_groups import Groups
 
 @dataclass(frozen=True, slots=True)
 class Last:
-    """The last value, or with ``non_null`` the last non-null value; null when this value is in a retract."""
+    """The last value, or with ``non_null`` the last non-null value; null when the row of this value is a retract."""
 
     non_null: bool
     can_retract: bool = True
 
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
-        """Return the last value of each group (``non_null``: the last non-null one); null if its row is a retract."""
+        """Return the last value of each group, or null if the row of this value is a retract."""
         rows = last_where(valid_rows(column) if self.non_null else None, groups)
         return take_or_null(column, rows if retracts is None else _unless(retracts, rows))
 
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """The first value, or with ``non_null`` the first non-null one."""
+    """The first value, or with ``non_null`` the first non-null value."""
 
     non_null: bool
     can_retract: bool = False
@@ -41,11 +41,11 @@ class First:
         return take_or_null(column, first_where(self._candidates(column), groups))
 
     def after_deletes(self, column: pa.ChunkedArray, whole: Groups, since: Groups, deletes: Flags) -> pa.ChunkedArray:
-        """Return the values if each row in ``deletes`` (one boolean per row) replaces the result so far (format 9.5).
+        """Return one value per group, where each row in ``deletes`` replaces the result so far (format 9.5).
 
-        ``since``: the rows of the groups ``whole`` from their last delete on, including the delete. If a group has a
-        first value before its last delete, the result is the value of the delete row; otherwise it is the first value
-        after it.
+        ``deletes``: one boolean per row. ``since``: the rows of the groups ``whole`` from the last delete of each group
+        on, including this delete. If a group has a first value before its last delete, the result is the value of the
+        delete row; otherwise it is the first value after the delete row.
         """
         candidates = self._candidates(column)
         adds = ~deletes if candidates is None else candidates & ~deletes
@@ -58,5 +58,5 @@ class First:
 
 
 def _unless(retracts: Retracts, rows: Positions) -> Positions:
-    """Return the rows, with -1 for retracts."""
+    """Return the positions ``rows``, with -1 instead of the position of a retract."""
     return np.where((rows >= 0) & retracts[rows], -1, rows)

@@ -1,7 +1,7 @@
 """Positions: the row of each group that provides a value (format 9.5); groups may be empty and need not be compact.
 
-A position is a row of the table, or -1 for none. Positions are chosen first and the values taken once, so that the cost
-does not depend on the column's type.
+A position is a row of the table, or -1 for none. Functions first choose positions, then take the values in one call, so
+that the time depends little on the column's type.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _LOOK_BACK = 4
 
 
 def valid_rows(column: pa.ChunkedArray) -> Flags | None:
-    """Return true for the rows whose value is not null; None: all values are non-null."""
+    """Return one boolean per row: whether its value is not null. Return None when no value is null."""
     if not column.null_count:
         return None
     flags: Flags = column.is_valid().to_numpy()
@@ -24,9 +24,9 @@ def valid_rows(column: pa.ChunkedArray) -> Flags | None:
 
 
 def last_where(rows: Flags | None, groups: Groups) -> Positions:
-    """Return the last row of each group for which ``rows`` is true (None: for all rows), or -1.
+    """Return the last row of each group for which ``rows`` is true, or -1; ``rows`` None: true for all rows.
 
-    The last few rows of each group are checked first, because most groups have their result among them.
+    The last few rows of each group are checked first, because the result of most groups is one of these rows.
     """
     places = groups.ends - 1
     inside = places >= groups.starts
@@ -54,7 +54,7 @@ def last_where(rows: Flags | None, groups: Groups) -> Positions:
 
 
 def first_where(rows: Flags | None, groups: Groups) -> Positions:
-    """Return the first row of each group for which ``rows`` is true (None: for all), or -1."""
+    """Return the first row of each group for which ``rows`` is true, or -1; ``rows`` None: true for all rows."""
     places = groups.starts
     if rows is not None and len(groups):
         chosen = rows[groups.order]
@@ -71,7 +71,7 @@ def take_or_null(column: pa.ChunkedArray, positions: Positions) -> pa.ChunkedArr
 
 
 def _rows(places: Positions, found: Flags, groups: Groups) -> Positions:
-    """Return the rows at ``places`` of the groups' order where ``found`` is true, and -1 for the other groups."""
+    """Return one row per group: the row at its place in the groups' order if ``found`` is true, otherwise -1."""
     if found.all():
         return groups.order[places]
     rows = np.full(len(groups), -1, np.int64)

@@ -16,11 +16,14 @@ from paimon_core.lsm.gather import Positions
 from paimon_core.lsm.key_groups import Groups
 
 Combine = Callable[[Numbers, Numbers], tuple[Numbers, Valid | None]]
-"""Takes the results so far and the next values; returns the new results, and which of them are not null (None: all)."""
+"""Takes the results so far and the next values; returns the new results, and one boolean per result: false for null.
+
+None instead of the booleans: no result is null.
+"""
 
 
 def rounds(groups: Groups) -> Iterator[tuple[Positions, Positions]]:
-    """Yield (groups, rows) for each position 0, 1, ...: the groups that have a row at it, and these rows."""
+    """Yield (groups, rows) for each position 0, 1, ...: the groups with a row at this position, and these rows."""
     longest_first = np.argsort(-groups.lengths, kind="stable")
     lengths = groups.lengths[longest_first]
     for place in range(int(lengths[0]) if len(lengths) else 0):
@@ -38,10 +41,12 @@ def left_to_right(
     take_back: Combine,
     open_with_retract: Callable[[Numbers], Numbers] | None = None,
 ) -> tuple[Numbers, Valid]:
-    """Combine ``values``, one per row, starting from null; return one result per group and which are not null.
+    """Combine ``values``, one per row, starting from null.
+
+    Return (results, valid): one value and one boolean per group.
 
     If the result so far is null, an added value becomes the result unchanged, and a retracted value becomes the result
-    after ``open_with_retract``; without this function, it is ignored.
+    after ``open_with_retract``; without this function, a retracted value is ignored.
     """
     folded = np.zeros(len(groups), values.dtype)
     known = np.zeros(len(groups), np.bool_)

@@ -27,7 +27,7 @@ _TAKES = {
 
 
 def _checked(function: str, takes: str, make: Callable[[DataField], Aggregate]) -> Factory:
-    """Return a factory that accepts the types that ``takes`` names, and no options of other functions."""
+    """Return a factory that accepts only the types that ``takes`` names, and refuses options of other functions."""
 
     def made(field: DataField, options: FieldOptions) -> Aggregate:
         check_type(function, field, field.type.root in _TAKES[takes], takes)

@@ -1,7 +1,7 @@
-"""Rewrite plan: which files of a compaction are merged into new files, and which only change their level.
+"""Rewrite plan: the files of a compaction that are merged into new files, and the files that only change their level.
 
-These are steps 2 to 4 of format 8.5. An upgrade changes only the level in the manifest entry of a file, so large files
-move to higher levels at little cost.
+This module implements steps 2 to 4 of format 8.5. An upgrade changes only the level in the manifest entry of a file, so
+large files move to higher levels at little cost.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from paimon_core.options import TableOptions
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """``file`` gets the unit's output level and is not rewritten."""
+    """A step that gives ``file`` the unit's output level without rewriting the file."""
 
     file: DataFile
 
@@ -41,12 +41,12 @@ class Upgrade:
 
 @dataclass(frozen=True, slots=True)
 class Reread(Upgrade):
-    """``file`` is upgraded, and its rows are read for a changelog or for deletion vectors."""
+    """An upgrade of ``file`` for which the rows of the file are read, for a changelog or for deletion vectors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """The sections, in key order, are merged into one sequence of new files."""
+    """A step that merges the sections, in key order, into one sequence of new files."""
 
     sections: tuple[Section, ...]
 
@@ -68,9 +68,9 @@ def plan_rewrite(
     """Return the steps of a unit in key order; files of the unit that are in no step remain unchanged.
 
     Overlapping files are merged, together with adjacent files smaller than ``small_file_bytes``. A file that overlaps
-    no other file is upgraded, with three exceptions, in which it is rewritten: it goes to the last level and is not
-    ``is_clean`` (known to contain no delete); ``expires`` is true, because it contains expired rows (format 16.5); or
-    ``force_rewrite`` is true (option compaction.force-rewrite-all-files).
+    no other file is upgraded. In three cases, such a file is rewritten instead: the output level is the last level and
+    ``is_clean`` is false for the file, which may contain deletes; ``expires`` is true for the file, which contains
+    expired rows (format 16.5); or ``force_rewrite`` is true (option compaction.force-rewrite-all-files).
     """
     if unit.each_alone:
         return [Upgrade(file).rewrite for section in intervals(unit.files, key_order) for file in section.files]
@@ -106,7 +106,7 @@ def plan_rewrite(
 
 
 def small_file_bytes(options: TableOptions) -> int:
-    """Return target-file-size * compaction.small-file-ratio in bytes; smaller files are merged instead of upgraded."""
+    """Return target-file-size * compaction.small-file-ratio in bytes; smaller files are merged and not upgraded."""
     return int(options.target_file_bytes(keyed=True) * options["compaction.small-file-ratio"])
 
 

@@ -1,6 +1,7 @@
 """Compaction schedule: early full compactions and off-peak hours, which extend the universal rule.
 
-This is step 0 of format 8.2. The caller passes the time as a value, so that every decision can be reproduced.
+This module implements step 0 of format 8.2. The caller passes the time as a value, so that every decision can be
+reproduced.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class EarlyFull:
 
 @dataclass(frozen=True, slots=True)
 class OffPeak:
-    """Hours of the local day in which ``ratio`` percent is added to the size ratio: larger runs are picked too."""
+    """Hours of the local day in which ``ratio`` percent is added to the size ratio. So larger runs are picked too."""
 
     start: int = -1
     end: int = -1
@@ -78,7 +79,7 @@ class OffPeak:
     def ratio_at(self, hour: int) -> int:
         """Return the percent to add at this hour; 0 outside of the period.
 
-        Also 0 if a bound is not set (-1) or both bounds are equal.
+        The result is also 0 if a bound is not set (-1) or both bounds are equal.
         """
         if -1 in (self.start, self.end) or self.start == self.end:
             return 0

@@ -12,7 +12,7 @@ from paimon_core.options import TableOptions
 
 
 class Level0(Enum):
-    """When level 0 is compacted although the universal rule picks nothing."""
+    """The buckets in which level 0 is compacted although the universal rule picks nothing."""
 
     WHEN_PICKED = "when picked"
     WHEN_OVERDUE = "when overdue"
@@ -65,7 +65,8 @@ def needs_lookup(options: TableOptions) -> bool:
 def gentle_interval(options: TableOptions) -> int:
     """Return the number of commits after which a file of level 0 is overdue under lookup-compact = gentle.
 
-    It is option lookup-compact.max-interval, by default twice the compaction trigger; never less than the trigger.
+    The number is the value of option lookup-compact.max-interval (default: twice the compaction trigger), but at least
+    the compaction trigger.
     """
     trigger: int = options["num-sorted-run.compaction-trigger"]
     given: int | None = options["lookup-compact.max-interval"]
@@ -75,7 +76,8 @@ def gentle_interval(options: TableOptions) -> int:
 def stop_trigger(options: TableOptions) -> int:
     """Return the number of sorted runs up to which a writer need not wait for compaction.
 
-    It is option num-sorted-run.stop-trigger, by default the compaction trigger plus 3; never less than the trigger.
+    The number is the value of option num-sorted-run.stop-trigger (default: the compaction trigger plus 3), but at least
+    the compaction trigger.
     """
     trigger: int = options["num-sorted-run.compaction-trigger"]
     given: int | None = options["num-sorted-run.stop-trigger"]

@@ -59,7 +59,7 @@ class UniversalCompaction:
         return _unit(levels, levels.runs[:picked])
 
     def pick_level_0(self, levels: Levels) -> CompactionUnit | None:
-        """Return a compaction of level 0 and of the next runs of similar size; None without level 0 (format 8.3)."""
+        """Return a compaction of level 0 and the next runs of similar size; None if level 0 is empty (format 8.3)."""
         count = sum(run.level == 0 for run in levels.runs)
         return _unit(levels, levels.runs[: self._by_ratio(levels.runs, count, triggered=True)]) if count else None
 
@@ -83,11 +83,11 @@ class UniversalCompaction:
         return by_ratio
 
     def _by_ratio(self, runs: tuple[SortedRun, ...], count: int, *, triggered: bool) -> int:
-        """Return how many runs to compact: the newest ``count`` and the next runs that are small enough.
+        """Return the number of runs to compact: the newest ``count`` runs and the next runs that are small enough.
 
         A run is small enough if it is at most ``size_ratio`` percent larger than all runs before it together. If
-        ``triggered``, or after one such run was added, runs of levels 0 and 1 are added whatever their size is. Return
-        0 if ``triggered`` is false and no run was added.
+        ``triggered``, or after a run that is small enough was added, runs of levels 0 and 1 are added whatever their
+        size is. Return 0 if ``triggered`` is false and no run was added.
         """
         size = sum(run.size for run in runs[:count])
         for run in runs[count:]:

@@ -1,8 +1,8 @@
-"""Aggregation: the values of each column of a key's rows are combined by an aggregate function (format 9.5).
+"""Aggregation: combines the values of each column in the rows of a key by an aggregate function (format 9.5).
 
 The result is of kind +I and has the last row's sequence number. With aggregation.remove-record-on-delete, the rows
-before a -D row are ignored, and the aggregation starts again with the -D row. The result is of kind -D when no row
-follows it.
+before a -D row are ignored, and the aggregation starts again with the -D row. The result is of kind -D when the -D row
+is the last row of the key.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _REMOVE = "aggregation.remove-record-on-delete"
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """``functions``: the aggregate functions by column.
+    """The engine. ``functions``: the aggregate functions by column.
 
     Columns without a function, such as keys, get the last row's value.
     """
@@ -74,7 +74,10 @@ class Aggregation:
         return tuple(dict.fromkeys(columns))
 
     def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:
-        """Return all groups; with ``drop_deletes``, without single retracts and groups that end with a removing -D."""
+        """Return all groups.
+
+        With ``drop_deletes``, leave out groups that are a single retract, and groups that end with a removing -D row.
+        """
         if not drop_deletes or VALUE_KIND not in rows.column_names:
             return groups
         kinds = _kinds(rows)[groups.last]
@@ -123,7 +126,7 @@ class Aggregation:
         return with_singles(column, groups, folding.many, folded)
 
     def check_retract(self, kinds: Collection[int]) -> None:
-        """Check retracts: rows of kind -D that remove the row of a key are accepted.
+        """Check retracts: rows of kind -D that remove the record of a key are accepted.
 
         For other retracts, check every function. Raises InvalidRequest naming the column when its function cannot
         retract or would set a NOT NULL column to null.
@@ -164,23 +167,23 @@ class Aggregation:
 class _Folding:
     """The groups of one call of ``fold``.
 
-    ``since``: all groups, each from its last removing -D row on. ``dense``: the groups of ``since`` that are
-    aggregated.
+    ``since``: all groups, each from its last -D row that removes the record on. ``dense``: the groups of ``since`` that
+    are aggregated.
     """
 
     whole: Groups
-    """The groups of ``dense``, with the rows before the last removing -D row."""
+    """The groups of ``dense``, including the rows before the last -D row that removes the record."""
     since: Groups
     dense: Groups
     many: Flags
     """One boolean per group of ``since``: whether it is in ``dense``."""
     deletes: Flags | None
-    """One boolean per row: whether it removes the row of its key; None when no row of the groups does."""
+    """One boolean per row: whether it removes the record of its key; None when no row does."""
     retracts: Retracts | None
 
 
 def _since_last(deletes: Flags, whole: Groups) -> Groups:
-    """Return the groups from their last row in ``deletes`` on; the same groups when there is no such row."""
+    """Return each group from its last row in ``deletes`` on; a group without such a row is unchanged."""
     found = deletes[whole.order]
     if not found.any():
         return whole
@@ -193,7 +196,7 @@ def _kinds(rows: pa.Table) -> npt.NDArray[np.int8]:
 
 
 def _refuse(value: object, column: str, option: str, why: str) -> None:
-    """Raises InvalidOption when the column's option is set."""
+    """Raise InvalidOption when the column's option is set."""
     if value:
         key = f"fields.{column}.{option}"
         raise InvalidOption(f"option {key} is not allowed for column {column!r}: {why}", column=column, option=key)

@@ -25,7 +25,7 @@ class Deduplicate:
 
     @property
     def keeps_last(self) -> bool:
-        """True unless ``ignore_delete`` excludes rows."""
+        """Whether the last row is always kept: False with ``ignore_delete``, which excludes rows."""
         return not self.ignore_delete
 
     def inputs(self, columns: Sequence[str]) -> tuple[str, ...]:
@@ -33,7 +33,10 @@ class Deduplicate:
         return tuple(dict.fromkeys(columns))
 
     def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:
-        """Return the groups without ignored rows; with ``drop_deletes`` only groups whose last row is no retract."""
+        """Return the groups without ignored rows.
+
+        With ``drop_deletes``, leave out groups whose last row is a retract.
+        """
         if not (drop_deletes or self.ignore_delete) or VALUE_KIND not in rows.column_names:
             return groups
         adds = is_add(rows)
@@ -46,7 +49,7 @@ class Deduplicate:
         return fold(rows, groups, dict.fromkeys(columns, last))
 
     def check_retract(self, kinds: Collection[int]) -> None:
-        """Accepts every kind of row."""
+        """Do nothing: rows of every kind are accepted."""
 
     def check_rows(self, rows: pa.Table) -> None:
-        """Accepts every row."""
+        """Do nothing: every row is accepted."""

@@ -1,8 +1,8 @@
-"""Merge engine: the interface of the rules that turn several rows of one key into one (format 9).
+"""Merge engine: the interface of the rules that combine several rows of one key into one row (format 9).
 
-The single-record rule is valid for all engines (format 9.1): if a key has only one row in a merge, the result is this
-row unchanged, whatever its kind is. The rules of the engine apply only to two or more rows. Compactions with lookups
-use engines without the single-record rule (format 10.6).
+The single-record rule applies to all engines (format 9.1): if a key has only one row in a merge, the result is this row
+unchanged, whatever its kind is. The rules of an engine apply only to keys with two or more rows. Compactions with
+lookups use engines without the single-record rule (format 10.6).
 """
 
 from __future__ import annotations
@@ -16,20 +16,24 @@ from paimon_core.lsm.key_groups import Groups
 
 
 class MergeEngine(Protocol):
-    """The rules of one table; ``rows`` may lack ``_VALUE_KIND`` if all are +I or +U and the result does not need it."""
+    """The rules of one table.
+
+    The argument ``rows`` of a method may lack the column ``_VALUE_KIND`` if all rows are +I or +U and the result does
+    not need this column.
+    """
 
     @property
     def keeps_last(self) -> bool:
         """Whether the result of a group is always its last row; ``survivors`` then depends only on that row."""
 
     def inputs(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Return the table's columns from which ``columns`` of the results are computed, including ``columns``."""
+        """Return the table's columns that are needed to compute ``columns`` of the results, including ``columns``."""
 
     def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:
-        """Return the groups that have a result; with ``drop_deletes`` only groups whose result is of kind +I or +U."""
+        """Return the groups that have a result; with ``drop_deletes``, only groups whose result is of kind +I or +U."""
 
     def fold(self, rows: pa.Table, groups: Groups, columns: Sequence[str]) -> pa.Table:
-        """Return ``columns`` of the results, one row per group in the order of the groups, which must be ``survivors``.
+        """Return ``columns`` of the results, one row per group, in order; ``groups`` must be a result of ``survivors``.
 
         ``columns`` may include the key columns ``_KEY_*``, ``_SEQUENCE_NUMBER`` and ``_VALUE_KIND``; ``rows`` has the
         ``inputs`` of ``columns``. Raises InvalidRequest naming the column and the rule for rows that the engine cannot

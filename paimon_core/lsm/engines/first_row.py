@@ -53,7 +53,10 @@ class FirstRow:
         return tuple(dict.fromkeys(columns))
 
     def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:
-        """Return the groups without ignored rows; with ``drop_deletes`` only groups whose first row is no retract."""
+        """Return the groups without ignored rows.
+
+        With ``drop_deletes``, leave out groups whose first row is a retract.
+        """
         if VALUE_KIND not in rows.column_names:
             return groups
         adds = is_add(rows)
@@ -73,7 +76,7 @@ class FirstRow:
             raise _refused()
 
     def check_rows(self, rows: pa.Table) -> None:
-        """Accepts every row."""
+        """Do nothing: every row is accepted."""
 
 
 def _check_kinds(rows: pa.Table, groups: Groups) -> None:

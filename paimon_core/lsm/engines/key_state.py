@@ -1,8 +1,8 @@
-"""Key state: the row with which each key's merged row (its state) starts, and the rows that change it (format 9.4).
+"""Key state: the row with which the merged row (the state) of a key starts, and the rows that change it (format 9.4).
 
-The state of a key starts empty. It is replaced by all columns of a row in two cases: the row is a retract and the first
-row of the key, or the row removes the row of the key. Removing rows divide the rows of a key into segments; only the
-last segment affects the values of the result.
+The state of a key starts empty. All columns of a row replace the state in two cases: the row is a retract and the first
+row of the key, or the row removes the record of the key. Rows that remove the record divide the rows of a key into
+segments. Only the last segment affects the values of the result.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from paimon_core.schema import RowKind
 
 @dataclass(frozen=True)
 class KeyState:
-    """The rows of some keys; the groups are compact and none is empty."""
+    """The rows of some keys; the groups are compact and not empty."""
 
     whole: Groups
     """All rows of the keys that are not ignored."""
     retracts: Flags | None = None
     """One boolean per row of the table: whether its kind is -U or -D; None when there is no such row."""
     removed: Flags | None = None
-    """One boolean per row of the table: whether it removes the row of its key; None when no row does."""
+    """One boolean per row of the table: whether it removes the record of its key; None when no row does."""
     inert: Flags | None = None
     """One boolean per row of the table: whether it has no effect, except that a segment may start with it."""
 
     @cached_property
     def segments(self) -> Groups:
-        """The groups, divided before each row that removes the row of its key."""
+        """The groups of ``whole``, divided before each row that removes the record of its key."""
         if self.removed is None:
             return self.whole
         opens = self.removed[self.whole.order]
@@ -70,7 +70,10 @@ class KeyState:
 
     @cached_property
     def kinds(self) -> Positions:
-        """The kind of each key's result: -D when its last row removes the key's row or no row is an add, else +I."""
+        """The kind of each key's result.
+
+        It is -D if the last row of the key removes the record, or if all rows of the key are retracts; otherwise +I.
+        """
         if self.retracts is None:
             return np.zeros(len(self.whole), np.int8)
         deleted = first_where(~self.retracts, self.whole) < 0
@@ -80,7 +83,7 @@ class KeyState:
 
 
 def base_rows(segments: Groups, retracts: Flags | None) -> Positions:
-    """Return the first row of each segment if it is a retract, else -1."""
+    """Return for each segment the position of its first row if this row is a retract, otherwise -1."""
     if retracts is None:
         return np.full(len(segments), -1, np.int64)
     return np.where(retracts[segments.first], segments.first, -1)

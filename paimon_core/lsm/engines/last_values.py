@@ -14,8 +14,8 @@ from paimon_core.lsm.key_groups import Groups
 def last_values(state: KeyState, many: Flags, column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray:
     """Return the last non-null value of each group, among the ``value_rows`` of ``state``.
 
-    ``many`` marks the groups with several rows, which ``state`` describes. For a single row, its value is returned,
-    whatever its kind is.
+    ``many`` marks the groups with several rows, which ``state`` describes. A group with a single row gets the value of
+    this row, whatever the kind of the row is.
     """
     valid = valid_rows(column)
     if state.retracts is None:
@@ -33,7 +33,10 @@ def result_kinds(state: KeyState, many: Flags, column: pa.ChunkedArray, groups: 
 
 
 def last_add_numbers(state: KeyState, many: Flags, column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray:
-    """Return the sequence number of the last add if deletes are ignored; 0 for keys with several deletes and no add."""
+    """Return the sequence number of each key if deletes are ignored.
+
+    It is the number of the last add, or 0 for a key with several deletes and no add.
+    """
     rows = groups.last.copy()
     rows[many] = last_where(None if state.retracts is None else ~state.retracts, state.whole)
     numbers = contiguous(take(column, rows.clip(min=0))).to_numpy().copy()

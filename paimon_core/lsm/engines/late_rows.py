@@ -1,16 +1,19 @@
 """Late rows: aggregate functions in a sequence group, whose rows may arrive late (format 9.4, 9.5).
 
-A newer row is combined as agg(state, value). A late row is combined in the opposite order, agg(value, state), as if it
-had arrived first. A retract, late or not, is applied when it arrives. The consequences depend on the function:
+A newer row is combined as agg(state, value). A late row is combined in the opposite order, agg(value, state), as if the
+late row had arrived first. A retract is applied when it arrives, even if it is late. The consequences depend on the
+function:
 
 * sum, product, max, min, bool_and, bool_or and the sketches: no difference, because agg is symmetric. ``collect`` also
   uses the order of arrival, unless it ignores retracts. All rows are combined in order of arrival.
-* last_value: a late row changes nothing; it is left out.
+* last_value: a late row changes nothing and is left out.
 * last_non_null_value, listagg, merge_map, nested_update and nested_partial_update are associative: late rows are put
   before all other rows, the last late row first, and all rows are combined in one pass. Only keys in which a late row
-  follows a retract need several passes, one more for each such position; all keys are handled in parallel.
+  follows a retract need several passes: one more for each late row that follows a retract. All keys are handled in
+  parallel.
 * merge_map_with_keytime (null removes an entry) and nested_update with a count limit are not associative: they need a
-  pass for each late row. All keys are handled in parallel, so the key with the most late rows decides.
+  pass for each late row. All keys are handled in parallel, so the number of passes depends on the key with the most
+  late rows.
 * first_value and first_non_null_value remember whether they have begun: see ``late_first``.
 """
 
@@ -71,7 +74,7 @@ class Events:
     late: Flags
     retracts: Flags
     bases: Flags
-    """One boolean per event: whether it is the row with which the state starts; it is the first event of its key."""
+    """One boolean per event: whether the state of its key starts with this row, which is then the key's first event."""
 
     @staticmethod
     def of(state: KeyState, arrived: Arrivals, *, retracts: bool) -> Events:
@@ -84,7 +87,7 @@ class Events:
             acts &= ~state.retracts
         places = np.flatnonzero(acts[final.order])
         begun = np.flatnonzero(state.base >= 0)
-        # A base row that also acts is listed twice: first as the state, then as an event.
+        # A base row that also has an effect is listed twice: first as the state, then as an event.
         order = np.argsort(np.append(2 * final.starts[begun], 2 * places + 1), kind="stable")
         rows = np.append(state.base[begun], final.order[places])[order]
         bases = order < len(begun)
@@ -124,7 +127,11 @@ def fold_events(column: pa.ChunkedArray, events: Events, function: Aggregate, ru
 
 
 def _stepwise(values: pa.ChunkedArray, events: Events, cuts: Flags, function: Aggregate) -> pa.ChunkedArray:
-    """Combine the events before each key's first cut, then the result with the events up to the next cut, and so on."""
+    """Return one value per key.
+
+    For each key, the events before its first cut are combined. Then the result is combined with the events up to the
+    next cut, and so on.
+    """
     numbers = events.groups.numbers
     steps = _steps(events, cuts)
     by_step = np.argsort(steps, kind="stable")
@@ -157,9 +164,9 @@ def _chosen(columns: Sequence[pa.ChunkedArray], places: Positions) -> pa.Chunked
 
 
 def _after_retract(events: Events) -> Flags:
-    """Return true for each late event with a retract between it and the late event before.
+    """Return true for each late event with a retract between this event and the previous late event.
 
-    For the first late event of a key, any earlier retract of the key counts.
+    For the first late event of a key: whether the key has any retract before this event.
     """
     before: Positions = np.cumsum(events.retracts) - events.retracts
     late = np.flatnonzero(events.late)

@@ -20,7 +20,7 @@ from paimon_core.lsm.gather import Flags, Positions
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A column's aggregate function and how it handles late rows.
+    """The aggregate function of a column, and how the function handles late rows.
 
     ``name`` and ``ignores_retracts`` are the values of the options.
     """
@@ -48,7 +48,7 @@ class OrderedColumns:
     arrived: Arrivals
 
     def ordering(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Return the values of an ordering column of the group, from the last newer row of each key, of any kind."""
+        """Return an ordering column of the group: the value in the last newer row (of any kind) of each key."""
         return take_or_null(column, self._newest)
 
     def protected(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -58,7 +58,7 @@ class OrderedColumns:
     def folded(self, name: str, column: pa.ChunkedArray, function: Function) -> pa.ChunkedArray:
         """Return the column ``name``, combined by its function.
 
-        Raises InvalidRequest for a retract that it cannot apply.
+        Raises InvalidRequest for a retract that the function cannot apply.
         """
         state, arrived = self.state, self.arrived
         if state.retracts is None and not self._any_late:
@@ -83,9 +83,9 @@ class OrderedColumns:
 
     @cached_property
     def _winners(self) -> Positions:
-        """The last newer row of each key that is not inert.
+        """The position of the last newer row of each key, without rows that have no effect (``KeyState.inert``).
 
-        It is -1 when this row is a retract, and the base when there is no such row.
+        The position is -1 when this row is a retract. Without such a row, it is the position of the base row.
         """
         state = self.state
         if state.retracts is None:
@@ -110,7 +110,10 @@ class OrderedColumns:
 
     @cached_property
     def _any_retract(self) -> bool:
-        """Whether the functions receive a retract, also one that is followed by a removal of the row of its key."""
+        """Whether the functions receive a retract.
+
+        A retract counts even if a later row removes the record of its key.
+        """
         state = self.state
         if state.retracts is None:
             return False

@@ -1,10 +1,10 @@
 """Partial update: non-null values replace earlier values, column by column (format 9.4).
 
-A column gets the last non-null value of a key's rows. The columns of a sequence group use the order of their group
-instead (``sequence_group``): a newer row sets all of them, even to null, or combines them by their aggregate functions;
-a late row affects only columns with a function (``late_rows``). Options define the effect of retracts: none
-(ignore-delete), they remove the row of the key, or they reset the columns of a sequence group. For a column without
-nulls, the merge only takes the value of the last row.
+A column gets the last non-null value of a key's rows. The columns of a sequence group are updated in the order of this
+group (``sequence_group``): a newer row sets all columns of the group, even to null, or combines the values by aggregate
+functions. A late row affects only columns with a function (``late_rows``). Options define the effect of retracts:
+retracts have no effect (ignore-delete), remove the record of the key, or reset the columns of a sequence group. If a
+column has no nulls, the merge only takes the value of the last row.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class PartialUpdate:
     ignore_delete: bool = False
     remove_on_delete: bool = False
     removing: tuple[tuple[str, ...], ...] = ()
-    """The ordering columns of each sequence group in which a -D row removes the row of its key."""
+    """The ordering columns of each sequence group in which a -D row removes the record of its key."""
     merges_single_rows: bool = False
     """Whether keys with only one row are merged too (``merge_engine``)."""
 
@@ -65,7 +65,7 @@ class PartialUpdate:
         return tuple(wanted)
 
     def survivors(self, rows: pa.Table, groups: Groups, *, drop_deletes: bool) -> Groups:
-        """Return all groups; with ``drop_deletes``, without groups whose result is -D.
+        """Return all groups. With ``drop_deletes``, leave out groups whose result is of kind -D.
 
         Raises InvalidRequest as ``fold`` does.
         """
@@ -82,8 +82,8 @@ class PartialUpdate:
     def fold(self, rows: pa.Table, groups: Groups, columns: Sequence[str]) -> pa.Table:
         """Return the columns of the results, as described in the module docstring.
 
-        Raises InvalidRequest naming the options for a retract that no option allows, naming column and function for a
-        retract that the function cannot apply, and naming the column for a null in a NOT NULL column.
+        Raises InvalidRequest for a retract that no option allows (naming the options), for a retract that a function
+        cannot apply (naming column and function), and for a null in a NOT NULL column (naming the column).
         """
         many = groups.lengths > (0 if self.merges_single_rows else 1)
         state = self._state(rows, groups.keep(many))
@@ -99,7 +99,7 @@ class PartialUpdate:
         return folded
 
     def check_retract(self, kinds: Collection[int]) -> None:
-        """Check that an option defines what retracts do, and that the columns of sequence groups allow them.
+        """Check that an option defines what retracts do, and that the columns of sequence groups allow retracts.
 
         Raises InvalidRequest when a function cannot retract or a NOT NULL column could become null.
         """
@@ -134,7 +134,10 @@ class PartialUpdate:
                     )
 
     def _state(self, rows: pa.Table, groups: Groups) -> KeyState:
-        """Return the state of keys with several rows; its groups are compact with retracts or sequence groups."""
+        """Return the state of the keys with several rows.
+
+        If there are retracts or sequence groups, its groups are compact.
+        """
         if self.groups:
             groups = groups.compact()
         if VALUE_KIND not in rows.column_names:

@@ -1,9 +1,10 @@
-"""Removals: the -D rows that remove the row of a key (option remove-record-on-sequence-group; format 9.4).
+"""Removals: the -D rows that remove the record of a key (option remove-record-on-sequence-group; format 9.4).
 
-A -D row removes the row of its key when it is newer for one of the sequence groups that the option lists. With one
-listed group, rows can be checked independently, because a removing row has the largest order value so far. With several
-groups, a removal may lower the order value of another group, so the rows of a key are processed one after the other.
-All keys are processed in parallel: the number of steps is the largest number of rows of a key that has a -D row.
+A -D row removes the record of its key when the -D row is newer for one of the sequence groups that the option lists.
+With one listed group, rows can be checked independently, because a removing row has the largest order value so far.
+With several groups, a removal may lower the order value of another group, so the rows of a key are processed one after
+the other. All keys are processed in parallel: the number of steps is the largest number of rows of a key that has a -D
+row.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from paimon_core.lsm.order_codes import order_codes
 
 
 def removals(rows: pa.Table, groups: Groups, deletes: Flags, orderings: Sequence[Sequence[str]]) -> Flags:
-    """Return one boolean per row: whether it removes the row of its key.
+    """Return one boolean per row: whether it removes the record of its key.
 
     ``deletes`` marks the rows of kind -D; ``orderings`` are the ordering columns of the listed groups. ``groups`` are
     compact and none is empty.

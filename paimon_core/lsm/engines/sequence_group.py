@@ -1,8 +1,8 @@
-"""Sequence groups: finds the rows of a key that are newer than all rows before, for each sequence group (format 9.4).
+"""Sequence groups: finds the rows that are newer, by a sequence group, than all earlier rows of the key (format 9.4).
 
-A row counts for a group unless all of its ordering columns are null. A row is newer when its ordering columns are at
-least as large as the largest ones among the earlier rows of the same key. Columns are compared one after the other, and
-null is the smallest value. A row that counts and is not newer is late.
+A row counts for a group unless all ordering columns of the group are null. A row is newer when its ordering values are
+at least as large as the largest ordering values of the earlier rows of the same key. Columns are compared one after the
+other, and null is the smallest value. A row that counts and is not newer is late.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def counting(rows: pa.Table, ordering: Sequence[str]) -> Flags:
 def arrivals(rows: pa.Table, ordering: Sequence[str], segments: Groups) -> Arrivals:
     """Return the arrivals for the group with these ordering columns.
 
-    ``segments`` are compact, and none is empty. Each segment starts a new state, so its first row is not compared. Rows
-    that are in no segment get any value.
+    ``segments`` are compact, and none is empty. Each segment starts a new state, so its first row is not compared. The
+    result for rows that are in no segment is arbitrary.
     """
     counts = counting(rows, ordering)
     return Arrivals(counts, counts & ~_below_maximum(order_codes([rows[name] for name in ordering]), segments))
@@ -76,7 +76,7 @@ def _below_maximum(codes: Codes, segments: Groups) -> Flags:
 def _below_running_maximum(codes: Codes, segments: Groups) -> Flags:
     """Return true for each code that is smaller than the running maximum of its segment; codes are ordered by segment.
 
-    The segment number is put before each code in one word, so that one running maximum is sufficient for all segments.
+    Each code is put into one word after its segment number, so that one running maximum covers all segments.
     """
     small: npt.NDArray[Any] = np.zeros(0, np.int64)
     if codes.dtype.kind in "iub":

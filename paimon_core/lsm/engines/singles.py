@@ -1,6 +1,6 @@
 """Single-record rule: if a key has only one row in a merge, the result is this row unchanged (format 9.1).
 
-With ignore-delete, this is also true for a single retract; only among several rows, retracts are ignored.
+With ignore-delete, the rule also applies to a single retract: retracts are ignored only among several rows of a key.
 """
 
 from __future__ import annotations
@@ -14,7 +14,11 @@ from paimon_core.lsm.key_groups import Groups
 
 
 def with_singles(column: pa.ChunkedArray, groups: Groups, many: Flags, folded: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return one value per group: the next value of ``folded`` if ``many`` is true, else the value of its only row."""
+    """Return one value per group.
+
+    Groups for which ``many`` is true get the values of ``folded``, in order. Other groups get the value of their only
+    row.
+    """
     if many.all():
         return folded
     if not many.any():
@@ -30,7 +34,7 @@ def with_singles(column: pa.ChunkedArray, groups: Groups, many: Flags, folded: p
 
 
 def ignoring_retracts(groups: Groups, adds: Flags) -> Groups:
-    """Return the groups without retracts, but with retracts that are the only row of a group.
+    """Return the groups without retracts, except a retract that is the only row of its group.
 
     Empty groups are left out.
     """

@@ -1,4 +1,4 @@
-"""Manifests: their records, their files, and their entries as columns (format 4).
+"""Manifests: the records and files of manifests, and manifest entries as columns (format 4).
 
 Core types:
 

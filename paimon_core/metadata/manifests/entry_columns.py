@@ -40,7 +40,7 @@ _ARRAYS: dict[str, Callable[[bytes], tuple[Any, ...]]] = {
     "write_cols_sequences": numbers_of,
 }
 _COMPARED = 64
-"""Values of equal length up to this many bytes are compared with the value before.
+"""Values of equal length up to this many bytes are compared with the previous value.
 
 Entries are often ordered by partition, so that equal values are then looked up only once.
 """
@@ -89,7 +89,10 @@ class EntryColumns:
         return self if mask.all() else self.take(np.flatnonzero(mask))
 
     def take(self, at: Indices | slice) -> EntryColumns:
-        """Return the entries at the given positions; the data is shared, and for a slice also the columns."""
+        """Return the entries at the given positions.
+
+        The data is shared with the result; for a slice, the columns too.
+        """
         return replace(
             self,
             numbers={name: column[at] for name, column in self.numbers.items()},
@@ -135,7 +138,7 @@ class EntryColumns:
         )
 
     def compact(self) -> EntryColumns:
-        """Return a copy of the entries whose data and columns share no memory with larger arrays."""
+        """Return a copy of the entries; its data and columns share no memory with larger arrays."""
         starts = [s.starts[s.lengths > 0] for s in self.spans.values()]
         first = min((int(s.min()) for s in starts if len(s)), default=0)
         last = max((int((s.starts + s.lengths).max(initial=0)) for s in self.spans.values()), default=0)
@@ -189,7 +192,7 @@ class EntryColumns:
         return np.repeat(np.array(found, np.int64), runs), list(known)
 
     def _changes(self, name: str) -> Indices:
-        """Return the positions of the entries whose bytes in a column may differ from the bytes of the entry before."""
+        """Return the positions of entries whose bytes in a column may differ from the bytes of the previous entry."""
         starts, lengths = self.spans[name]
         most = int(lengths.max())
         if most > _COMPARED or int(lengths.min()) != most:
@@ -206,7 +209,7 @@ class EntryColumns:
         return self.codes("partition")
 
     def of_partitions(self, chosen: Callable[[bytes], bool]) -> EntryColumns:
-        """Return the entries of the partitions for which ``chosen`` is true; it is called once for each partition."""
+        """Return the entries of the partitions for which ``chosen`` is true; it is called once per partition."""
         codes, partitions = self.partition_codes()
         return self.filter(np.array([chosen(partition) for partition in partitions], bool)[codes])
 
@@ -354,6 +357,6 @@ def live(columns: EntryColumns) -> Mask:
 
 
 def _identity(columns: EntryColumns, at: Indices) -> list[str]:
-    """Return the columns of the identity, without columns that are equal for all entries at ``at``."""
+    """Return the names of the identity's columns, without columns that are equal for all entries at ``at``."""
     seldom = ("extra_files", "embedded_index", "external_path")
     return ["file_name", "partition", "bucket", "level", *(n for n in seldom if len(set(columns.bytes_at(n, at))) > 1)]

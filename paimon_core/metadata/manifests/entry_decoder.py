@@ -1,7 +1,7 @@
-"""Decodes manifests to columns (format 4.1, 4.3): all records of many blocks at once, whatever their number.
+"""Decodes manifests to columns (format 4.1, 4.3): all records of many blocks are decoded at once.
 
 A record starts with its version, its kind and its partition. The data is searched for these bytes, and each position
-where they are found is decoded as if a record started there; ``codec.avro.columns`` keeps only the real records. A
+where the bytes occur is decoded as if a record started there; ``codec.avro.columns`` keeps only the real records. A
 manifest that is no Avro file, has an unusual schema or contains invalid values is decoded by ``decode_entries``, which
 raises the errors.
 """
@@ -163,7 +163,10 @@ def _decoded(manifest: _Blocks, holding: Collection[bytes] | None) -> EntryColum
 def _decoded_together(
     manifests: Sequence[_Blocks], records: Records, holding: Collection[bytes] | None
 ) -> list[EntryColumns]:
-    """Decode small manifests with the same fields together; decode each alone if one of them has invalid values."""
+    """Decode small manifests with the same fields together.
+
+    If a manifest has invalid values, decode each manifest alone.
+    """
     if len(manifests) == 1:
         return [_decoded(manifests[0], holding)]
     try:
@@ -175,7 +178,7 @@ def _decoded_together(
 
 
 def _joined(blocks: Sequence[AvroBlock]) -> tuple[bytes, list[tuple[int, int, int]]]:
-    """Return the bytes of all blocks joined, and for each block its start and end in them and its number of records."""
+    """Return the joined bytes of all blocks, and for each block (start, end, number of records)."""
     ends = np.cumsum([len(block.data) for block in blocks], dtype=np.int64).tolist()
     bounds = [(a, b, block.count) for a, b, block in zip([0, *ends], ends, blocks, strict=False)]
     return b"".join([*(block.data for block in blocks), PADDING]), bounds
@@ -199,7 +202,7 @@ def _columns(data: bytes, bounds: Sequence[tuple[int, int, int]], records: Recor
     nulls: dict[str, Mask] = {}
     spans: dict[str, Spans] = {}
     for field, (name, kind) in _FIELDS.items():
-        column = columns.pop(field, None)  # popped, so that the source of only one column at a time is in memory
+        column = columns.pop(field, None)  # popped, so that only one column's source is in memory at a time
         if column is None:  # an older writer did not know the field
             column = Column(np.zeros(count, np.int64), np.zeros(count, np.int64), np.ones(count, bool))
         missing = column.nulls is not None and bool(column.nulls.any())
@@ -285,10 +288,10 @@ def _check_unicode(data: bytes, spans: Spans, at: Any, *, array: bool = False) -
 
 
 def _places(buffer: Bytes, records: Records) -> Numbers:
-    """Return the positions at which a version, a kind and a partition follow, that is, at which a record may start.
+    """Return the positions at which a record may start: a version, a kind and a partition follow.
 
-    A partition is recognized by its number of columns, which is equal to the number in the first record. If this number
-    is 0, all partitions are equal, and all their bytes and their length are compared.
+    A partition is recognized by its number of columns, which must be the same as in the first record. If this number is
+    0, all partitions are equal, so the length and all bytes of the partition are compared.
     """
     end = len(buffer) - len(PADDING)
     lead = 0 if records.branch is None else 1
@@ -312,5 +315,5 @@ def _places(buffer: Bytes, records: Records) -> Numbers:
 
 
 def _row_starts(buffer: Bytes, versions: Numbers) -> Numbers:
-    """Return where the partition starts: after the version, the kind, and its length of one or two bytes."""
+    """Return where the partition of each record starts: after the version, the kind and a length of 1 or 2 bytes."""
     return versions + 3 + (buffer[versions + 2] > 0x7F)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def gc_paused() -> Iterator[None]:
-    """Disable garbage collection in the block, because repeated scans for cycles would take most of the time."""
+    """Disable garbage collection in the ``with`` block: repeated scans for cycles would take most of the time."""
     with _GcPauses.lock:
         if not _GcPauses.open:
             _GcPauses.was_enabled = gc.isenabled()
@@ -26,7 +26,7 @@ def gc_paused() -> Iterator[None]:
 
 
 class _GcPauses:
-    """Counts the open blocks of all threads; the block that ends last enables garbage collection again."""
+    """Counts the open ``with`` blocks of all threads; the last block that ends enables garbage collection again."""
 
     lock = threading.Lock()
     open = 0

@@ -307,7 +307,7 @@ class _Records:
         return values
 
     def members(self, name: str, known: dict[Any, Any]) -> list[Any]:
-        """Return a field of numbers as the enum members that they stand for."""
+        """Return a field of numbers as the enum members with these numbers."""
         values = self.column(name, _NUMBER_OR_NULL if None in known else _NUMBER)
         try:
             return [known[value] for value in values]
@@ -375,7 +375,7 @@ def merge_entries(entries: Iterable[ManifestEntry]) -> list[ManifestEntry]:
 def live_entries(entries: Iterable[ManifestEntry]) -> list[ManifestEntry]:
     """Return the ADD entries that no DELETE cancels.
 
-    For the base entries of a snapshot followed by its delta entries, these are its live files. A DELETE without an
-    earlier ADD is ignored.
+    If ``entries`` are the base entries of a snapshot followed by its delta entries, the result is the live files of the
+    snapshot. A DELETE without an earlier ADD is ignored.
     """
     return [entry for entry in merge_entries(entries) if entry.kind is FileKind.ADD]

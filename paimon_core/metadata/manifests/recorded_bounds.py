@@ -1,6 +1,6 @@
 """Recorded bounds: converts the statistics in a manifest to bounds that are true for the values that readers return.
 
- In three cases the statistics that Java records are not such bounds, and are changed here:
+In three cases, the statistics that Java records are not true bounds, and this module changes them:
 
 - ORC files pad a CHAR value with blanks, in the statistics too; readers remove the blanks.
 - A maximum that is truncated after U+D7FF is rounded up to a surrogate, which Java encodes as a question mark.

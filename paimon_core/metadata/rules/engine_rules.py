@@ -60,7 +60,7 @@ def check_deletes(context: TableContext) -> None:
 
 
 def _of_engines(chosen: FieldOptions) -> Iterator[str]:
-    """Yield the last part of the name of each option of a column that is set and that a merge engine reads."""
+    """Yield the last part of the name of each column option that is set and that a merge engine reads."""
     for name in (f.name for f in fields(chosen) if f.name != "stats_mode"):
         if getattr(chosen, name) not in (None, False):
             yield name.replace("_", "-")

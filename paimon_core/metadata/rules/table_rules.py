@@ -40,7 +40,7 @@ def check_table(context: TableContext) -> None:
     for option in OTHER_BRANCHES:
         if context.schema.options.get(option, "").strip():
             raise UnsupportedFeature(
-                f"option {option} cannot be stored: a table that has it is only read. Pass it to Table.with_options",
+                f"option {option} cannot be stored: tables with it can only be read. Pass it to Table.with_options",
                 option=option,
             )
     indexed_fields(context.options.file_indexes, context.schema.by_name)
@@ -169,7 +169,7 @@ def _check_file_names(context: TableContext) -> None:
 
 
 def _check_bounds(context: TableContext) -> None:
-    """Check that option values that are minima do not exceed the option values of their maxima."""
+    """Check that an option that sets a minimum does not exceed the option that sets the maximum."""
     options = context.options
     least, most = options["snapshot.num-retained.min"], options["snapshot.num-retained.max"]
     if least > most and "snapshot.num-retained.min" in options.values:

@@ -1,7 +1,7 @@
 """BranchStore: the branches of a table, each a directory with its own snapshots, schemas and tags (format 15.2).
 
-A directory cannot be created or deleted in one atomic step. This library therefore writes a mark, the file
-``UNFINISHED``, first and deletes it last. While the mark states that a branch is being created, copied or deleted, the
+A directory cannot be created or deleted in one atomic step. This library therefore first writes a mark, the file
+``UNFINISHED``, and deletes the mark last. While the mark states that a branch is being created, copied or deleted, the
 branch does not exist for readers and writers. Other engines do not know the mark; when another engine has created a
 branch only in part, the branch has no schema.
 """
@@ -38,7 +38,8 @@ class BranchStore:
     def times(self) -> dict[str, int]:
         """Return for each branch the time at which its directory was last changed, in epoch milliseconds.
 
-        On a store without times of directories, it is the time of the branch's oldest schema file, or 0 without a file.
+        On a store without times of directories, the time of the branch's oldest schema file is used, or 0 without a
+        schema file.
         """
         out = {}
         for e in self.storage.list(self.paths.branch_directory):
@@ -49,7 +50,10 @@ class BranchStore:
         return out
 
     def links(self) -> frozenset[str]:
-        """Return the branches whose directory is a symbolic link; they can only be deleted, which removes the link."""
+        """Return the branches whose directory is a symbolic link.
+
+        Such a branch can only be deleted, which removes the link.
+        """
         found = self.storage.list(self.paths.branch_directory)
         return frozenset(e.name.removeprefix(_PREFIX) for e in found if e.is_link and e.name.startswith(_PREFIX))
 
@@ -59,7 +63,7 @@ class BranchStore:
         return BranchNotFound(f"no branch {name!r:.80} in {self.paths.root} (branches: {known:.200})", branch=name)
 
     def mark(self, name: str) -> Mapping[str, str] | None:
-        """Return the mark of the operation in progress, or interrupted, on a branch; None without a mark.
+        """Return the mark of an operation on a branch that is in progress or was interrupted; None without a mark.
 
         Raises CorruptTable for a mark that cannot be read.
         """

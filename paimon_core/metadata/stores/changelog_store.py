@@ -48,7 +48,7 @@ class ChangelogStore:
     def create(self, snapshot: Snapshot) -> bool:
         """Create the changelog file of a snapshot; return False when it exists with the same content.
 
-        A file with another content belongs to a snapshot that was rolled back, and is replaced.
+        A file with other content belongs to a snapshot that was rolled back, and is replaced.
         """
         path, data = self.paths.changelog(snapshot.id), snapshot.to_json().encode()
         if self.storage.create_exclusive(path, data):

@@ -17,7 +17,7 @@ _PAUSES = (0.02, 0.1)
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """The first snapshot that a streaming reader has not read, and when its file was written (epoch milliseconds)."""
+    """The first snapshot that a streaming reader has not read, and the write time of the file (epoch milliseconds)."""
 
     name: str
     next_snapshot: int
@@ -41,7 +41,7 @@ class ConsumerStore:
     def list(self) -> list[Consumer]:
         """Return all consumers, sorted by name.
 
-        Raises CorruptTable for a damaged file, because the snapshots that its reader has not read are unknown.
+        Raises CorruptTable for a damaged file, because it does not show which snapshots the reader has not read.
         """
         return [c for c in map(self._of, self.files()) if c is not None]
 

@@ -39,9 +39,9 @@ PARTIAL_READS = 3
 
 
 class ManifestCache:
-    """A cache of manifests by path, of at most ``KEPT_BYTES``, and of at most ``KEPT_PLANS`` results.
+    """A cache of manifests by path (at most ``KEPT_BYTES`` bytes), and of at most ``KEPT_PLANS`` results.
 
-    ``files`` stores copies of the manifest files on the local disk. The cache is pickled empty and without ``files``.
+    ``files`` stores copies of the manifest files on the local disk. A pickled cache is empty and has no ``files``.
     """
 
     def __init__(self, files: LocalCache | None = None) -> None:

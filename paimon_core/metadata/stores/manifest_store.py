@@ -1,7 +1,7 @@
 """ManifestStore: writes and reads the manifests and manifest lists of one table (format 3.3, 4).
 
-Manifests never change, so recently read manifests are cached (``ManifestCache``). Every file gets a unique name,
-whatever thread or process writes it.
+Manifests never change, so recently read manifests are cached (``ManifestCache``). Every file gets a unique name, even
+if several threads and processes write files.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ManifestStore:
 
     ``compression`` and ``form`` are the options ``manifest.compression`` and ``manifest.format``.
 
-    It is pickled without its cache.
+    A pickled store has no cache.
     """
 
     def __init__(
@@ -66,9 +66,9 @@ class ManifestStore:
     def write_manifests(self, entries: Sequence[ManifestEntry], target_bytes: int) -> list[ManifestFile]:
         """Write entries, in order, to manifests of at least ``target_bytes``; return the records of the manifests.
 
-        Only the last manifest may be smaller, because each commit would merge smaller manifests again (format 4.7).
-        Without entries, nothing is written. When a write fails, the manifests written before it are deleted and the
-        error is raised.
+        Only the last manifest may be smaller, because each commit would merge smaller manifests again (format 4.7). If
+        there are no entries, nothing is written. When a write fails, the manifests written before it are deleted and
+        the error is raised.
         """
         names = FileNames()
         files: list[ManifestFile] = []
@@ -111,15 +111,15 @@ class ManifestStore:
         return list(values_of(self._entries([(file_name, size)])[0]))
 
     def read_columns(self, manifests: Sequence[ManifestFile], texts: Collection[bytes] | None = None) -> EntryColumns:
-        """Return the entries of all manifests as columns, in order; ``texts`` and errors are as in ``read_each``."""
+        """Return the entries of all manifests as columns, in order; ``texts`` and errors: see ``read_each``."""
         return EntryColumns.concat(self.read_each(manifests, texts))
 
     def read_each(self, manifests: Sequence[ManifestFile], texts: Collection[bytes] | None = None) -> list[Entries]:
         """Read the entries of each manifest, as columns when there are many; several files are read at the same time.
 
-        ``texts``: entries whose serialized partition contains none of these byte strings may be left out. Then only
-        those blocks of a large manifest are decoded that contain one of them. A manifest that is cached, or that has
-        been read a few times (``ManifestCache.reads_part``), is read as a whole. Raises the errors of
+        ``texts``: entries whose serialized partition contains none of these byte strings may be left out. Then only the
+        blocks of a large manifest that contain one of these byte strings are decoded. A manifest that is cached, or
+        that has been read a few times (``ManifestCache.reads_part``), is read as a whole. Raises the errors of
         ``read_manifest``.
         """
         partial = [texts is not None and self._reads_part(m, texts) for m in manifests]
@@ -163,7 +163,7 @@ class ManifestStore:
             return decode_manifests(list(zip(data, paths, strict=True)), texts)
 
     def blocks_of(self, manifest: ManifestFile) -> list[bytes]:
-        """Return the decompressed blocks of a manifest: searching a name in them is faster than decoding entries."""
+        """Return the decompressed blocks of a manifest: searching for a name is faster than decoding the entries."""
         path = self.paths.manifest(manifest.file_name)
         with self._decoding([path]):
             return unpacked_blocks(self._read(manifest.file_name, manifest.file_size), path)
@@ -249,7 +249,7 @@ class ManifestStore:
 
     @contextlib.contextmanager
     def _decoding(self, paths: Sequence[str]) -> Iterator[None]:
-        """Return a context for decoding files: if one is damaged, the copies in the local cache are deleted.
+        """Return a context for decoding files: if a file is damaged, the copies in the local cache are deleted.
 
         The next read then reads the files from the warehouse, where they may have been repaired.
         """
@@ -283,7 +283,10 @@ def _within(row: Sequence[object], low: Sequence[object], high: Sequence[object]
 
 
 def _between(value: object, low: object, high: object) -> bool:
-    """Whether a value may be in a range. True also if the value or a bound is null, or if a bound is NaN."""
+    """Whether a value may be in a range.
+
+    The result is also True if the value or a bound is null, or if a bound is NaN.
+    """
     if value is None or low is None or high is None:
         return True
     return not (value < low or value > high)  # type: ignore[operator]
@@ -292,7 +295,7 @@ def _between(value: object, low: object, high: object) -> bool:
 def describe(
     file_name: str, file_size: int, entries: Sequence[ManifestEntry], partition_types: Sequence[DataType]
 ) -> ManifestFile:
-    """Return the manifest list record of a manifest that contains these entries, at least one (format 4.2)."""
+    """Return the manifest list record of a manifest that contains ``entries``, at least one entry (format 4.2)."""
     added = sum(entry.kind is FileKind.ADD for entry in entries)
     buckets = [entry.bucket for entry in entries]
     levels = [entry.file.level for entry in entries]
@@ -316,7 +319,7 @@ def describe(
 
 
 def partition_stats(entries: Sequence[ManifestEntry], types: Sequence[DataType]) -> ColumnStats:
-    """Return the minimum, the maximum (never shortened) and the null count of each partition column (format 4.2)."""
+    """Return minimum, maximum and null count of each partition column; texts are never shortened (format 4.2)."""
     if not types:
         return EMPTY_STATS
     counts = Counter(entry.partition for entry in entries)

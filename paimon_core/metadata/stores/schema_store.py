@@ -1,6 +1,6 @@
 """SchemaStore: the schemas of one table by id (format 2.1, 2.3). The latest schema has the highest id.
 
-A schema file never changes, so a store reads every schema once.
+A schema file never changes, so a store reads each schema only once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ _NAME = re.compile(r"schema-(0|[1-9]\d{0,18})")
 
 
 class SchemaPublisher(Protocol):
-    """Creates schemas for a catalog that stores data about schemas besides the schema files. It can be pickled."""
+    """Creates schemas for a catalog that stores data about schemas besides the schema files.
+
+    A publisher can be pickled.
+    """
 
     def publish(self, schemas: SchemaStore, schema: TableSchema, changes: Sequence[Any]) -> bool:
         """Create ``schema``, the result of ``changes``; return False when another writer has used the id.

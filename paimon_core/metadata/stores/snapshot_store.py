@@ -1,7 +1,7 @@
 """SnapshotStore: reads and creates the snapshots of one table, by id, by time and by writer (format 3).
 
 The hint files LATEST and EARLIEST only save a listing: a missing, damaged or outdated hint changes no result. The only
-exception is an outdated hint with an id next to a gap in the snapshot ids, and no writer leaves such a gap. When a
+exception is an outdated hint with an id next to a gap in the snapshot ids, but no writer leaves such a gap. When a
 snapshot expires during a read, SnapshotNotFound is raised; a snapshot file is never read in part.
 """
 
@@ -29,15 +29,15 @@ _HINT = re.compile(rb"[1-9]\d{0,18}")
 
 
 class Publisher(Protocol):
-    """Creates snapshots for a catalog: of several writers of one snapshot id, exactly one succeeds (format 14.4).
+    """Creates snapshots for a catalog: if several writers use one snapshot id, exactly one succeeds (format 14.4).
 
-    It is used for catalogs that commit on a server, or under a lock. It can be pickled, because contexts are sent to
-    other processes.
+    It is used for catalogs that commit on a server or under a lock. A publisher can be pickled, because contexts are
+    sent to other processes.
     """
 
     @property
     def owns_history(self) -> bool:
-        """Whether the catalog itself stores which snapshots exist: no snapshot file may be changed without it."""
+        """Whether the catalog itself stores which snapshots exist: then only the catalog may change snapshot files."""
         return False
 
     def is_same_table(self) -> bool:
@@ -124,7 +124,7 @@ class SnapshotStore:
     def is_live(self, snapshot: Snapshot) -> bool:
         """Whether the snapshot file of this id still contains exactly this snapshot.
 
-        False when it has expired or was rolled back, also if another snapshot has its id now.
+        False when the snapshot has expired or was rolled back, even if another snapshot has its id now.
         """
         try:
             return self.read(snapshot.id) == snapshot
@@ -153,7 +153,7 @@ class SnapshotStore:
         return snapshot
 
     def _meaning(self, snapshot_id: int) -> str:
-        """Return a sentence for an error: what is lost with an unreadable snapshot, and which snapshots are left."""
+        """Return a sentence for an error: the loss that an unreadable snapshot means, and the remaining snapshots."""
         ids = self.ids()
         if [i for i in ids if i > snapshot_id]:
             return f"Only this version is lost: newer snapshots up to {ids[-1]} have their own files"
@@ -181,7 +181,7 @@ class SnapshotStore:
     def _as_of(self, time_millis: int) -> Snapshot | str:
         """Return the snapshot, or a text that says why there is none.
 
-        Raises SnapshotNotFound when a snapshot expires meanwhile.
+        Raises SnapshotNotFound when a snapshot expires during the search.
         """
         ids = self.ids()
         seen: dict[int, Snapshot] = {}
@@ -207,7 +207,7 @@ class SnapshotStore:
         return self.storage.create_exclusive(path, snapshot.to_json().encode())
 
     def publish(self, snapshot: Snapshot, base: Snapshot | None = None) -> bool:
-        """Create the snapshot file and write its id to the hint LATEST; returns and raises as ``create``."""
+        """Create the snapshot file and write its id to the hint LATEST; returns and raises as ``create`` does."""
         if not self.create(snapshot, base):
             return False
         with contextlib.suppress(OSError):  # the commit has succeeded, and readers check an outdated hint
@@ -228,7 +228,7 @@ class SnapshotStore:
         return self.publisher is not None and self.publisher.owns_history
 
     def refuse_if_catalog_owns_history(self, what: str) -> None:
-        """Raise UnsupportedFeature when the catalog owns the history: then ``what`` cannot be done with files alone."""
+        """Raise UnsupportedFeature when the catalog owns the history; ``what`` names the operation in the error."""
         if self.catalog_owns_history:
             raise UnsupportedFeature(
                 f"{self.paths.root}: the catalog owns the history of this table: cannot {what} through its files",

@@ -96,7 +96,7 @@ class TagStore:
     def create(
         self, name: str, snapshot: Snapshot, *, retained_millis: int | None = None, now_millis: int | None = None
     ) -> Tag:
-        """Create a tag that is kept for ``retained_millis``, or (None) until it is deleted.
+        """Create a tag that is kept for ``retained_millis``; None: until the tag is deleted.
 
         ``now_millis`` is the creation time, by default now. Raises AlreadyExists, and InvalidRequest for a name that is
         not a file name.
@@ -108,16 +108,16 @@ class TagStore:
     def add(self, tag: Tag, renamed_from: Mapping[str, Any] | None = None) -> None:
         """Create the file of a new tag; raises as ``create`` does.
 
-        ``renamed_from``: ``source`` of the old tag of a rename. The existence of the file is checked before the write,
-        because two tags of one snapshot without retention have the same content: after the write they could not be
-        distinguished.
+        ``renamed_from``: ``source`` of the old tag of a rename. The existence of the file is checked before the write:
+        two tags of one snapshot without retention have the same content, so they cannot be distinguished after the
+        write.
         """
         path = self.paths.tag(tag.name)
         if self.storage.exists(path) or not create_once(self.storage, path, _json(tag, renamed_from).encode()):
             raise AlreadyExists(f"tag {tag.name!r} exists in {self.paths.root}", tag=tag.name, path=path)
 
     def source(self, name: str) -> dict[str, Any]:
-        """Return what a rename records about the old tag: its name and the time of its file; raises TagNotFound."""
+        """Return the facts that a rename records about the old tag: name and file time; raises TagNotFound."""
         for entry in self.storage.list(self.paths.tag_directory):
             if entry.path == self.paths.tag(name) and not entry.is_directory:
                 return {"name": name, "modifiedMillis": entry.modified_millis}
@@ -134,7 +134,7 @@ class TagStore:
         return parse_json(data).get(RENAMED_FROM)
 
     def put(self, tag: Tag) -> None:
-        """Write the tag and replace an existing tag of this name atomically: readers see the old tag or the new one."""
+        """Write the tag and replace an existing tag of this name atomically: readers see the old tag or the new tag."""
         self.storage.overwrite(self.paths.tag(tag.name), _json(tag).encode())
 
     def delete(self, name: str) -> None:
@@ -145,7 +145,7 @@ class TagStore:
 
 
 def new_tag(name: str, snapshot: Snapshot, retained_millis: int | None, now_millis: int | None = None) -> Tag:
-    """Return a tag that is created now; it has a creation time only if it has a retention (format 15.1)."""
+    """Return a new tag; the tag has a creation time only if it has a retention (format 15.1)."""
     now = clock.now_millis(now_millis)
     return Tag(name, snapshot, None if retained_millis is None else now, retained_millis)
 

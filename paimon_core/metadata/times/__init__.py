@@ -1,4 +1,4 @@
-"""Times: time formats of Java, times of partitions and columns, names of automatic tags (format 15.4, 16.3).
+"""Times: time formats of Java, times of partitions, time columns, names of automatic tags (format 15.4, 16.3).
 
 Core types:
 

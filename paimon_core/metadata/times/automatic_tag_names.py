@@ -1,4 +1,4 @@
-"""Tag periods: the names of automatic tags, which are named after the period that has just ended (format 15.1).
+"""Automatic tag names: each automatic tag is named after the period that has just ended (format 15.1).
 
 Times are milliseconds of local wall clock time since 1970, without a time zone.
 """
@@ -48,7 +48,7 @@ class Periods:
         formatter = options["tag.period-formatter"]
         if period == "daily":
             return Periods(_LENGTHS[period], _DAYS[formatter], days_only=True)
-        # Periods of two hours have one form only, whatever the formatter (format 15.1).
+        # Names for periods of two hours always have the same form, whatever the formatter is (format 15.1).
         return Periods(_LENGTHS[period], _HOURS["with_dashes" if period == "two-hours" else formatter])
 
     def ended(self, local_millis: int) -> int:

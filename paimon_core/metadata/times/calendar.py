@@ -16,7 +16,7 @@ def days_in_month(year: int, month: int) -> int:
 
 
 def day_number(year: int, month: int, day: int) -> int:
-    """Return the days since 1970-01-01; ``month`` is 1 to 12, ``day`` may lie outside the month."""
+    """Return the days since 1970-01-01; ``month`` is 1 to 12, ``day`` may be outside of the month."""
     before = year - 1
     leaps = before // 4 - before // 100 + before // 400
     in_year = sum(_LENGTHS[: month - 1]) + (1 if month > 2 and is_leap(year) else 0)

@@ -1,10 +1,10 @@
 """Time formats: parses texts to times with the patterns and rules of Java's DateTimeFormatter (format 16.3).
 
 A time is local, without a zone: days since 1970-01-01 and nanoseconds of the day, for any year. A pattern consists of
-letters (``yyyyMMdd``), literals (``'T'``) and optional parts (``[ HH:mm]``). Adjacent numbers share their digits as in
-Java: the first number takes the digits that the fixed-width numbers after it leave. Values are checked in "smart" mode
-(31 February is the last day of February), or in "lenient" mode for the default format (month 13 is January of the next
-year).
+letters (``yyyyMMdd``), literals (``'T'``) and optional parts (``[ HH:mm]``). Adjacent numbers share digits as in Java:
+the first number gets the digits that remain after the fixed-width numbers that follow. Values are checked in "smart"
+mode (31 February is the last day of February), or in "lenient" mode for the default format (month 13 is January of the
+next year).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _RANGES = {
 
 
 class _NoMatch(Exception):
-    """The text does not match the pattern."""
+    """Raised when the text does not match the pattern."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class _Number:
     most: int
     sign: str = "none"
     following: int = 0
-    """The digits of the adjacent fixed-width numbers after it; -1: it is such a number itself."""
+    """The digits of the fixed-width numbers that follow; -1: this field is itself fixed-width and follows a number."""
     base: int | None = None
     """A number that is added to the value: the century of a year of two digits."""
 
@@ -210,7 +210,7 @@ def time_format(pattern: str) -> JavaTimeFormat:
             stack[-1].append(_part(token, pattern))
         else:
             stack[-1].append(_Literal(token.removeprefix("'")))
-    while len(stack) > 1:  # Java closes optional parts that are left open
+    while len(stack) > 1:  # Java closes optional parts that have no end in the pattern
         inner = stack.pop()
         stack[-1] += [_Optional(_joined_numbers(inner))] if inner else []
     return JavaTimeFormat(_joined_numbers(stack[0]))
@@ -306,7 +306,7 @@ def _day(values: Mapping[str, int], lenient: bool) -> int:
     year = values.get("year", of_era)
     if year is None or abs(year) > _LARGEST_YEAR:
         raise _NoMatch
-    if of_era is not None and year != (of_era if year > 0 else 1 - of_era):  # year 0 is year 1 of the era before
+    if of_era is not None and year != (of_era if year > 0 else 1 - of_era):  # year 0 is year 1 of the previous era
         raise _NoMatch
     if not lenient:
         _check(values, "year of era", "year", "month", "day", "day of year")

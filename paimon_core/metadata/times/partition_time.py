@@ -21,7 +21,7 @@ BY_VALUE = "values-time"
 
 @dataclass(frozen=True)
 class PartitionTime:
-    """Computes the time of a partition from the text of ``partition.timestamp-pattern``, or else of its first value."""
+    """Computes the time of a partition from ``partition.timestamp-pattern``, or without it from the first value."""
 
     context: TableContext
 
@@ -107,5 +107,5 @@ def check_partition_expiry(context: TableContext) -> None:
     pattern = options[PATTERN]
     if pattern is not None and not any(f"${key}" in pattern for key in keys):
         raise InvalidRequest(
-            f"option {PATTERN} = {pattern!r} names no partition column (those are: {', '.join(keys)})", option=PATTERN
+            f"option {PATTERN} = {pattern!r} names no partition column (there are: {', '.join(keys)})", option=PATTERN
         )

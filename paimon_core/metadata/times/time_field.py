@@ -39,8 +39,8 @@ def time_field(context: TableContext) -> DataField | None:
 def check_record_expiry(context: TableContext) -> None:
     """Check the options of record expiry of a new table; raises InvalidRequest naming the option.
 
-    Either both options are set or none. With them, the table must have a primary key and a time column of a supported
-    type.
+    Either both options are set or neither option is set. With these options, the table must have a primary key and a
+    time column of a supported type.
     """
     if _FIELD in context.options.values and _LIFETIME not in context.options.values:
         raise InvalidRequest(f"option {_FIELD} needs the option {_LIFETIME}", option=_LIFETIME)

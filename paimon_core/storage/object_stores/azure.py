@@ -32,7 +32,7 @@ _BLOB_EXISTS = "BlobAlreadyExists"
 
 
 def open_store(bucket: str, options: Mapping[str, str]) -> AzureStore:
-    """Return the container ``container`` or ``container@account.host``, opened with the operator's options.
+    """Open a container, given as ``container`` or ``container@account.host``, with the operator's options.
 
     Options that are not given come from the environment (AZURE_STORAGE_…) or from the machine's default credential.
     """
@@ -74,7 +74,7 @@ def _connection(endpoint: str, options: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class AzureStore:
-    """One container, see ``ObjectStore`` for the methods."""
+    """One container; ``ObjectStore`` describes the methods."""
 
     container: str
     client: Any
@@ -110,7 +110,7 @@ class AzureStore:
         self._run(lambda: self._blob(key).upload_blob(data, overwrite=True))
 
     def put_new(self, key: str, data: bytes) -> None:
-        """Create a blob with one upload with ``If-None-Match: *``, which neither Azure's client nor aiohttp repeats."""
+        """Create a blob with one upload with ``If-None-Match: *``; neither Azure's client nor aiohttp repeats it."""
         self._run(lambda: self._put_new(key, data), 1)
 
     async def _put_new(self, key: str, data: bytes) -> None:
@@ -237,7 +237,7 @@ def _is_folder(found: Any) -> bool:
 def _stored(found: Any) -> StoredObject:
     millis = int(found.last_modified.timestamp() * 1000) if found.last_modified else 0
     etag = str(found.etag or "")
-    version = etag if etag.startswith('"') or not etag else f'"{etag}"'  # listings give it without quotes
+    version = etag if etag.startswith('"') or not etag else f'"{etag}"'  # listings return the ETag without quotes
     md5 = found.content_settings.content_md5
     checksum = bytes(md5).hex() if md5 else ""
     is_directory = _is_folder(found) or found.name.endswith("/")

@@ -1,4 +1,4 @@
-"""Connections of this process to object stores: one for each bucket and set of options, including credentials.
+"""Connections of this process to object stores: one connection for each bucket and set of options.
 
 The clients are optional dependencies and are imported on first use. Processes do not share connections: a forked
 process opens its own.

@@ -28,7 +28,7 @@ _TOKENS = {"APPLICATION_DEFAULT": "google_default", "COMPUTE_ENGINE": "cloud", "
 
 
 def open_store(bucket: str, options: Mapping[str, str]) -> GcsStore:
-    """Return the bucket, opened with the operator's options; without options, the machine's default credentials."""
+    """Open the bucket with the operator's options; without options, with the machine's default credentials."""
     keyfile = options.get("fs.gs.auth.service.account.json.keyfile")
     kind = options.get("fs.gs.auth.type")
     time_out = TimeOut.of(options)
@@ -47,7 +47,7 @@ def open_store(bucket: str, options: Mapping[str, str]) -> GcsStore:
 
 @dataclass(frozen=True)
 class GcsStore:
-    """One bucket, see ``ObjectStore`` for the methods."""
+    """One bucket; ``ObjectStore`` describes the methods."""
 
     bucket: str
     client: Any
@@ -103,7 +103,7 @@ class GcsStore:
         self._run(self.client._request("POST", self._upload_path, name=key, data=_body(data), **self._media))
 
     def put_new(self, key: str, data: bytes) -> None:
-        """Create an object with one upload with ``ifGenerationMatch=0``, without gcsfs's repetition of requests."""
+        """Create an object with one upload with ``ifGenerationMatch=0``; gcsfs does not repeat this request."""
         request = type(self.client)._request.__wrapped__
         self._run(
             request(self.client, "POST", self._upload_path, name=key, data=data, ifGenerationMatch="0", **self._media),
@@ -193,7 +193,7 @@ class GcsStore:
 
 @dataclass
 class GcsUpload:
-    """A resumable upload. The last part must be marked, so a part is only sent when the next part is known."""
+    """A resumable upload. The last part must be marked, so a part is sent only when the next part is known."""
 
     store: GcsStore
     location: str

@@ -30,10 +30,10 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True, slots=True)
 class ObjectStorage(Storage):
-    """Files below ``base``, the URL of a warehouse such as ``s3://bucket/lake``, without a slash at its end.
+    """Files below ``base``, the URL of a warehouse such as ``s3://bucket/lake``, without a trailing slash.
 
-    A small value that can be pickled; each process connects on first use, once for each set of credentials. Nothing
-    outside ``base`` is read or changed: every method raises InvalidRequest for such a path.
+    It is a small value that can be pickled. Each process connects on first use, once for each set of credentials.
+    Nothing outside ``base`` is read or changed: every method raises InvalidRequest for such a path.
     """
 
     kind: str
@@ -112,7 +112,7 @@ class ObjectStorage(Storage):
         return pa.PythonFile(RemoteReader(fetch, tail, size), mode="r")
 
     def open_output(self, path: str) -> pa.NativeFile:
-        """Open a new file to stream into, sent in parts; it becomes visible when it is closed."""
+        """Open a new file to stream into. The file is sent in parts and becomes visible when it is closed."""
         return RemoteOutput(RemoteWriter(_Sink(self, path, self._key(path)), self._store.part_bytes))
 
     def write(self, path: str, data: bytes) -> None:
@@ -121,7 +121,7 @@ class ObjectStorage(Storage):
         self._perform("write", path, lambda: self._store.put(key, data))
 
     def overwrite(self, path: str, data: bytes) -> None:
-        """Create or replace a small file: readers see the old bytes or the new ones."""
+        """Create or replace a small file: readers see the old bytes or the new bytes."""
         key = self._key(path)
         self._perform("overwrite", path, lambda: self._store.put(key, data))
 
@@ -166,7 +166,7 @@ class ObjectStorage(Storage):
             self._perform("create directory", directory, lambda: self._store.mark_directory(key))
 
     def delete(self, paths: Iterable[str]) -> int:
-        """Delete files and return how many were deleted, see ``Storage.delete``; missing files are no error."""
+        """Delete files and return the number of deleted files (``Storage.delete``); missing files are no error."""
         deleted = 0
         for batch in _batches(dict.fromkeys(paths), DELETE_BATCH):
             keys = [self._key(path) for path in batch]
@@ -240,8 +240,8 @@ class ObjectStorage(Storage):
     def _request(self, verb: str, path: str, action: Callable[[], _Answer]) -> _Answer:
         """Return the store's answer; raises FileNotFoundError for a missing file, StorageError for other failures.
 
-        The raised error does not contain the client's exception, not even as its context, because that exception may
-        contain signed URLs and headers.
+        The raised error does not contain the client's exception, not even as its context, because the client's
+        exception may contain signed URLs and headers.
         """
         try:
             return action()

@@ -1,7 +1,8 @@
-"""ObjectStore: the operations on one bucket that ``ObjectStorage`` uses, and the meaning of its client's failures.
+"""ObjectStore: the operations on one bucket that ``ObjectStorage`` uses, and the meaning of failed requests.
 
 An adapter (``s3``, ``gcs``, ``azure``) implements each operation with as few requests as the store's protocol allows,
-and raises its client's exceptions; ``failure`` classifies them. Keys are the full names within the bucket.
+and raises the exceptions of its client; ``failure`` classifies these exceptions. Keys are the full names within the
+bucket.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _NOT_IMPLEMENTED = 501
 
 
 class Meaning(Enum):
-    """What a failed request shows about the object, or about whether the request was executed."""
+    """The meaning of a failed request: the state of the object, or whether the request was executed."""
 
     MISSING = auto()
     """The object or the bucket does not exist."""
@@ -38,7 +39,7 @@ class Failure:
 
 
 def meaning_of(status: int) -> Meaning:
-    """Classify a failed request by its HTTP status, 300 or more: missing, exists, refused, or not known if executed.
+    """Classify a failed request by its HTTP status (300 or more).
 
     409 is a race with another request for the same key; 429 and most of 5xx ask the client to retry later. After such a
     failure it is not known whether the request was executed, and the same request may be sent again.
@@ -98,7 +99,7 @@ class ObjectStore(Protocol):
         """Return the object's size and modification time."""
 
     def read(self, key: str, start: int = 0, end: int | None = None, version: str = "") -> bytes:
-        """Return all bytes from ``start`` up to, but not including, ``end``; raises an error if some are missing.
+        """Return all bytes from ``start`` up to, but not including, ``end``; raises an error if bytes are missing.
 
         With a ``version`` the request is conditional: it fails with the meaning EXISTS when the object has another
         version.
@@ -122,12 +123,12 @@ class ObjectStore(Protocol):
     def page(self, prefix: str, *, is_flat: bool, token: str | None, limit: int | None = None) -> Page:
         """Return a page of the keys with a prefix.
 
-        Unless ``is_flat``, keys with a further ``/`` after the prefix are not listed: the page has only their prefixes
-        up to this ``/``.
+        Unless ``is_flat``, a key with another ``/`` after the prefix is not listed: the page has only the part of the
+        key up to this ``/``.
         """
 
     def delete(self, keys: Sequence[str]) -> int:
-        """Delete objects and return how many were deleted, see ``Storage.delete``; missing objects are no error."""
+        """Delete objects and return their number as ``Storage.delete`` does; missing objects are no error."""
 
     def copy(self, source: str, target: str) -> None:
         """Copy an object within the store."""

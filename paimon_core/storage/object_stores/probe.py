@@ -1,8 +1,7 @@
 """Probe: tests whether a store supports conditional writes.
 
-A store that accepts a conditional write and ignores its condition would let two concurrent writers overwrite each
-other's commits. So the probe creates a file with a new name twice; the second creation must report that the file
-exists.
+If a store accepts a conditional write but ignores the condition, two concurrent writers can overwrite each other's
+commits. So the probe creates a file with a new name twice; the second request must report that the file exists.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ def check_conditional_write_once(
 def check_conditional_write(
     create: Callable[[str, bytes], bool], delete: Callable[[list[str]], object], directory: str
 ) -> None:
-    """Create a file with a new name twice in ``directory`` with ``create``, the exclusive creation to test.
+    """Create a file with a new name twice in ``directory``; ``create`` is the exclusive creation to test.
 
-    The file is deleted afterwards if possible: a writer needs no permission to delete. Raises
+    The file is deleted afterwards if possible; a writer need not have permission to delete files. Raises
     ConditionalWriteUnsupported when the store ignores or refuses the condition, StorageError when the answers do not
     show whether the store obeys the condition.
     """

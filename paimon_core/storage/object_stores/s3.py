@@ -1,7 +1,7 @@
 """Amazon S3 and compatible stores: requests sent with the sessions, credentials and event loop of s3fs.
 
-s3fs repeats requests at three layers (itself, botocore, aiohttp). This is right for all requests except the request
-that publishes a snapshot: that request is sent exactly once, through a separate client.
+Requests of s3fs are repeated in three layers (s3fs, botocore, aiohttp). This is right for all requests except the
+request that publishes a snapshot, which is sent exactly once, through a separate client.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _Answer = TypeVar("_Answer")
 
 
 class _SendOnce(AIOHTTPSession):  # type: ignore[misc]
-    """A session that does not repeat a PUT after a broken connection: the repetition would get the answer "exists"."""
+    """A session that does not repeat a PUT after a broken connection, because the answer could then be "exists"."""
 
     async def _get_session(self, proxy_url: str | None) -> Any:
         session = await super()._get_session(proxy_url)
@@ -40,7 +40,7 @@ class _SendOnce(AIOHTTPSession):  # type: ignore[misc]
 
 
 def open_store(bucket: str, options: Mapping[str, str]) -> S3Store:
-    """Return the bucket, opened with the operator's options.
+    """Open the bucket with the operator's options.
 
     Options that are not given come from the environment, the profile or the instance role.
     """
@@ -78,7 +78,7 @@ def _client(options: Mapping[str, str], sends: int, time_out: TimeOut) -> Any:
 
 @dataclass(frozen=True)
 class S3Store:
-    """One bucket, see ``ObjectStore``; ``client`` repeats failed requests, ``once`` sends each request only once."""
+    """One bucket (``ObjectStore``); ``client`` repeats failed requests, ``once`` sends each request only once."""
 
     bucket: str
     client: Any
@@ -94,7 +94,7 @@ class S3Store:
         return StoredObject(key, found["ContentLength"], _millis(found["LastModified"]))
 
     def read(self, key: str, start: int = 0, end: int | None = None, version: str = "") -> bytes:
-        """Read a range with one GET, whose answer also states its length; the version of an object is its ETag."""
+        """Read a range with one GET; the answer also states its length. The version of an object is its ETag."""
         if end is not None and end <= start:
             return b""
         return self._read(key, f"bytes={start}-{'' if end is None else end - 1}", start, version)[0]
@@ -128,7 +128,7 @@ class S3Store:
         return data, int(size)
 
     def _repeated(self, read: Callable[[], Coroutine[Any, Any, _Answer]]) -> _Answer:
-        """Repeat a read whose answer was cut off: botocore repeats a request only until its answer has started."""
+        """Return the result of ``read``, repeated after a truncated answer, which botocore does not repeat."""
         for _ in range(SENDS - 1):
             try:
                 return self._run(read)
@@ -176,7 +176,7 @@ class S3Store:
         )
 
     def delete(self, keys: Sequence[str]) -> int:
-        """Delete objects with one DeleteObjects, which does not report missing keys; a single key is checked first."""
+        """Delete objects with one DeleteObjects. It does not report missing keys, so a single key is checked first."""
         if len(keys) == 1:
             try:
                 self.head(keys[0])
@@ -297,7 +297,7 @@ class S3Upload:
 
 
 def _status(error: BaseException) -> int | None:
-    """Return the HTTP status of the answer that s3fs turned into this exception, None without one."""
+    """Return the HTTP status of the answer for which s3fs raised this exception; None without an answer."""
     for cause in (error, error.__cause__):
         answer = getattr(cause, "response", None)
         if isinstance(answer, dict):

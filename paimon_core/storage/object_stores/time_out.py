@@ -1,7 +1,7 @@
-"""Time-outs of object stores: for one request, and for one call with all requests that its client repeats.
+"""Time-outs of object stores: for one request, and for one call including all repeated requests.
 
-A store that accepts connections and never answers must lead to an error. The clients limit the time of single requests;
-this module limits the time of the whole call.
+If a store accepts connections and never answers, a call must fail with an error. The clients limit the time of single
+requests; this module limits the time of the whole call.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class TimeOut:
     def run(self, loop: Any, request: Callable[[], Coroutine[Any, Any, Any]], requests: int | None = REQUESTS) -> Any:
         """Return the result of a call that may take as long as ``requests`` time-outs; None means no limit.
 
-        Raises RequestTimedOut after that time. The call is then cancelled in this process; the store may still execute
-        the request.
+        Raises RequestTimedOut when the call takes longer. The call is then cancelled in this process, but the store may
+        still execute the request.
         """
         import asyncio
 

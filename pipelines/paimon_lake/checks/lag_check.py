@@ -10,7 +10,7 @@ from paimon_lake.sources.lag import Lag
 
 
 def lag_result(check: LagCheck, table: str, found: Lag | Exception) -> CheckResult:
-    """Return the result of a check; it fails for the error of a source that did not tell its lag."""
+    """Return the result of a check. ``found`` is the lag, or the error of its request; then the check fails."""
     if isinstance(found, Exception):
         return CheckResult(check.label, table, 1, f"cannot be evaluated: {found}", check.severity)
     return CheckResult(check.label, table, *compared(check, found), check.severity, found.details)
@@ -19,8 +19,8 @@ def lag_result(check: LagCheck, table: str, found: Lag | Exception) -> CheckResu
 def compared(check: LagCheck, found: Lag) -> Result:
     """Return the number of broken bounds, and a sentence; a number that is not known breaks its bound.
 
-    The age is not known while another load or program reads the slot: a load runs then, so it breaks no bound. Each
-    part of a wide table that has a lag must be within the bounds.
+    The age is not known while another load or program reads the slot: a load runs then, so an unknown age breaks no
+    bound. Each part of a wide table that has a lag must be within the bounds.
     """
     if found.parts:
         results = {part: _of_part(check, one) for part, one in found.parts.items()}

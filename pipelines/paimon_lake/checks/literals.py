@@ -21,7 +21,7 @@ _FLOATS = (TypeRoot.FLOAT, TypeRoot.DOUBLE)
 
 
 def accepted(value: Any, field: DataField) -> Literal:
-    """Return the value converted to the column's type. Raises SchemaMismatch when no row can have it."""
+    """Return the value converted to the column's type. Raises SchemaMismatch when no row can have this value."""
     literal = _literal(value, field)
     _, exact = storage_value(literal, field)
     if not exact:

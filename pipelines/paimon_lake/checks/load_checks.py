@@ -1,6 +1,6 @@
 """Load checks: freshness, row_count and volume, which use the history of loads and a count or maximum of the table.
 
-They check the whole table, also when a load wrote only some partitions.
+These checks cover the whole table, also when a load wrote only some partitions.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _PER_HOUR = {"s": 3600, "ms": 3_600_000, "us": 3_600_000_000, "ns": 3_600_000_00
 def freshness(check: FreshnessCheck, rows: Rows, context: CheckContext) -> Result:
     """Compare the age of the newest load, or of the greatest value of a column, with ``max_hours``.
 
-    Of a table with parts, the part whose newest load is the oldest counts. Without recorded loads, the age of the
-    newest snapshot that changed rows is compared. A date stands for its first moment. Dates and timestamps without a
-    time zone are in UTC. A time in the future passes.
+    For a table with parts, the part that was not loaded for the longest time is compared. Without recorded loads, the
+    age of the newest snapshot that changed rows is compared. A date stands for its first moment. Dates and timestamps
+    without a time zone are in UTC. A time in the future passes the check.
     """
     if check.column:
         return _column_freshness(check, rows, context.now)
@@ -53,7 +53,7 @@ def _column_freshness(check: FreshnessCheck, rows: Rows, now: datetime) -> Resul
         raise PipelineError(f"freshness needs a date or timestamp column, and {check.column!r} is {field.type}")
     fresh = _since(check, now, has_zone=field.type.root is TypeRoot.TIMESTAMP_LTZ)
     greatest = _greatest(rows, check.column, fresh) if fresh is not None else None
-    if greatest is None:  # no row is fresh: read all rows for the sentence
+    if greatest is None:  # no row is fresh: the sentence names the greatest value of all rows
         greatest = _greatest(rows, check.column, None)
     if greatest is None:
         return 1, f"no row has a value in {check.column}"
@@ -141,8 +141,8 @@ def volume(check: VolumeCheck, context: CheckContext) -> Result:
 
     A load of partitions is compared by its rows per partition, and only with loads of partitions. A load of the whole
     table is compared only with loads of the whole table, and a load of a part only with loads of this part. The check
-    passes when there are fewer than three such loads before (or fewer than ``loads``, if that is less), and when they
-    wrote no row.
+    passes when there are fewer than three such loads before (or fewer than ``loads``, if that is less), and when these
+    earlier loads wrote no row.
     """
     if not context.history:
         return 0, "no load is recorded in the snapshots of the table"

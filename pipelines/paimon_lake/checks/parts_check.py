@@ -1,7 +1,7 @@
 """Parts check: rows of a wide table that lack a part for longer than a stated time.
 
-A row lacks a part when the columns that order the part are null: no row of the part has come. A part that was deleted
-is not lacking. Only rows that lack a part are read, with their keys.
+A row lacks a part when the columns that order the part are null: the part never had a row with the key. A part that was
+deleted is not lacking. Only rows that lack a part are read, with their keys.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from paimon_lake.protocol import PipelineError
 
 
 def parts_complete(check: PartsCompleteCheck, spec: TableSpec, rows: Rows, context: CheckContext) -> Result:
-    """Count the rows that lack a part for longer than ``max_wait``, and show keys.
+    """Count the rows that lack a part for longer than ``max_wait``, and show some of their keys.
 
-    With ``column``, a row waits since the time in this column; without a time zone it is in UTC, and a row with null
-    there is not compared, only told. Otherwise a row waits since the newest snapshot that is at least ``max_wait`` old:
-    a row counts that lacked the part then and lacks it now. This keeps the keys of these rows in memory, and raises
-    PipelineError when that snapshot has expired.
+    With ``column``, a row waits since the time in this column; a time without a time zone is in UTC. Rows with a null
+    in the column are not compared; the sentence states their number. Without ``column``, a row counts when it lacks the
+    part now and lacked it in the newest snapshot that is at least ``max_wait`` old. Then the keys of these rows are in
+    memory, and PipelineError is raised when that snapshot has expired.
     """
     since = context.now.astimezone(UTC) - timedelta(milliseconds=parse_positive_millis(check.max_wait))
     before = None if check.column else _snapshot_at(rows, since)
@@ -77,7 +77,7 @@ def _before(column: str, since: datetime, rows: Rows) -> Predicate:
 
 
 def _snapshot_at(rows: Rows, since: datetime) -> Rows | None:
-    """Return the rows at the newest snapshot that was committed by ``since``; None for a younger table."""
+    """Return the rows at the newest snapshot committed at or before ``since``; None when there is none."""
     found = rows.table.inspect.snapshots()
     times = dict(zip(found["snapshot_id"].to_pylist(), found["commit_time_utc"].to_pylist(), strict=True))
     old = [number for number, time in times.items() if time <= since]

@@ -2,7 +2,7 @@
 
 All except unique read only the rows that violate the rule: the filter of the scan is the opposite of the rule. So files
 whose statistics exclude a violation are not read, and only one batch and the examples are in memory. ``unique`` keeps
-the checked columns in memory: of one partition when they contain the partition columns, otherwise of all rows.
+the checked columns in memory: for one partition when they contain the partition columns, otherwise for all rows.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Rows:
         return " in the loaded partitions" if self.where is not None else ""
 
     def field(self, column: str) -> DataField:
-        """Return a column of the table; raises SchemaMismatch when there is none of this name."""
+        """Return a column of the table; raises SchemaMismatch when no column has this name."""
         return self.table.schema.select([column])[0]
 
     def violations(self, rule: Predicate, columns: Sequence[str]) -> pa.RecordBatchReader:

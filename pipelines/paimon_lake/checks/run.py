@@ -47,9 +47,9 @@ def run_check(
 ) -> CheckResult:
     """Evaluate one check; a check that cannot be evaluated fails, with the reason in its sentence.
 
-    ``table`` is read at one snapshot: the one it is pinned to (also the draft of a prepared commit), otherwise the
-    latest. Commits during the check have no effect. When the latest snapshot expires during the check, a newer one is
-    read.
+    ``table`` is read at one snapshot: at the snapshot that it is pinned to (also the draft of a prepared commit), or
+    else the latest one. Commits during the check have no effect. When the latest snapshot expires during the check, a
+    newer one is read.
 
     ``context.where`` restricts not_null, accepted_values and range, and unique if its columns contain the columns of
     the filter. The other types check the whole table, and so does unique with other columns.
@@ -68,8 +68,8 @@ def run_checks(
 ) -> list[CheckResult]:
     """Evaluate several checks as ``run_check`` does; all read the same snapshot, unless it expires during the checks.
 
-    With ``raises``, a failure of the storage raises StorageError and is not a failed check: it says nothing about the
-    rows, and the caller may retry the load.
+    With ``raises``, a failure of the storage raises StorageError and is not a failed check, because it says nothing
+    about the rows; the caller may retry the load.
     """
     return _checked(tuple(checks), spec, table, context, spark, raises=raises)
 

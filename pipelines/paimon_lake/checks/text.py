@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 EXAMPLES = 5
-"""The most examples that a sentence contains."""
+"""The largest number of examples in a sentence."""
 _LENGTH = 60
 _LISTED = 8
 

@@ -29,15 +29,16 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def follow(settings: Settings, asked: argparse.Namespace) -> Follow:
     """Follow the tables; print a line for each commit, and one on the error output for each failure.
 
-    At the end, the error output has a line for each table with stale partitions. SIGINT and SIGTERM end it after the
-    load and the compaction that run. Returns what was followed. Raises PipelineError for a wrong request.
+    At the end, the error output has a line for each table with stale partitions. SIGINT and SIGTERM end the
+    command when the current load and compaction have ended. Returns the ended ``Follow``, which knows the failing and
+    the stale tables. Raises PipelineError for a wrong request.
     """
     for name, value in (("--every", asked.every), ("--seconds", asked.seconds)):
         if value is not None and not 0 < value < 31_536_000:
             raise PipelineError(f"{name} must be a number of seconds above 0 and at most a year, not {value:g}")
     for name in asked.tables:
         settings.table(name)
-    session = start_session(settings)  # before the handlers are set: Spark sets one that cancels its jobs
+    session = start_session(settings)  # before the handlers are set: Spark sets a handler that cancels jobs
     with _stop_by_signal() as stop:
         following = Follow(lambda: session, settings, asked.tables, every=asked.every, seconds=asked.seconds, stop=stop)
         for one in following.run():
@@ -52,7 +53,7 @@ def follow(settings: Settings, asked: argparse.Namespace) -> Follow:
 
 @contextlib.contextmanager
 def _stop_by_signal() -> Iterator[threading.Event]:
-    """Yield an event that a signal sets; the handlers from before are set again at the end."""
+    """Yield an event that a signal sets; at the end, restore the previous signal handlers."""
     stop = threading.Event()
     before = {number: signal.signal(number, lambda *_: stop.set()) for number in _SIGNALS}
     try:

@@ -132,7 +132,7 @@ def _file_problems(settings: Settings, spec: TableSpec, source: FilesSource) -> 
 
 
 def _unloaded_parts(settings: Settings) -> Iterator[str]:
-    """Yield one line for each part that was never loaded, of a table in the lake with another part that was."""
+    """Yield one line for each part that was never loaded, if another part of the same table was loaded."""
     catalog = open_lake(settings)
     for name, spec in settings.tables.items():
         try:

@@ -1,8 +1,9 @@
 """The command line ``paimon-lake``, for example ``paimon-lake load --table ods.flights --partition 2013-01-31``.
 
-Every step prints its result as one sentence or (``--json``) one JSON object; other commands print lines. Exit code 0:
-done; 1: the step failed, also for only some parts of a table or tables of a slot, or an audit found a problem; 2: the
-request was wrong, explained in one sentence; 3: done, but the table has stale partitions, which the result names.
+Every step prints its result as one sentence or (``--json``) one JSON object; other commands print lines. Exit codes:
+0: the command succeeded. 1: the step failed for the table, for some of its parts, or for some tables of a shared slot;
+or an audit found a problem. 2: the request was wrong; one sentence explains why. 3: the step succeeded, but the table
+has stale partitions, which the result names.
 """
 
 from __future__ import annotations

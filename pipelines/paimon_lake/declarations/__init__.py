@@ -6,7 +6,7 @@ Core types:
 
 - ``Settings``: all declarations of a lake in one environment
 - ``TableSpec``: the declaration of one table
-- ``FilesSource``: a source of files; the room ``sources`` has the others
+- ``FilesSource``: a source of files; the package ``sources`` has the other kinds
 - ``Partitions``: how loads are divided
 - ``SettingsError``: an error in a declaration, with file and line
 """

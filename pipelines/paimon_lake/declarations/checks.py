@@ -52,7 +52,7 @@ class AcceptedValuesCheck(_Check):
     column: str
     """The column."""
     values: Annotated[list[Any], Field(min_length=1)]
-    """The values that it may have."""
+    """The values that the column may have."""
 
 
 class RangeCheck(_Check):
@@ -131,7 +131,7 @@ class VolumeCheck(_Check):
 
 
 class LagCheck(_Check):
-    """The table is not far behind its source of changes, and the source does not keep much of its log for it.
+    """The table is not far behind its source of changes, and the source keeps little of its log for the table.
 
     The check asks the source, without Spark. It fails when the source does not answer.
     """
@@ -157,7 +157,7 @@ class LagCheck(_Check):
 class PartsCompleteCheck(_Check):
     """No row of a table with parts lacks a part for longer than ``max_wait``.
 
-    A row lacks a part when no row of the part came with its key; a part that was deleted is not lacking.
+    A row lacks a part when the part never had a row with its key; a part that was deleted is not lacking.
     """
 
     type: Literal["parts_complete"]
@@ -167,8 +167,9 @@ class PartsCompleteCheck(_Check):
     max_wait: Duration
     """The longest time without the part, such as ``30 min``, ``2 h`` or ``1 d``."""
     column: str = ""
-    """The date or timestamp column from which a row waits; rows with a null in it are only told. Default: the rows are
-    compared with the rows of the newest snapshot that is ``max_wait`` old, so ``retention.keep_hours`` must be longer.
+    """The date or timestamp column from which a row waits; rows with a null in it are counted, but not checked.
+    Default: the rows are compared with the rows of the newest snapshot that is ``max_wait`` old, so
+    ``retention.keep_hours`` must be longer.
     """
 
 

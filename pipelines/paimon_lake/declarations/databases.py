@@ -23,18 +23,18 @@ class PostgresDatabase(Model):
     """``postgresql://user:${PASSWORD}@host/database``; the user needs REPLICATION and SELECT on the tables."""
     consistent: bool = False
     """Whether the tables are published together, at one position of the log: each version of the group of tables with
-    the name of this database is one state of the source. A table that cannot be loaded then stops all of them."""
+    the name of this database is one state of the source. Then a table that cannot be loaded stops all tables."""
     keep_versions: Annotated[int, Field(ge=1, le=10_000)] = 20
     """How many versions of the group are kept; needs ``consistent``. Their snapshots do not expire."""
     publication: str = ""
-    """The name of a publication that exists and has all tables. Default: loads create one, and add tables to it."""
+    """The name of a publication that exists and has all tables. Default: loads create it, and add tables."""
     slot: Annotated[str, AfterValidator(slot_name)] = ""
-    """The name of a replication slot that exists, of the plugin pgoutput, and that nothing else reads. Default: the
-    first load creates one."""
+    """The name of an existing replication slot with the plugin pgoutput, which no other program reads. Default: the
+    first load creates a slot."""
     batch_rows: Annotated[int, Field(ge=1, le=10_000_000)] = _KEYS["batch_rows"].default
-    """About how many changes of all tables are read at once. A batch ends with a whole transaction."""
+    """About how many changes of all tables one batch has. A batch ends with a whole transaction."""
     batch_bytes: Annotated[int, Field(ge=1, le=1 << 30)] = _KEYS["batch_bytes"].default
-    """From how many bytes of changes on a batch ends with the next whole transaction. A load takes several times this
+    """A batch ends with the first whole transaction after this many bytes of changes. A load takes several times this
     memory in the driver."""
     transaction_bytes: Annotated[int, Field(ge=1, le=1 << 30)] = _KEYS["transaction_bytes"].default
     """The greatest size of one transaction's changes of the tables, in bytes; a greater one is refused."""
@@ -53,7 +53,7 @@ def check_database(name: str, database: PostgresDatabase, *, is_rest: bool) -> N
 
 
 def with_database(spec: TableSpec, databases: Mapping[str, PostgresDatabase]) -> TableSpec:
-    """Return a declaration whose source has the keys of its database; unchanged without a known database."""
+    """Return a declaration whose source has the keys of its database; unchanged if it names no known database."""
     source = spec.source
     if not isinstance(source, PostgresChangesSource) or source.database not in databases:
         return spec
@@ -64,7 +64,7 @@ def with_database(spec: TableSpec, databases: Mapping[str, PostgresDatabase]) ->
 
 
 def tables_of(tables: Mapping[str, TableSpec], database: str) -> list[str]:
-    """Return the sorted names of the tables that share the slot of a database; () for "", which is none."""
+    """Return the sorted names of the tables that share the slot of a database; [] for the name ""."""
     return sorted(name for name, spec in tables.items() if database and database_of(spec) == database)
 
 

@@ -47,7 +47,7 @@ _RULES = {
     "too_short": "a list with at least {min_length} entry",
     "tuple_type": "a list",
 }
-"""For each kind of error of pydantic: what the value must be."""
+"""Maps each kind of error of pydantic to a text about what the value must be."""
 _IN_WORDS = {"string_type": ": write it in quotes"}
 _CREDENTIALS = re.compile(r"://[^\s@/]*:\S*@")
 
@@ -177,14 +177,14 @@ class _Found:
 
 
 NOT_YET = frozenset(("pulsar", "kinesis", "debezium", "canal", "maxwell", "ogg", "cdc", "mysql-cdc", "postgres-cdc"))
-"""Types of sources that come later: streams and formats of change data."""
+"""Types of sources that are not supported yet: streams and formats of change data."""
 _HINTS = {
     "lookup": ": only files, databases, changes and messages have it, below source; a query joins its inputs",
     "key_from": ": only a source of type table has it, in a part of a wide table",
     "refresh": ": written rows are not looked up again; to update them when the other table changes, fill these "
     "columns by a part with `source: {type: table, key_from: ...}`",
 }
-"""What else an unknown key needs to be said about."""
+"""Further advice for some unknown keys; it follows the name of the key in the sentence."""
 _EVENTS = {
     name: f"; files of its events are of type files with format {name}-json"
     for name in ("debezium", "canal", "maxwell")
@@ -197,7 +197,7 @@ def _at(values: Any, key: Iterable[str | int]) -> Any:
         try:
             values = values[part]
         except (KeyError, IndexError, TypeError):
-            # One text stands for a list or a mapping, such as one name for a list of names: return the text.
+            # The file may have one text where a list or a mapping is expected, such as one name: return the text.
             return values if isinstance(values, str) else None
     return values
 
@@ -232,7 +232,7 @@ def _inner(kind: Any, part: Any) -> Any:
     kind = _stripped(kind)
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         field = kind.model_fields.get(part)
-        if field is not None and field.discriminator:  # pydantic has moved it from the annotation to the field
+        if field is not None and field.discriminator:  # pydantic has moved the discriminator to the field
             return Annotated[field.annotation, field]
         return None if field is None else field.annotation
     return next((one for one in reversed(get_args(kind)) if one is not Ellipsis), None)

@@ -41,7 +41,7 @@ def function_of(text: str, folder: Path, parameters: tuple[str, ...] = ("spark",
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return cast(Callable[..., Any], function)  # it is written in C and has no signature to check
+        return cast(Callable[..., Any], function)  # a function in C has no signature to check
     try:
         signature.bind(*parameters)
     except TypeError:
@@ -83,7 +83,7 @@ def _executed(name: str, path: Path, folder: Path) -> ModuleType:
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
-        sys.path.insert(0, str(folder.absolute()))  # for the files that it imports from the same folder
+        sys.path.insert(0, str(folder.absolute()))  # so that the file can import files of its folder
         try:
             spec.loader.exec_module(module)
         except BaseException:

@@ -33,12 +33,12 @@ from paimon_lake.declarations.yaml_file import YamlFile
 _SHARED = frozenset(
     ("name", "comment", "columns", "primary_key", "partition_by", "owners", "checks", "rejects", "retention")
 )
-"""What the declaration of a part has in common with the declaration of its table."""
+"""The fields that the declarations of a part and of its table have in common."""
 _OF_PARTS = frozenset(("source", "kinds", "order_by"))
 """The keys that are below the part in the file, not at the top."""
 _NOT_HERE = ("source", "mode", "kinds", "order_by", "natural_key", "mark_done")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-_FOLLOWS = "the parts say it"
+_FOLLOWS = "the parts determine it"
 _REFUSED = {
     "sequence.field": "each part has order_by",
     "rowkind.field": "each part may have kinds",
@@ -57,7 +57,7 @@ class PartSpec(TableSpec):
     part: str
     """The name of the part."""
     removes_rows: bool = False
-    """Whether a row of this part that deletes removes the whole row of the table."""
+    """Whether a delete of this part removes the whole row of the table."""
     filled: tuple[str, ...] = ()
     """The columns that the part fills, without the primary key."""
 
@@ -102,7 +102,7 @@ class PartSpec(TableSpec):
 
 
 def load_specs(spec: TableSpec) -> tuple[TableSpec, ...]:
-    """Return what loads of a table load: its parts, or the table itself; () for a table that is not loaded."""
+    """Return a spec for each load of a table: its parts, or the table itself; () for a table that is not loaded."""
     if spec.parts:
         return tuple(part_spec(spec, name) for name in spec.parts)
     return () if spec.source is None else (spec,)
@@ -114,7 +114,7 @@ def part_names(spec: TableSpec) -> tuple[str, ...]:
 
 
 def followed_specs(spec: TableSpec) -> tuple[TableSpec, ...]:
-    """Return what loads of a table load from sources of changes: parts, or the table itself; () without such."""
+    """Return the specs of ``load_specs`` whose sources are sources of changes; () when there are none."""
     return tuple(one for one in load_specs(spec) if has_changes(one.source))
 
 
@@ -143,7 +143,7 @@ def part_spec(spec: TableSpec, name: str) -> PartSpec:
 
 
 def _has_partitions(part: Part) -> bool:
-    """Whether the partitions of a run select rows of the source: a path with a place, a query of partitions."""
+    """Whether the partitions of a run select rows of the source of ``part``, by its path or its query."""
     match part.source:
         case FilesSource(path=path):
             return "{" in path
@@ -244,7 +244,7 @@ def _of_table(spec: TableSpec) -> Iterator[tuple[Key, str]]:
 
 def _of_check(spec: TableSpec, check: PartsCompleteCheck) -> Iterator[tuple[Key, str]]:
     if check.block:
-        yield ("block",), "has no effect that helps: a load of one part cannot bring the others; remove block"
+        yield ("block",), "has no effect here: a load of one part cannot load the other parts; remove block"
     for name in check.parts:
         if name not in spec.parts:
             yield ("parts",), f"{name!r:.80} is not a part{nearest(name, list(spec.parts))}"

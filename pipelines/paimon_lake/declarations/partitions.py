@@ -1,4 +1,4 @@
-"""Partitions: how the loads of a table are divided, so that a run loads some of them and a backfill the others."""
+"""Partitions: how the loads of a table are divided, so that a run loads some partitions and a backfill the others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEY_FORMATS = {"hour": "%Y-%m-%d-%H:%M", "day": "%Y-%m-%d", "week": "%Y-%m-%d", 
 """The format of the keys of partitions by time, as for ``strftime``; the key of a week is its first day, a Sunday."""
 BY_TIME = tuple(KEY_FORMATS)
 _LAST_YEAR = 2037
-"""Whether a time zone changes its clocks is examined up to this year, when the partitions have no last day."""
+"""When the partitions have no last day, time zones are examined for clock changes up to this year."""
 
 
 class Partitions(Model):
@@ -34,7 +34,7 @@ class Partitions(Model):
     timezone: TimeZone = "UTC"
     """The time zone in which days and hours begin; for hours, one whose clocks never change."""
     end_offset: int = 0
-    """The number of incomplete or future partitions that also exist; 1 adds the current partition."""
+    """The number of incomplete or future partitions to add; 1 adds the current partition."""
     values: Names = ()
     """The keys of static partitions."""
     column: str = ""

@@ -1,4 +1,4 @@
-"""Rejects: which share of the rows of a load may be rejected, and where they are kept."""
+"""Rejects: which share of the rows of a load may be rejected, and where rejected rows are kept."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _table_name(value: str) -> str:
 
 
 class Rejects(Model):
-    """Which share of a load's rows may be rejected; above it, nothing is committed."""
+    """Which share of a load's rows may be rejected; with a greater share, nothing is committed."""
 
     max_share: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.0
     """The greatest share of rejected rows, from 0 to 1."""

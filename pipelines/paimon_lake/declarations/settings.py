@@ -66,8 +66,8 @@ class EnvironmentSettings(Model):
     a ``sql`` or ``rest`` catalog; and options such as ``local-cache.dir``. With ``rest``, ``warehouse`` is the name
     that the server knows. Passwords, tokens and headers are written as variables."""
     postgres: Mapping[str, PostgresDatabase] = Field(default={})
-    """PostgreSQL databases by names of at most 30 of a-z, 0-9 and _: the tables with ``source: {type: postgres_changes,
-    database: NAME}`` share one slot."""
+    """PostgreSQL databases by names of at most 30 characters a-z, 0-9 and _: the tables with ``source: {type:
+    postgres_changes, database: NAME}`` share one slot."""
     landing_directory: str = ""
     """The directory for the files of ``source.fetch``, which all workers must be able to read. A relative path starts
     at the folder of the declarations. Default: ``<warehouse>/landing`` on local disk."""

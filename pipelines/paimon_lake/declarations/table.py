@@ -18,7 +18,7 @@ from paimon_lake.declarations.sources.change_events import check_events, has_eve
 from paimon_lake.declarations.sources.followed import check_followed, check_lag
 from paimon_lake.declarations.sources.kafka import KafkaSource, check_kafka
 from paimon_lake.declarations.sources.kinds import Kinds
-from paimon_lake.declarations.sources.lake_table import check_lake_table
+from paimon_lake.declarations.sources.lake_table import LakeTableSource, check_lake_table
 from paimon_lake.declarations.sources.lookup import check_lookups
 from paimon_lake.declarations.sources.parts import Part, part_options
 from paimon_lake.declarations.sources.source import (
@@ -68,7 +68,7 @@ class TableSpec(Model):
     ] = {}
     """Names and Paimon types of the columns, in order; ``infer``: they are read from the source."""
     primary_key: Names = ()
-    """The columns that identify a row; a new row replaces the one with the same key."""
+    """The columns that identify a row; a new row replaces the row with the same key."""
     natural_key: Names = ()
     """The columns that are unique in a table without a primary key, for the check ``unique``; loads do not use them."""
     partition_by: Names = ()
@@ -80,7 +80,7 @@ class TableSpec(Model):
     source: Source | None = None
     """Where the rows come from; ``type`` selects the kind."""
     parts: Mapping[str, Part] = Field(default={})
-    """Instead of ``source``: several sources, each of which fills its own columns of the rows with its keys."""
+    """Instead of ``source``: several sources; each source fills its own columns of the rows that have its keys."""
     partitions: Annotated[
         Partitions | None,
         BeforeValidator(_partitions, json_schema_input_type=Literal["none", "dynamic"] | Partitions | None),
@@ -93,9 +93,9 @@ class TableSpec(Model):
     kinds: Kinds | None = None
     """The column that says whether a row inserts, updates or deletes."""
     order_by: Names = ()
-    """The columns that order rows with the same primary key: the greatest is the newest row. Without them and without
-    the option ``sequence.field``, the row of the later file is the newest. A query or a function may order by columns
-    that the table does not have."""
+    """The columns that order rows with the same primary key: the greatest is the newest row. Without these
+    columns and without the option ``sequence.field``, the row of the later file is the newest. A query or a function
+    may order by columns that the table does not have."""
     schedule: Annotated[Schedule | None, BeforeValidator(schedule_of, json_schema_input_type=str | Schedule | None)] = (
         None
     )
@@ -147,7 +147,7 @@ class TableSpec(Model):
         return ("source",)
 
     def fills(self, column: str) -> bool:
-        """Whether loads write a column of the table: all of them, except for a part of a table."""
+        """Whether loads write ``column``: always true, except for a part of a table."""
         return True
 
     @property
@@ -179,8 +179,8 @@ class TableSpec(Model):
         """The declared mode, or the default mode for the source and the keys of the table.
 
         A column of kinds and change events give ``changes``. A query over whole inputs replaces all rows; a query over
-        partitions replaces the partitions. Otherwise a table with a primary key is upserted, and one without is
-        appended to, or replaced by the result of a database that has no watermark.
+        partitions replaces the partitions. Otherwise the mode is ``upsert`` with a primary key. Without a
+        primary key, the mode is ``overwrite`` for a database without a watermark, and ``append`` for other sources.
         """
         if self.mode is not None:
             return self.mode
@@ -196,7 +196,7 @@ class TableSpec(Model):
 
     @property
     def adds_up(self) -> bool:
-        """Whether a row that is loaded twice counts twice: in a table of appends, and where rows are aggregated."""
+        """Whether a row that is loaded twice counts twice: true for appended and for aggregated rows."""
         if self.write_mode not in ("upsert", "changes"):
             return self.write_mode == "append"
         is_aggregate = self.options.get("merge-engine") == "aggregation"
@@ -237,6 +237,9 @@ class TableSpec(Model):
         for number, label in enumerate(labels):
             if label in labels[:number]:
                 raise Mistake(f"another check has the name {label} too: give one of them a name", "checks", number)
+        if not self.columns and isinstance(self.source, DatabaseSource | LakeTableSource | PythonSource | SqlSource):
+            kind = self.source.type
+            raise Mistake(f"the columns of a source of type {kind} cannot be inferred: write them down", "columns")
         return self
 
     def _check_keys(self) -> None:

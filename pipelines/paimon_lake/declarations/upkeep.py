@@ -36,8 +36,8 @@ class Retention(Model):
     keep_tags_days: Annotated[int, Field(ge=0)] = 30
     """The age in days below which nightly tags do not expire."""
     orphans_older_than_hours: Annotated[int, Field(ge=0)] = 24
-    """The age in hours above which unreferenced files are moved to quarantine. It must be longer than any job takes
-    from writing a file to its commit."""
+    """The age in hours above which unreferenced files are moved to quarantine. The age must be longer than any
+    job takes from writing a file to its commit."""
     keep_quarantine_days: Annotated[int, Field(ge=0)] = 7
     """The days for which files stay in quarantine, so that the move can be undone."""
     spark_from_files: Annotated[int, Field(ge=1)] = 10_000

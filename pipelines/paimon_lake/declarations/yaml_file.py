@@ -22,7 +22,7 @@ from paimon_lake.declarations.errors import Key, SettingsError, as_written, text
 MAX_BYTES = 1 << 20
 MAX_VALUES = 100_000
 MAX_DEPTH = 32
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C where PyYAML was built with libyaml
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the parser in C, if PyYAML has it
 _TAG = "tag:yaml.org,2002:"
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
 _CONSTRUCTORS = {
@@ -85,7 +85,7 @@ def read_yaml(path: Path) -> YamlFile:
 
 
 def shown(path: Path) -> str:
-    """Return the path below the working directory when it is there, otherwise in full."""
+    """Return the path relative to the working directory, or in full when it is not below this directory."""
     absolute = path.absolute()
     return str(absolute.relative_to(Path.cwd()) if absolute.is_relative_to(Path.cwd()) else absolute)
 

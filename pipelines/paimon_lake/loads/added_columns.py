@@ -1,7 +1,7 @@
-"""Added columns: what a load does with columns of change events that its table does not have, or has as narrower types.
+"""Added columns: how a load treats columns of change events that its table lacks, or has with a narrower type.
 
-Tasks note these columns while they read. The driver alters the table before anything is committed, and the load is made
-again with the altered table. So rows of the same load from before the column have null in it.
+Tasks note these columns while they read. The driver alters the table before anything is committed, and the load is
+repeated with the altered table. So rows of the load that are older than the column have null in it.
 """
 
 from __future__ import annotations
@@ -17,18 +17,17 @@ from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.files.events.new_columns import column_types
 
 MOST_COLUMNS = 500
-"""How many columns one load adds at most: the names come from the source, which may be wrong."""
+"""The largest number of columns that one load adds, because a damaged source may have any names."""
 
 
 def left_out_columns(
     step: LoadStep, source: FilesSource | KafkaSource, noted: Iterable[Mapping[str, Collection[str]]], where: str
 ) -> list[str]:
-    """Return the columns of the source that the load leaves out; where changes are applied, alter the table for the
-    others.
+    """Return the columns of the source that the load leaves out; with ``apply``, add new columns to the table.
 
-    ``noted``: what each task has noted; ``where``: the source in errors. Raises TableAltered after an alteration, and
-    PipelineError as ``hold`` and ``column_types`` do, when a lookup fills a column that the source has too, and for too
-    many new columns.
+    ``noted``: the columns that each task noted; ``where``: the source in errors. Raises TableAltered after an
+    alteration, and PipelineError as ``hold`` and ``column_types`` do, when a lookup fills a column that the source has
+    too, and for too many new columns.
     """
     seen: dict[str, set[str]] = {}
     for one in noted:
@@ -49,7 +48,7 @@ def left_out_columns(
 
 
 def check_not_looked_up(step: LoadStep, columns: Iterable[str], where: str) -> None:
-    """Refuse new columns of a source that a lookup fills: their values would be left out without a word."""
+    """Refuse new columns of a source that a lookup fills: their values would be left out silently."""
     targets = step.lookups.targets if step.lookups is not None else frozenset()
     if taken := sorted(targets.intersection(columns)):
         raise PipelineError(

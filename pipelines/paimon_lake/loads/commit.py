@@ -40,9 +40,9 @@ class LoadCommit:
     loaded: str = ""
     """The load name of a part of the table; "" for the table."""
     after: int | None = None
-    """The load that must be the newest, because this load continues where it ended; None: it does not matter."""
+    """The load that must be the newest, because this load continues where that one ended; None: any load."""
     listed: Snapshot | None = None
-    """A snapshot at which ``after`` was the newest load: while it is the latest one, no snapshots are listed."""
+    """A snapshot at which ``after`` was the newest load: while this is the latest one, no list is needed."""
 
 
 def commit_load(table: Table, messages: Sequence[CommitMessage], load: LoadCommit) -> Snapshot:
@@ -52,7 +52,7 @@ def commit_load(table: Table, messages: Sequence[CommitMessage], load: LoadCommi
     the messages are deleted. After CommitStateUnknown the files stay.
     """
     user = load_user(load.loaded or table.name)
-    if load.after is not None and not _is_newest(table, load):  # rolled back, or another load was first
+    if load.after is not None and not _is_newest(table, load):  # after a rollback, or after a concurrent load
         abort(messages, table.context)
         raise NumberTaken
     attempt = str(uuid.uuid4())
@@ -99,7 +99,7 @@ def _audited(
 def _complete(
     table: Table, messages: Sequence[CommitMessage], request: CommitRequest, load: LoadCommit
 ) -> Snapshot | None:
-    """Commit the messages; for an overwrite that adds and removes no file, commit an empty append as the record."""
+    """Commit the messages; for an overwrite that adds and removes no file, commit an empty append instead."""
     snapshot = table.complete(request, messages, _overwrite(table, load.replace))
     if snapshot is None and load.replace is not None and not _is_taken(table, load):
         snapshot = table.complete(request, [])

@@ -112,7 +112,7 @@ class DatabaseLoads:
     def _loaded(self, step: LoadStep, column: str, database: Database) -> Mark | None:
         """Return the watermark of the ledger, or None.
 
-        Raises PipelineError when it is of another column, table or database.
+        Raises PipelineError when the watermark is of another column, table or database.
         """
         if step.reload or step.ledger.watermark is None:
             return None
@@ -150,7 +150,7 @@ class DatabaseLoads:
 def write_read(
     step: LoadStep, read: DatabaseRead, parts: Sequence[str], snapshot: str | None, *, overwrites: bool
 ) -> WriteResult:
-    """Read each of the conditions ``parts`` in a task, all at a snapshot of PostgreSQL (None: each for itself)."""
+    """Read the rows of each condition in ``parts`` in a task, all at one ``snapshot`` (None: at different moments)."""
     sql = [select(read.rows.selected, read.database.relation, [*read.conditions, part]) for part in parts]
     return write_parts(
         step.spark(),

@@ -66,7 +66,7 @@ class FrameShape:
 
         ``raw`` of a reject has all values of the given row.
         """
-        self._table_rows(rows.slice(0, 0))  # raises where a type does not fit
+        self._table_rows(rows.slice(0, 0))  # raises SchemaMismatch for a type that does not fit
         wanted = [field for field in self.fields if field.name in rows.column_names]
         required = [field.name for field in wanted if not field.type.nullable]
         schema = pa.schema([arrow_field(field.name, field.type.with_nullable(True)) for field in wanted])

@@ -80,18 +80,18 @@ def load_table(
     reload: bool = False,
     properties: Mapping[str, str] | None = None,
 ) -> StepResult:
-    """Load a declared table, or some of its partitions, from its source: in one commit, changes in one for each batch.
+    """Load a declared table, or some of its partitions, from its source: one commit, or one for each batch of changes.
 
     What was loaded before is left out, except rows that were lost with missing data files, see
     ``paimon_lake.loads.ledger.restore``. With ``reload`` everything is read again, and a table that appends or
-    aggregates, is replaced. ``run_key`` identifies a run: repetitions of the run load only once. Guarantees for
+    aggregates is replaced. ``run_key`` identifies a run: repetitions of the run load only once. Guarantees for
     concurrent processes: of two loads at the same time, the second loads only what the first has not loaded; a load
     sees its source at one moment; other writers of the table never make a load lose or repeat rows. A load that
     assigned keys to dynamic buckets while a concurrent commit did so too is written again; after 3 attempts,
     CommitConflict is raised. The parts of a wide table load at the same time, each in commits of its own; ``part``
-    loads only this one, ``without_parts`` all but these. Raises PipelineError for a wrong request, AuditFailed when too
-    many rows are rejected or a blocking check fails (nothing is published then), PartsFailed when parts failed, after
-    the other parts were loaded.
+    is the only part to load, ``without_parts`` are not loaded. Raises PipelineError for a wrong request, AuditFailed
+    when too many rows are rejected or a blocking check fails (nothing is published then), PartsFailed when parts
+    failed, after the other parts were loaded.
     """
     spec = settings.table(name)
     begun = partial(_TableRun.begun, spark, settings, run_key=run_key, properties=properties)
@@ -123,7 +123,7 @@ def load_table(
 
 @dataclass
 class _TableRun:
-    """The loads of one table in a run, and what is needed for the next one."""
+    """The loads of one table in a run, and the state that the next load needs."""
 
     spark: Spark
     settings: Settings
@@ -163,7 +163,7 @@ class _TableRun:
 
     @property
     def counts(self) -> bool:
-        """Whether the result counts the rows of the table: those of parts are counted once, after all parts."""
+        """Whether the result counts the rows of the table; with parts, rows are counted once, after all parts."""
         return not self.spec.is_part
 
     @property
@@ -195,7 +195,7 @@ class _TableRun:
         return True
 
     def position(self) -> object:
-        """Return the position in the log of a database server up to which the table is loaded; None without one."""
+        """Return the position in the log of a database server up to which the table is loaded; None if it has none."""
         return read_ledger(self.table, self.spec.load_name, accept_gaps=True).position
 
     def snapshot(self) -> int:
@@ -224,7 +224,7 @@ def _attempts(
     *,
     reload: bool,
 ) -> LoadedOnce | NothingToLoad:
-    """Plan and commit one load, again when other writers prevent it; raises CommitConflict when all tries failed."""
+    """Plan and commit one load; retry after conflicts with other writers, then raise CommitConflict."""
     refused: BaseException | None = None
     began: int | None = None
     for _ in range(_TRIES):

@@ -17,7 +17,7 @@ from paimon_lake.tables import TableState, result_of, state_of
 ADDED = frozenset(
     {"rows_read", "rows_rejected", "rows_merged", "rows_began_to_wait", "rows_waited", "changes", "transactions"}
 )
-"""The details that are added up over the loads of a run."""
+"""The names of the details whose values are added up over the loads of a run."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class LoadedOnce:
 def loaded_once(
     plan: PlannedLoad, snapshot: Snapshot, written: WriteResult, check_results: tuple[CheckResult, ...]
 ) -> LoadedOnce:
-    """Return what the result of the run needs of a load; the rows that its plan holds are freed."""
+    """Return the parts of a load that the result of the run needs; the rows that the plan holds are freed."""
     plan, written = replace(plan, write=_is_written, lookups=None), replace(written, reports=())
     return LoadedOnce(plan, snapshot, written, check_results)
 
@@ -89,7 +89,7 @@ def worst_results(found: Iterable[Sequence[CheckResult]]) -> tuple[CheckResult, 
 
 
 def nothing_loaded(table: Table, plan: NothingToLoad, started: float, *, counts: bool) -> StepResult:
-    """Return the result of a run without loads; ``plan``: why there was none."""
+    """Return the result of a run without loads; ``plan`` says why nothing was loaded."""
     now = state_of(table)  # read again, because a concurrent load may have committed everything during this load
     commits = [] if plan.snapshot is None else [plan.snapshot]
     return result_of(

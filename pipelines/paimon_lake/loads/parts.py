@@ -1,6 +1,6 @@
 """Parts: load the parts of a wide table at the same time, each in commits of its own.
 
-A part that fails does not stop the other parts, and what they committed stays. The next load of the table loads what
+A part that fails does not stop the other parts, and their commits remain. The next load of the table loads what
 the failed part left, because each part has a ledger of its own.
 """
 
@@ -30,7 +30,7 @@ AT_ONCE = 4
 
 
 class BatchFailed(Exception):
-    """A batch of a part failed after other batches of the same run were committed, which stay."""
+    """A batch of a part failed; earlier batches of the same run were committed, and remain."""
 
     def __init__(self, result: StepResult, error: Exception) -> None:
         """``result``: what the other batches loaded; ``error``: why the last one failed."""
@@ -41,7 +41,7 @@ class BatchFailed(Exception):
 
 @dataclass(frozen=True)
 class PartLoad:
-    """The load of one part: its result, or its error; both when a batch failed after others were committed."""
+    """The load of one part: its result, or its error; both when a batch failed after other batches."""
 
     part: str
     result: StepResult | None
@@ -73,8 +73,8 @@ def load_parts(
 ) -> StepResult:
     """Load the parts of a table, all but ``without`` or only ``part``; at most ``AT_ONCE`` load at the same time.
 
-    ``load`` loads one part. Raises PartsFailed when parts failed; the error itself when ``part`` failed; PipelineError
-    for an unknown part.
+    ``load`` loads one part. Raises PartsFailed when parts failed, the original error when ``part`` failed, and
+    PipelineError for an unknown part.
     """
     started = time.monotonic()
     parts = [one for one in load_specs(spec) if isinstance(one, PartSpec)]
@@ -84,7 +84,7 @@ def load_parts(
         raise PipelineError(f"{spec.name} has no part {part!r:.80}: {known}")
     table = open_table(settings, spec.name, create=True)
     before = state_of(table)
-    spark()  # once, before several threads ask for it
+    spark()  # started once, before several threads need it
     loads = _loads(chosen, load)
     if part and loads[0].error is not None:
         raise loads[0].error
@@ -99,7 +99,7 @@ def _loads(parts: Sequence[PartSpec], load: Callable[[TableSpec], StepResult]) -
             return PartLoad(spec.part, load(spec))
         except BatchFailed as failed:
             return PartLoad(spec.part, failed.result, failed.error)
-        except Exception as error:  # whatever it is, the other parts are loaded; the caller raises it
+        except Exception as error:  # the other parts are still loaded; the caller raises the error
             return PartLoad(spec.part, None, error)
 
     with ThreadPoolExecutor(min(AT_ONCE, len(parts)), "part") as pool:

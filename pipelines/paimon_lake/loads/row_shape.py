@@ -27,7 +27,7 @@ from paimon_lake.sources.files.listing import SourceFile
 
 @dataclass(frozen=True)
 class RowShape:
-    """The columns of the files, the rules that their rows must follow, and what is added to make rows of the table."""
+    """The columns of the files, the rules for their rows, and the columns that are added to make rows of the table."""
 
     file_schema: pa.Schema
     rules: RowRules
@@ -65,9 +65,9 @@ def shape_of(
     table: Table,
     lookups: Lookups | None = None,
 ) -> RowShape:
-    """Return the shape of the files of a table, or of the rows of a database, which have the names of the table.
+    """Return the shape of the files of a table, or of rows of a database, whose columns have the table's names.
 
-    They lack the columns that ``lookups`` fill, and have the columns by which rows are looked up.
+    The files lack the columns that ``lookups`` fill, and have the columns by which rows are looked up.
 
     Raises PipelineError for columns that the table does not have.
     """
@@ -112,7 +112,7 @@ def row_fields(spec: TableSpec, table: Table) -> tuple[DataField, ...]:
 
 
 def check_filled(spec: TableSpec, columns: Collection[str]) -> None:
-    """Raise PipelineError unless the rows of a part have the columns that the part fills, and no column of another."""
+    """Raise PipelineError unless the rows of a part have the columns that the part fills, and no other columns."""
     if not isinstance(spec, PartSpec):
         return
     for column in (*spec.primary_key, *spec.filled):
@@ -127,7 +127,7 @@ def check_filled(spec: TableSpec, columns: Collection[str]) -> None:
 
 
 def emptied_columns(spec: TableSpec) -> tuple[str, ...]:
-    """Return the columns that a row that deletes must not fill: Paimon takes them for a row that follows later."""
+    """Return the columns that must be null in a row that deletes, because Paimon would use their values later."""
     if not isinstance(spec, PartSpec) or not spec.removes_rows:
         return ()
     return tuple(column for column in spec.filled if column not in spec.order_by)

@@ -2,7 +2,7 @@
 
 A table is altered while a load is planned, before anything is written. The load is then planned again with the altered
 table. A load that is repeated after its process died, and a load that begins later, therefore get the same plan. An
-alteration that was made already, also by a concurrent load, is not made again.
+alteration that was made before, also by a concurrent load, is not repeated.
 """
 
 from __future__ import annotations

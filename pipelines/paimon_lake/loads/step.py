@@ -52,7 +52,7 @@ class LoadStep:
 
     @property
     def stamp(self) -> Stamp:
-        """The values that rejects of this load have in the columns about the load."""
+        """The values of the columns of rejects that describe this load."""
         return Stamp(self.number, self.at)
 
     @property
@@ -65,7 +65,7 @@ class LoadStep:
     def replaces_on_reload(self) -> bool:
         """Whether a reload of the whole table replaces its rows: true if a row that is loaded twice would count twice.
 
-        When rows are lost, it is also true for a table that does not show the newest row of each key, and for a table
+        When rows are lost, this is also true for a table that does not show the newest row of each key, and for a table
         from changes of inputs, because a reload does not read lost deletions again.
         """
         if self.spec.adds_up:
@@ -112,7 +112,7 @@ class PlannedLoad:
     has_more: bool = False
     """Whether the source is asked for another load after this one, in the same run."""
     continues: bool = False
-    """Whether the load is right only after the newest load of the ledger; else it is planned again."""
+    """Whether the load must directly follow the newest load of the ledger; otherwise it is planned again."""
     lookups: Lookups | None = None
     """How the tasks look up columns of other tables; None for a source without lookups."""
 
@@ -124,14 +124,14 @@ class NothingToLoad:
     reasons: Sequence[str]
     details: Mapping[str, str | int | float] = field(default_factory=dict)
     snapshot: int | None = None
-    """The id of the snapshot that the load committed without rows, to record new versions of files; None when there is
-    none."""
+    """The id of the snapshot that the load committed without rows, to record new versions of files; None when it
+    committed none."""
     note: str = ""
     """A text about what the snapshot records; "" without a snapshot."""
 
 
 def abort_written(step: LoadStep, written: WriteResult) -> None:
-    """Delete the files that the tasks of a load wrote, when it is not committed."""
+    """Delete the files that the tasks of a load wrote, when the load is not committed."""
     abort(written.messages, step.table.context)
     abort(written.rejects, step.rejects.context)
     abort_waiting(step.lookups, written.waiting)

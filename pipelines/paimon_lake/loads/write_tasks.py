@@ -41,7 +41,7 @@ ReadPart = Callable[[bytes], Iterator[Parsed]]
 
 
 _READ, _RETRIED = b"\0", b"\1"
-"""Marks of tasks that read a part of the source, and of the task that tries waiting rows again."""
+"""The mark of a payload: the task reads a part of the source, or tries waiting rows again."""
 EXAMPLES = 3
 """The number of rejected rows that a refused load shows."""
 
@@ -69,15 +69,15 @@ class WriteResult:
     reports: tuple[bytes, ...] = ()
     """What tasks say about the splits that they have read."""
     skipped: tuple[str, ...] = ()
-    """What was read and changes no row, one sentence each."""
+    """Input that was read and changes no row, one sentence each."""
     source_tables: tuple[str, ...] = ()
     """The tables whose changes were read, where a pattern names them."""
     entries: Mapping[str, str] = field(default_factory=dict)
     """Properties of the snapshot that are known only when the whole source is read."""
     waiting: tuple[CommitMessage, ...] = ()
-    """The files that say which rows begin and end to wait for rows of other tables."""
+    """The files of rows that begin to wait for rows of other tables, or no longer wait."""
     lookup: LookupCounts = field(default_factory=LookupCounts)
-    """The numbers of rows that wait, or that another table has no row for."""
+    """The numbers of rows that wait, or for which another table has no row."""
 
     @property
     def rows_rejected(self) -> int:
@@ -224,7 +224,7 @@ class _Writing:
         """
         try:
             return self._answer(lane, found)
-        except (PipelineError, SchemaMismatch) as error:  # not raised: Spark would retry the task
+        except (PipelineError, SchemaMismatch) as error:  # returned, not raised, because Spark would retry the task
             return _TaskResult(error=str(error))
 
     def _answer(self, lane: int, found: Iterator[Parsed] | None) -> _TaskResult:

@@ -1,8 +1,8 @@
 """Column lineage: from which columns of the input tables each column of a query is computed, from Spark's plan.
 
-The analysed plan of a query is read as JSON, without a Spark job. The views that stand for input tables are its leaves.
-Only the columns in the expression of a column count, not the conditions of joins and filters and not the keys of a
-GROUP BY. A node that this module does not know has no lineage, and neither has a column computed from it.
+The analysed plan of a query is read as JSON, without a Spark job. The leaves of the plan are the views that stand for
+input tables. Only the columns in the expression of a column count, not the conditions of joins and filters and not the
+keys of a GROUP BY. A node that this module does not know has no lineage, and neither has a column computed from it.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ class Database:
         import adbc_driver_sqlite.dbapi
 
         path = Path(self.url.reveal().removeprefix("sqlite:///"))
-        if not path.is_file():  # the driver says "failed to allocate memory"
+        if not path.is_file():  # the error of the driver is misleading: "failed to allocate memory"
             raise OSError("there is no such file")
         return adbc_driver_sqlite.dbapi.connect(f"file:{quote(str(path))}?mode=ro")
 

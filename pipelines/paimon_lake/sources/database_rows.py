@@ -69,7 +69,7 @@ class DatabaseRows:
     def _of_postgresql(
         self, at: int, column: pa.Array, kind: DataType
     ) -> tuple[pa.Array, pa.Array, np.ndarray | None, np.ndarray | None]:
-        """Return a column to show, its values, the rows of the wrong kind, and the rows that do not fit."""
+        """Return the column for rejects, the values, flags for rows of a wrong kind, flags for rows that do not fit."""
         if self.types[at].startswith("_"):
             values, bad = values_of(column.cast(pa.binary()), self.types[at])
             return column, *_last(convert_typed(values, kind, self.schema.field(at).name), bad)
@@ -79,7 +79,7 @@ class DatabaseRows:
     def rejects(
         self, found: Sequence[Reject], columns: Sequence[pa.Array], lines: Sequence[int] | None = None
     ) -> pa.RecordBatch:
-        """Return rejects; ``lines``: a number for each row, None without."""
+        """Return the rejects ``found`` as a batch; ``lines``: the line number of each row, or None."""
         if not found:
             return no_rejects()
         found = sorted(found, key=lambda reject: reject.row)
@@ -98,7 +98,7 @@ class DatabaseRows:
 
 @dataclass(frozen=True)
 class Reason:
-    """Says why a row of a column does not fit."""
+    """Returns the reason why the value of a row does not fit its column."""
 
     column: pa.Array
     kind: DataType
@@ -122,7 +122,7 @@ def rows_of_database(
     """Return the converter from a result with the columns ``source_schema`` to a table with the columns ``schema``.
 
     Columns of the database that the table does not have are not read. Raises PipelineError for a missing column, and,
-    with ``advice``, for one whose type has no exact cast.
+    with ``advice``, for a column whose type has no exact cast.
     """
     columns = tuple(found_column(name, source_schema.names, wanted) for wanted in schema.names)
     selected: list[str] = []
@@ -175,7 +175,7 @@ def _storage(column: pa.Array) -> pa.Array:
 
 
 def either(one: np.ndarray | None, two: np.ndarray | None) -> np.ndarray | None:
-    """Return which rows have one of two flags; None: no row."""
+    """Return flags for the rows that have one of two flags; None when no row has one."""
     return two if one is None else one if two is None else one | two
 
 
@@ -185,7 +185,7 @@ def _flags(bad: pa.Array) -> np.ndarray | None:
 
 
 def _in_range(column: pa.Array) -> tuple[pa.Array, np.ndarray | None]:
-    """Return dates and times with null for infinity and years outside 1 to 9999, and flags for them (None: none).
+    """Return dates and times with null for infinity and years outside 1 to 9999, and flags for these (None: none).
 
     The driver converts PostgreSQL's numbers to another epoch without a check, so infinity overflows to a very early
     date.
@@ -204,7 +204,7 @@ def _in_range(column: pa.Array) -> tuple[pa.Array, np.ndarray | None]:
 
 
 def with_text(column: pa.Array, bad: np.ndarray | None) -> pa.Array:
-    """Return a column to show, with a text instead of the values that are out of range."""
+    """Return a column for rejects, with a text in place of each value that is out of range."""
     return column if bad is None else pc.if_else(pa.array(bad), _OUTSIDE, column.cast(pa.string()))
 
 

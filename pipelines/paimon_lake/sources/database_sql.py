@@ -43,7 +43,7 @@ class Mark:
     def literal(self) -> str:
         """Return the value as an SQL literal for both databases.
 
-        Raises PipelineError when it is not a value of its kind.
+        Raises PipelineError when the text is not a value of ``kind``.
         """
         if self.kind == "int" and re.fullmatch(r"-?\d{1,19}", self.value):
             return self.value

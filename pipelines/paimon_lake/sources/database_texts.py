@@ -1,4 +1,4 @@
-"""Database texts: convert columns of PostgreSQL's texts to the Arrow types in which its driver reads the same values.
+"""Database texts: convert columns of PostgreSQL's text forms to the Arrow types that its driver returns.
 
 So rows that are copied and rows that are read from the log go through the same casts. Texts are as the settings
 DateStyle = ISO, TimeZone = UTC, bytea_output = hex and extra_float_digits = 1 write them. Infinite dates and years
@@ -38,11 +38,11 @@ _TIMES = {
 }
 Flags = np.ndarray | None
 _BACKSLASH, _QUOTE, _COMMA = b"\xfd", b"\xfe", b"\xff"
-"""Stand for characters inside of quotes; UTF-8 has no such bytes."""
+"""Bytes that replace characters inside of quotes; these bytes do not occur in UTF-8."""
 
 
 def arrow_type(type_name: str) -> pa.DataType | None:
-    """Return the Arrow type of a type of PostgreSQL, whose arrays begin with ``_``; None for a type without one."""
+    """Return the Arrow type of a type of PostgreSQL, whose arrays begin with ``_``; None for other types."""
     if type_name.startswith("_"):
         element = arrow_type(type_name[1:])
         return None if element is None or pa.types.is_list(element) else pa.list_(element)
@@ -50,7 +50,7 @@ def arrow_type(type_name: str) -> pa.DataType | None:
 
 
 def values_of(texts: pa.Array, type_name: str) -> tuple[pa.Array, Flags]:
-    """Return the values of binary texts, and which of them do not fit (None: all fit); their values are null."""
+    """Return the values of binary texts, and flags for texts that do not fit (None: all fit), whose values are null."""
     given = texts.is_valid()
     utf8 = cast_or_null(texts, pa.string())
     values = _arrays(utf8.cast(pa.binary()), type_name[1:]) if type_name.startswith("_") else _values(utf8, type_name)

@@ -1,4 +1,4 @@
-"""Lag: how far a table is behind its source of changes, in values that every kind of source can give."""
+"""Lag: how far a table is behind its source of changes, in values that are defined for every kind of source."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Lag:
     """How far a table is behind its source; None for what is not known."""
 
     position: str
-    """Up to where the table is loaded; "" before its first load."""
+    """The position up to which the table is loaded; "" before its first load."""
     is_behind: bool
     """Whether a load has something to do: a first copy, changes, or the release of what the source keeps."""
     lag_bytes: int | None = None
@@ -50,7 +50,7 @@ class Lag:
 
     @property
     def details(self) -> dict[str, int | float]:
-        """The numbers that are known, by the names that results of loads and metadata have."""
+        """The known numbers, by their names in the results of loads and in metadata."""
         if self.parts:
             known = {part: found for part, found in self.parts.items() if isinstance(found, Lag)}
             return {f"{part}_{name}": value for part, found in known.items() for name, value in found.details.items()}
@@ -87,4 +87,4 @@ def _text(found: Lag | Exception) -> str:
 
 
 Answer = tuple[str, Lag | Exception]
-"""The name of a table, with its lag, or why the lag is not known."""
+"""The name of a table, and its lag or an error that says why the lag is not known."""

@@ -97,7 +97,7 @@ def named_tables(query: str) -> list[NamedTable]:
 
 
 def is_query(query: str) -> bool:
-    """Whether the text is a query, and not a statement that changes something, by its first word and without INSERT."""
+    """Whether the text is a query that changes nothing: its first word begins a query, and it has no INSERT."""
     tokens = list(_tokens(query))
     inserts = any(one.upper == "INSERT" and two.upper in _INTO for one, two in pairwise(tokens))
     return bool(tokens) and tokens[0].upper in _QUERIES and not inserts

@@ -71,7 +71,7 @@ def query_result(spark: SparkSession, query: str, tables: Mapping[str, TableView
 def collected(frame: DataFrame, *, limit: int) -> list[str]:
     """Return the first ``limit`` rows as texts ``{column: value}``.
 
-    Raises PipelineError when Spark cannot compute them.
+    Raises PipelineError when Spark cannot compute the rows.
     """
     names = [f"c{n}" for n in range(len(frame.columns))]
     rows = frame.toDF(*names).limit(limit)  # columns of a query may have equal names

@@ -38,7 +38,7 @@ def apply(settings: Settings, *, drop: bool = False, lossy: Collection[str] = ()
     dots name a nested field. All tables are checked before the first one is created
     or altered; a table that another program changes after the check may still be refused. A table whose metadata cannot
     be read, or whose storage fails, is left as it is, and the other tables are created and altered; PartlyApplied names
-    both. A load that has begun before its table is altered writes rows of the columns that it began with. Raises
+    both. A load that began before its table is altered writes rows with the old columns. Raises
     PipelineError for a change that is not allowed, and for a table without columns.
     """
     catalog = open_lake(settings)

@@ -27,7 +27,7 @@ from paimon_lake.tables import open_table
 def audit_keys(settings: Settings, name: str) -> CheckResult:
     """Count the rows that repeat the key of another row, as the check ``unique`` does.
 
-    Where the key contains the partition columns, the keys of one partition at a time are in memory, otherwise all keys.
+    If the key contains the partition columns, the keys of one partition are in memory at a time; otherwise all keys.
     """
     table = open_table(settings, name)
     check, context = UniqueCheck(type="unique"), CheckContext(datetime.now(UTC))
@@ -63,8 +63,8 @@ def audit_fsck(settings: Settings, name: str) -> CheckResult:
 def audit_loads(settings: Settings, name: str) -> CheckResult:
     """Check for every recorded load of a declared table that it wrote or rejected each row that it read.
 
-    Also check that the table still has these rows. The account of rows says what was compared and what could not be,
-    and reports lost rejects.
+    Also check that the table still has these rows. The sentence of the result says what was compared and what could
+    not be compared, and reports lost rejects.
     """
     table = open_table(settings, name)
     context = CheckContext(datetime.now(UTC), history=load_records(table))

@@ -105,7 +105,7 @@ def _plan_and_apply(create: Callable[[], Plan], apply: Callable[[Plan], Any], dr
 
 
 def _since_load(table: Table, loaded: str) -> int:
-    """Return the number of snapshots from the newest commit by loads of ``loaded`` to the latest; 0 without one."""
+    """Return the number of snapshots from the newest commit by loads of ``loaded`` to the latest; 0 if none."""
     loads, latest = loads_of(table, loaded) if loaded else [], table.latest_snapshot()
     return latest.id - loads[-1].id + 1 if loads and latest is not None else 0
 
@@ -128,7 +128,7 @@ def _apply(spark: Spark, settings: Settings, table: Table, plan: Plan, keep_load
 
 
 def _protected_text(protected: Iterable[Protected]) -> str:
-    """Return a text about what is old enough to expire but protected, and by what; the retention is not mentioned."""
+    """Return a text that names what is old enough to expire but protected, and why; the retention is not mentioned."""
     texts = [f"{p.what} by {p.by}" for p in protected if not p.by.startswith("the least number to retain")]
     more = f" and {len(texts) - _PROTECTED_SHOWN} more" if len(texts) > _PROTECTED_SHOWN else ""
     return "; ".join(texts[:_PROTECTED_SHOWN]) + more

@@ -4,9 +4,9 @@ A second thread compacts a table after a load has committed rows, while the next
 compaction only when a bucket of its table has ``num-sorted-run.stop-trigger`` sorted runs, because more runs make reads
 slow. A compaction that conflicts with a concurrent commit changes nothing, and the next one merges its runs.
 
-A part of a wide table that fails is loaded again later, as a table is; the other parts go on without it.
+A part of a wide table that fails is loaded again later, like a table; the other parts continue.
 
-Tables that share a slot are all followed when one of them is named: one load of them reads the log for all.
+Tables that share a slot are all followed when one of them is named: one load reads the log for all of them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from paimon_lake.tables import fullest_bucket, open_table
 FAILURES = (PaimonError, PipelineError, AuditFailed, PartsFailed, TablesFailed, PySparkException)
 """The errors after which a table is loaded again later."""
 MOST_WAIT_SECONDS = 60.0
-"""The longest wait after failures in a row; it doubles with each of them."""
+"""The longest wait after failures in a row; the wait doubles with each failure."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +52,13 @@ class Failure:
 @dataclass(frozen=True)
 class _FailedPart:
     failures: int
-    """The loads of the part that failed since the last one that succeeded."""
+    """The number of failed loads of the part since its last successful load."""
     due: float
-    """The monotonic time of its next load."""
+    """The monotonic time of the next load of the part."""
 
 
 def _error_of(table: str, error: Exception) -> Exception:
-    """Return the error of a table, without what its load committed before: that is told on its own."""
+    """Return the error of a table, without what its load committed before: that is yielded separately."""
     return error.errors.get(table, error) if isinstance(error, TablesFailed) else error
 
 
@@ -79,15 +79,15 @@ class _Followed:
     is_begun: bool = False
     """Whether the table was loaded before, or a load of it was begun."""
     failures: int = 0
-    """The loads that failed since the last one that succeeded."""
+    """The number of failed loads since the last successful load."""
     failed_parts: Mapping[str, _FailedPart] = field(default_factory=dict)
     """The parts of a wide table whose last load failed."""
     compaction: Future[StepResult] | None = None
-    """The compaction that runs, or whose result was not told yet."""
+    """The compaction that runs, or whose result was not yielded yet."""
     compaction_failures: int = 0
-    """The compactions that failed since the last one that succeeded."""
+    """The number of failed compactions since the last successful compaction."""
     compaction_due: float | None = None
-    """The monotonic time at which a failed compaction is repeated; None: the last one did not fail."""
+    """The monotonic time at which a failed compaction is repeated; None: the last compaction did not fail."""
     stale: Mapping[str, str] = field(default_factory=dict)
     """The partitions that were stale after the last load that succeeded, with the reason of each."""
 
@@ -100,7 +100,7 @@ class Follow:
     settings: Settings
     names: Sequence[str]
     every: float = 1.0
-    """Seconds to wait after a load that found nothing to load; after a load with rows, the next one begins at once."""
+    """Seconds to wait after a load that found nothing to load; after a load with rows, the next load begins at once."""
     seconds: float | None = None
     """How long to follow; None: until ``stop`` is set."""
     stop: threading.Event = field(default_factory=threading.Event)
@@ -123,13 +123,13 @@ class Follow:
     def run(self) -> Iterator[StepResult | Failure]:
         """Yield what was committed, and what failed and will be repeated.
 
-        Ends after the load and the compaction that run when it is stopped. Raises the error of the first load of a
+        When stopped, ends after the current load and compaction. Raises the error of the first load of a
         named table, because a wrong request would only be repeated.
         """
         ends = None if self.seconds is None else time.monotonic() + self.seconds
         names = dict.fromkeys(one for name in self.names for one in self._loaded_with(name))
         tables = self._tables = [_Followed(name) for name in names]
-        self.spark()  # once, before two threads ask for it
+        self.spark()  # started once, before two threads need the session
         with ThreadPoolExecutor(1, "compaction") as pool:
             while not self.stop.is_set() and (ends is None or time.monotonic() < ends):
                 table = min(tables, key=lambda one: one.due)
@@ -204,7 +204,7 @@ class Follow:
                 table.compaction = self._compact(table, pool)
 
     def _kept(self, failed: TablesFailed, pool: ThreadPoolExecutor) -> Iterator[StepResult]:
-        """Yield what a load committed before it failed; a table that failed itself still counts as failing."""
+        """Yield what a load committed before it failed; a table in ``failed.errors`` still counts as failing."""
         for result in failed.results:
             for one in self._tables:
                 if one.name == result.table:
@@ -224,7 +224,7 @@ class Follow:
         return pool.submit(compact, self.spark, self.settings, table.name)
 
     def _compacted(self, tables: Sequence[_Followed], pool: ThreadPoolExecutor) -> Iterator[StepResult | Failure]:
-        """Yield the results of compactions that have ended, and repeat those that failed when it is time."""
+        """Yield the results of compactions that have ended, and repeat failed compactions when they are due."""
         for table in tables:
             due = table.compaction_due
             if table.compaction is None and due is not None and time.monotonic() >= due:
@@ -248,10 +248,10 @@ class Follow:
             yield result
 
     def _due(self, table: _Followed, rows_written: int) -> float:
-        """Return the time of the next load after one that committed so many rows: not after that of a failed part."""
+        """Return the time of the next load after a load of ``rows_written`` rows; failed parts may be due earlier."""
         wait = time.monotonic() + (0 if rows_written else self.every)
         return min((wait, *(one.due for one in table.failed_parts.values())))
 
     def _pause(self, failures: int) -> float:
-        """Return the seconds to wait after so many failures in a row."""
+        """Return the seconds to wait after ``failures`` failures in a row."""
         return min(MOST_WAIT_SECONDS, self.every * 2.0 ** min(failures, 30))

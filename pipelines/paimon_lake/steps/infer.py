@@ -106,7 +106,7 @@ def _check_delimiter(table: str, path: str, kind: FileFormat, columns: list[str]
 def _write_columns(path: Path, columns: dict[str, str]) -> None:
     """Write the columns under the key ``columns``, or before the other keys; the file is replaced atomically.
 
-    The new text is read back first: when it has other values, raises PipelineError and leaves the file unchanged.
+    The new text is read back first: when anything but the columns differs, raises PipelineError and changes nothing.
     """
     path = path.resolve()
     text = path.read_bytes().decode("utf-8-sig")

@@ -62,7 +62,7 @@ def compact(
         details["rows_rewritten"] = report.rows_rewritten
     note = _done("spread", "merged", report, report.waiting_files)
     if report.conflicts:
-        note += f", {report.conflicts} buckets not: concurrent commits conflicted"
+        note += f", {report.conflicts} buckets not merged: concurrent commits conflicted"
     commits = [snapshot.id for snapshot in report.snapshots]
     return result_of("compact", table, before, started, commits=commits, details=details, note=note)
 
@@ -89,8 +89,9 @@ def tag(settings: Settings, name: str, tag_name: str) -> StepResult:
     """Tag the latest snapshot for the time that the table's retention keeps tags; an existing tag is not changed.
 
     The tagged snapshot must contain all entries of the ledger, so that they still exist after all older snapshots have
-    expired and the table is rolled back to the tag. If it does not, an empty snapshot with all entries is committed and
-    tagged. A load that commits during the call is in the tag with both its rows and its entries, or not at all.
+    expired and the table is rolled back to the tag. If an entry is missing, an empty snapshot with all entries is
+    committed and tagged. A load that commits during the call is in the tag with both its rows and its entries, or not
+    at all.
     """
     started = time.monotonic()
     table = open_table(settings, name)

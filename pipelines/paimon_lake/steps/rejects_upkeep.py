@@ -1,8 +1,8 @@
 """Upkeep of tables of rejects: the maintenance of a table also maintains its tables of rejects and of waiting rows.
 
 Small files are merged, then snapshots expire by the retention of the table. The newest commit of rejects is kept,
-because it records which rejects were published; the same holds for waiting rows. Those of interrupted loads are
-published before unreferenced files are swept: no snapshot references their files before, and they would be swept.
+because it records which rejects were published; the same holds for waiting rows. Rejects and waiting rows
+of interrupted loads are published before unreferenced files are swept; otherwise their files would be swept too.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from paimon_lake.tables import open_lake, open_table
 
 
 def tables_beside(settings: Settings, name: str) -> tuple[Settings, dict[str, str]]:
-    """Return the tables of rejects and of waiting rows of a table, each with the load name of the rows in it.
+    """Return settings that also declare the tables of rejects and of waiting rows, and the load name of each table.
 
-    Each part of a table has a table of rejects of its own. In the returned settings they are declared too.
+    Only existing tables are returned. Each part of a table has a table of rejects of its own.
     """
     catalog, declared, beside = open_lake(settings), dict[str, TableSpec](), dict[str, str]()
     for spec in load_specs(settings.table(name)):

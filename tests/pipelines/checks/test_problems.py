@@ -51,7 +51,7 @@ def declared(check: str, **more: Any) -> list[str]:
         ("price", "1.005", "'1.005' has more digits than the type"),
         ("price", "cheap", "'cheap' is not a number"),
         ("price", ".inf", "is not a finite number"),
-        ("price", "100000000", "is outside its range"),
+        ("price", "100000000", "is outside the range of the type"),
         ("share", "9007199254740993", "has no exact double"),
         ("share", "1e3", "write a number without quotes"),
         ("day", "2024-01-31 06:00:00", "has more digits than the type"),

@@ -464,12 +464,12 @@ MISTAKES = [
     ),
     (
         None,
-        "source: {type: sql, query: SELECT 1, inputs: [shop.item]}\nprimary_key: id\n",
+        "source: {type: sql, query: SELECT 1, inputs: [shop.item]}\nprimary_key: id\ncolumns: {id: INT}\n",
         ":1: source.inputs names shop.item, which is not declared; did you mean shop.items?",
     ),
     (
         None,
-        "source: {type: sql, query: SELECT 1, inputs: shop.orders}\nprimary_key: id\n",
+        "source: {type: sql, query: SELECT 1, inputs: shop.orders}\nprimary_key: id\ncolumns: {id: INT}\n",
         ":1: the inputs form a cycle: shop.orders <- shop.orders",
     ),
     (
@@ -509,6 +509,11 @@ MISTAKES = [
     ),
     (None, "comment: nothing else\n", ": a table needs columns, or a source from which they are inferred"),
     (None, "columns: {a: INT}\n", ": a table needs a primary_key or a natural_key"),
+    (
+        None,
+        "columns: infer\nsource: {type: database, url: 'sqlite:///x.db', table: t}\nprimary_key: id\n",
+        ":1: columns: the columns of a source of type database cannot be inferred: write them down",
+    ),
     (None, "columns: infer\nprimary_key: a\n", ": a table needs columns, or a source from which they are inferred"),
     (None, "columns: some\nprimary_key: a\n", ":1: columns: must be infer or a mapping of names to types, not 'some'"),
     (
@@ -687,7 +692,7 @@ def test_no_message_repeats_the_value_of_a_variable(lake: Path, monkeypatch: pyt
 
 def test_a_password_is_not_shown_with_the_settings(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PASSWORD", "hidden")
-    text = "primary_key: id\nsource: {type: database, url: 'postgresql://u:${PASSWORD}@h/d', table: t}\n"
+    text = "columns: {id: INT}\nprimary_key: id\nsource: {type: database, url: 'postgresql://u:${PASSWORD}@h/d', table: t}\n"
     (lake / "tables" / "shop.orders.yaml").write_text(text)
     (lake / "base.yaml").write_text("spark: {conf: {spark.hadoop.fs.s3a.secret.key: '${PASSWORD}'}}\n")
     settings = load_settings(configs=lake)

@@ -257,7 +257,7 @@ def test_a_default_must_fit_the_new_type():
 
 def test_a_default_of_a_nested_type():
     assert evolve(TABLE, [UpdateDefault("lines", "[]")]).by_name["lines"].default == "[]"
-    assert "has not the form of a ARRAY" in refused(UpdateDefault("lines", "1"))
+    assert "does not have the form of type ARRAY" in refused(UpdateDefault("lines", "1"))
     bags = evolve(TABLE, [AddColumn("bag", "MULTISET<INT>")])
     assert "not supported" in refused(UpdateDefault("bag", "{}"), schema=bags, error=UnsupportedFeature)
 

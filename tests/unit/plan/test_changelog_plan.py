@@ -75,7 +75,7 @@ def test_a_pinned_table_ends_with_its_snapshot():
     assert list(changed_snapshots(context, None, None, 2)) == [1, 2]
     with pytest.raises(InvalidRequest, match="pinned to snapshot 2"):
         changed_snapshots(context, None, 3, 2)
-    with pytest.raises(SnapshotNotFound, match="it ends with 2"):
+    with pytest.raises(SnapshotNotFound, match="its latest snapshot is 2"):
         changed_snapshots(context, 3, None, 2)
 
 

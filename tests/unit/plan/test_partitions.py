@@ -17,8 +17,8 @@ def test_partitions_match_by_their_values():
 
 
 def test_a_column_that_is_no_partition_column_is_refused_with_the_names_of_those():
-    with pytest.raises(InvalidRequest, match=r"uses 'v', which is not a partition column \(those are: p\)"):
+    with pytest.raises(InvalidRequest, match=r"uses 'v', which is not a partition column \(partition columns: p\)"):
         matching_partitions(fake_table(), (col("p") == "a") & (col("v") == 1))
     unpartitioned = TableContext.of("t", FsspecStorage("memory"), "/t", schema_of(fields_of(a="INT")))
-    with pytest.raises(InvalidRequest, match=r"uses 'a', which is not a partition column \(those are: none\)"):
+    with pytest.raises(InvalidRequest, match=r"uses 'a', which is not a partition column \(partition columns: none\)"):
         matching_partitions(unpartitioned, col("a") == 1)

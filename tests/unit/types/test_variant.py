@@ -190,5 +190,5 @@ def test_other_types_of_the_format_are_read():
 def test_stored_values_are_read():
     one = Variant.of([1])
     assert Variant.read({"value": one.value, "metadata": one.metadata}) == Variant.read(one) == one
-    with pytest.raises(InvalidRequest, match="has not the binaries"):
+    with pytest.raises(InvalidRequest, match="does not have the binaries"):
         Variant.read({"value": 1})

@@ -1,4 +1,4 @@
-"""Aggregate functions whose values are sketches or bitmaps, and their forms in bytes (format 9.6).
+"""Aggregate functions whose values are sketches or bitmaps, and the byte formats of the values (format 9.6).
 
 Core types:
 

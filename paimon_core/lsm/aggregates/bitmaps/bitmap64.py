@@ -1,7 +1,8 @@
-"""64-bit roaring bitmaps: their containers, and the portable format, which C libraries read.
+"""64-bit roaring bitmaps: containers of values, and the portable format, which C libraries read.
 
-A container has the values that share their high 48 bits. The formats of a bitmap have the same containers and differ
-only in the bytes around them (format 9.6), so a bitmap is converted to another format without reading its values.
+A container has the values that share their high 48 bits. All formats of a bitmap have the same containers and differ
+only in the bytes around the containers (format 9.6). So a bitmap is converted to another format without reading its
+values.
 """
 
 from __future__ import annotations

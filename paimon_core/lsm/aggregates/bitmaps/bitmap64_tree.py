@@ -20,10 +20,10 @@ _UNTRIMMED = 0xFE
 
 
 def read_tree(data: bytes) -> list[Container]:
-    """Return the containers of a bitmap, their high bits ascending. Loops over nodes and containers.
+    """Return the containers of a bitmap in ascending order of their high bits. Loops over nodes and containers.
 
-    Raises ValueError or struct.error for bytes that are not such a bitmap; the bodies of the containers are not
-    checked.
+    Raises ValueError or struct.error for bytes that are not a bitmap in this format. The bodies of the containers are
+    not checked.
     """
     if data == b"\0":
         return []
@@ -61,7 +61,7 @@ def _leaves(data: bytes, at: int) -> tuple[list[tuple[int, int]], int]:
 
 
 def _bodies(data: bytes, at: int) -> dict[int, tuple[int, int, bytes]]:
-    """Return kind, number of values and body of each container, by its number."""
+    """Return a dict from the number of each container to its kind, number of values and body."""
     bodies = {}
     (arrays,) = struct.unpack_from("<I", data, at)
     at += 4

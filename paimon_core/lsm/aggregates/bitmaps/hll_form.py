@@ -1,4 +1,4 @@
-"""HyperLogLog form: checks a serialized sketch, because the library that reads it does not (format 9.6).
+"""HyperLogLog form: checks a serialized sketch, because the sketch library does not check its input (format 9.6).
 
 A sketch starts with eight bytes: length of the preamble in ints, version, family, log2 of the number of registers, log2
 of the table size, flags, a count, and one byte with mode and type. Then, depending on the mode, it has a list or a set

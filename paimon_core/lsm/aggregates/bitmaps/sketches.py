@@ -30,7 +30,7 @@ from paimon_core.types import TypeRoot
 _REFUSALS = (ValueError, IndexError, OverflowError, RuntimeError, MemoryError, struct.error)
 """The errors that the libraries raise for bytes that are not a valid sketch."""
 _SAMPLING_RATE, _SINGLE_ITEM, _NO_SEED = struct.pack("<f", 1.0), 0x20, bytes(2)
-"""Bytes that Java writes into a theta sketch where the C++ library writes different ones; both libraries read both."""
+"""Bytes of a theta sketch that Java and the C++ library write differently; each library reads both forms."""
 _COMPRESSED = b"\x04"
 """The version byte of compressed theta sketches."""
 
@@ -48,8 +48,8 @@ class Union:
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
         """Return one union per group. Loops over the groups of two or more values.
 
-        Raises InvalidRequest naming the column for bytes that are not such a sketch, UnsupportedFeature when the
-        library is missing.
+        Raises InvalidRequest, which names the column, for bytes that are not a valid sketch or bitmap, and
+        UnsupportedFeature when the library is missing.
         """
         present = groups.where(column.is_valid().to_numpy())
         places = np.full(len(present), len(column))

@@ -1,6 +1,6 @@
 """collect: joins all arrays into one, optionally without duplicate elements (format 9.7).
 
-A retract removes, for each of its elements, one equal element, the earliest first; an element that is not in the array
+For each element of a retract, the earliest equal element is removed from the array; an element that is not in the array
 is ignored. Distinct elements are in the order in which they were first seen; Java uses the order of a hash table.
 """
 
@@ -44,7 +44,7 @@ def _left(found: Entries) -> Flags:
     """Return whether each entry is added and not retracted later.
 
     For each element, the entries of equal elements are counted: an add is +1, a retract is -1, and the count never
-    falls below zero. The final count is the number of remaining entries. These are the entries that were added last,
+    falls below zero. The final count is the number of remaining entries. The entries that were added last remain,
     because a retract removes the earliest one.
     """
     same = found.same(_equality_of_lists(found.values))
@@ -64,9 +64,9 @@ def _equality_of_sets(elements: pa.Array) -> Numbers:
 
 
 def _equality_of_lists(elements: pa.Array) -> Numbers:
-    """Return numbers of equality as objects.
+    """Return one number per element; elements that are equal as objects have equal numbers.
 
-    Byte strings are all unequal, as in Java, so a retract removes none of them.
+    As in Java, two byte strings are never equal, so a retract removes no byte string.
     """
     if not pa.types.is_binary(elements.type):
         return same_object(elements)
@@ -74,7 +74,7 @@ def _equality_of_lists(elements: pa.Array) -> Numbers:
 
 
 def collect(field: DataField, options: FieldOptions) -> Aggregate:
-    """Return collect for a column of type ARRAY; raises InvalidOption naming the column and what is not allowed."""
+    """Return collect for a column of type ARRAY; raises InvalidOption naming the column and the rule."""
     check_type("collect", field, field.type.root is TypeRoot.ARRAY, "ARRAY")
     check_options("collect", field, options, ("distinct",))
     return Collect(options.distinct)

@@ -1,8 +1,7 @@
 """Entries: the elements of a list or map column, in one array ordered by group and merge order.
 
-An aggregate function of collections chooses which of these entries are in the result, and in which order.
-``Entries.same`` groups equal entries of the same group, so that all adds and retracts of one element are in one
-sequence.
+An aggregate function of collections chooses the entries of the result and their order. ``Entries.same`` puts equal
+entries of a group together, so that all adds and retracts of one element are in one sequence.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from paimon_core.lsm.key_groups import Groups, group
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """The entries of a column. They are ordered by group, by row and by position in the row.
+    """The entries of a column. The entries are ordered by group, by row and by position in the row.
 
     All arrays except ``present`` have one value per entry.
     """
@@ -36,7 +35,7 @@ class Entries:
     retracted: Flags
     """Whether the entry belongs to a retracted row."""
     present: Flags
-    """One boolean per group: whether its result is a collection; it is null if no collection was added."""
+    """One boolean per group: whether its result is a collection; the result is null if no collection was added."""
     begun: Flags
     """Whether a collection was added to the group in a row before the entry's row."""
 
@@ -57,7 +56,7 @@ class Entries:
         )
 
     def same(self, numbers: Numbers) -> Groups:
-        """Return the entries grouped by group and by ``numbers``, in merge order within each pair."""
+        """Return groups of the entries that have the same group and the same number in ``numbers``, in merge order."""
         return group(self.identities(numbers), None)
 
     def identities(self, numbers: Numbers) -> Numbers:
@@ -65,7 +64,10 @@ class Entries:
         return within_groups(self.group_of, numbers)
 
     def column(self, at: Positions, values: pa.Array | None = None) -> pa.ChunkedArray:
-        """Return the column of the entries at these positions, ascending by group; ``values`` replace their values."""
+        """Return the result column, one collection per group, with the entries at the positions ``at``.
+
+        The groups of the entries at ``at`` ascend. ``values``, if given, are used instead of the values of the entries.
+        """
         lengths = np.bincount(self.group_of[at], minlength=len(self.present))
         offsets = pa.array(offsets_of(lengths), pa.int32())
         taken = pa.array(at)
@@ -110,7 +112,7 @@ def after_last(same: Groups, event: Flags) -> Groups:
 
 
 def by_first(same: Groups, chosen: Positions) -> Positions:
-    """Order ``chosen``, one entry for each group of equal entries, by the first entries of the groups."""
+    """Return ``chosen``, one entry for each group of equal entries, in the order of the groups' first entries."""
     return chosen[np.argsort(same.first, kind="stable")]
 
 
@@ -121,9 +123,9 @@ def rank_in_group(group_of: Positions) -> Positions:
 
 
 def replaced(at: Positions, group_of: Positions, groups: Flags, by: Callable[[int], list[int]]) -> Positions:
-    """Return ``at`` with the positions of each of the chosen ``groups`` replaced by the result of ``by``.
+    """Return ``at``; the positions of each group in ``groups`` are replaced by the result of ``by``.
 
-    Loops over these groups, because their results cannot be computed on whole columns.
+    Loops over the chosen groups, because their results cannot be computed on whole columns.
     """
     if not groups.any():
         return at

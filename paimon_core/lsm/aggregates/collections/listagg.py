@@ -114,7 +114,7 @@ def _lists(values: pa.Array, lengths: Positions) -> pa.Array:
 def listagg(field: DataField, options: FieldOptions) -> Aggregate:
     """Return listagg for a column of type STRING; VARCHAR(n) and CHAR(n) might be too short for the result.
 
-    Raises InvalidOption naming the column and what is not allowed.
+    Raises InvalidOption naming the column and the rule.
     """
     check_type("listagg", field, field.type.with_nullable(True) == STRING, "STRING")
     check_options("listagg", field, options, ("distinct", "list_agg_delimiter"))

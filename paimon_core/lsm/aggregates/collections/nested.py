@@ -1,4 +1,4 @@
-"""nested_update: appends the rows of an array to the rows before, or upserts them by a nested key (format 9.7).
+"""nested_update: appends the rows of an array to earlier rows, or upserts the rows by a nested key (format 9.7).
 
 Null elements are ignored. Rows with a nested key are in the order in which their keys were first seen; Java uses the
 order of a hash table.
@@ -43,8 +43,8 @@ class NestedAppend:
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
         """Return the rows of each group; null when all added arrays are null.
 
-        Works on whole columns, except for groups with retracts whose added rows exceed the limit: for these, the result
-        depends on the number of rows at each step, so each group is a loop.
+        Works on whole columns, except for groups that have retracts and more added rows than the limit. The result of
+        such a group depends on the number of rows at each step, so these groups are computed row by row.
         """
         found = entries(column, groups, retracts)
         found = found.keep(is_valid(found.values))
@@ -73,7 +73,9 @@ class NestedAppend:
 
 @dataclass(frozen=True, slots=True)
 class NestedUpsert:
-    """Keeps the last row of a key: the last one with the greatest ``sequence`` fields, if there are any; null is
+    """Keeps the last row of each nested key.
+
+    With ``sequence`` fields, it is the last row among the rows with the greatest values in these fields; null is
     smallest.
 
     New keys are added while there are fewer than ``limit``; a retract removes the keys of its rows.
@@ -87,9 +89,9 @@ class NestedUpsert:
     def __call__(self, column: pa.ChunkedArray, groups: Groups, retracts: Retracts | None) -> pa.ChunkedArray:
         """Return the rows of each group; null when all added arrays are null.
 
-        Works on whole columns, except for groups with retracts whose keys exceed the limit: for these, the result
-        depends on the number of keys at each step, so each group is a loop. Raises InvalidRequest for a null in a key
-        if the option nested-key-null-strategy is error.
+        Works on whole columns, except for groups that have retracts and more keys than the limit. The result of such a
+        group depends on the number of keys at each step, so these groups are computed row by row. Raises InvalidRequest
+        for a null in a key if the option nested-key-null-strategy is error.
         """
         found = self.key.rows(entries(column, groups, retracts))
         ids = found.identities(self.key.numbers(found.values))
@@ -150,7 +152,7 @@ def _entries_of(found: Entries, number: int) -> range:
 def nested_update(field: DataField, options: FieldOptions) -> Aggregate:
     """Return nested_update for a column of type ARRAY of ROW.
 
-    Raises InvalidOption naming the column and what is not allowed: nested-sequence-field and nested-key-null-strategy
+    Raises InvalidOption naming the column and the rule: nested-sequence-field and nested-key-null-strategy
     require a nested-key.
     """
     row = row_of_table("nested_update", field)

@@ -51,7 +51,7 @@ class NestedPartialUpdate:
 def nested_partial_update(field: DataField, options: FieldOptions) -> Aggregate:
     """Return nested_partial_update for a column of type ARRAY of ROW, which needs a nested-key.
 
-    Raises InvalidOption naming the column and what is not allowed.
+    Raises InvalidOption naming the column and the rule.
     """
     name = "nested_partial_update"
     row = row_of_table(name, field)

@@ -3,8 +3,8 @@
 Two integers are equal when Java considers the elements equal (format 9.7). Java compares in two ways. ``same_object``
 is the equality of objects, as hash tables use it: NaN equals NaN, -0.0 does not equal 0.0. ``same_row`` is the equality
 of the code that Java generates for rows and their contents: -0.0 equals 0.0, and a value with a NaN, or with a null
-inside a list or a map, equals nothing, not even itself. In both, null equals null, and the order of the entries of a
-map does not matter.
+inside a list or a map, equals nothing, not even itself. In both ways, null equals null, and the order of the entries of
+a map does not matter.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ def is_valid(array: pa.Array) -> Flags:
 
 
 def _numbers(array: pa.Array, never: Flags | None) -> Numbers:
-    """Return numbers that are equal for equal elements: as objects, or with ``never`` as rows.
+    """Return numbers that are equal for elements that are equal as objects or, with ``never``, as rows.
 
-    In ``never``, the elements that equal nothing are set to true.
+    ``never`` is an output array: the function sets it to true for elements that equal nothing.
     """
     if len(array) == 0:
         return np.zeros(0, np.int64)
@@ -107,12 +107,15 @@ def _of_maps(array: pa.Array, never: Flags | None) -> Numbers:
 
 
 def _spread(never: Flags, unequal: Flags, lengths: npt.NDArray[Any]) -> None:
-    """Mark the lists with an element that equals nothing."""
+    """Set ``never`` to true for each list that has an element that equals nothing."""
     never[np.repeat(np.arange(len(lengths)), lengths)[unequal]] = True
 
 
 def _of_sequences(valid: Flags, lengths: npt.NDArray[Any], columns: list[Numbers]) -> Numbers:
-    """Return numbers of sequences of integers of different lengths, which are compared as byte strings."""
+    """Return one number per sequence of integers.
+
+    The sequences have different lengths and are compared as byte strings.
+    """
     words = np.stack(columns, axis=1).astype(np.uint32)
     ends = offsets_of(lengths) * words.itemsize * words.shape[1]
     buffers = [None, pa.py_buffer(ends), pa.py_buffer(np.ascontiguousarray(words))]
@@ -121,7 +124,7 @@ def _of_sequences(valid: Flags, lengths: npt.NDArray[Any], columns: list[Numbers
 
 
 def _distinct(codes: Codes) -> Numbers:
-    """Return one number per distinct code, in any order.
+    """Return one number per code; equal codes have equal numbers, which have no order.
 
     Codes that are not bytes are hashed, which is faster than a sort.
     """
@@ -129,7 +132,7 @@ def _distinct(codes: Codes) -> Numbers:
 
 
 def _hashed(array: pa.Array) -> Numbers:
-    """Return numbers of values that are not floats, in the order of their first occurrence; null has a number too."""
+    """Return one number per value (no floats): numbers are in order of first occurrence, and null has a number too."""
     encoded = array.dictionary_encode()
     indices = pc.fill_null(encoded.indices, len(encoded.dictionary))
     numbers: Numbers = indices.to_numpy(zero_copy_only=False).astype(np.int64)

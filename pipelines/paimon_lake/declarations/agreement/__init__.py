@@ -1,4 +1,4 @@
-"""What the declarations of a lake must have in common, and what the storage requires of each table.
+"""The rules that concern several declarations of a lake, and the rules of the storage for each table.
 
 Core functions:
 

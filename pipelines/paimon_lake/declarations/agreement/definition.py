@@ -53,7 +53,7 @@ _UNKNOWN = re.compile(r": expected a data type at position \d+, not '(\w+)")
 _DAYS = frozenset((TypeRoot.DATE, TypeRoot.TIMESTAMP, TypeRoot.TIMESTAMP_LTZ, *STRING_ROOTS))
 _BYTES = frozenset((TypeRoot.BINARY, TypeRoot.VARBINARY))
 _FRAMES_ONLY = frozenset((TypeRoot.MULTISET, TypeRoot.VARIANT))
-"""Types that texts do not express: queries, functions and typed files can fill them."""
+"""Types whose values a text file cannot express; queries, functions and typed files can fill them."""
 _TEXT_FORMATS = ("csv", "json", "jsonl", *EVENT_FORMATS)
 _FORMATS = (*_TEXT_FORMATS, "parquet", "orc", "avro")
 _FITS = {"hour": _DAYS - {TypeRoot.DATE}, "day": _DAYS, "week": _DAYS, "month": _DAYS}
@@ -111,7 +111,7 @@ def column_type(text: str) -> DataType:
 
 
 def _check_source(spec: TableSpec, column: str, kind: DataType) -> None:
-    """Raise UnsupportedFeature for a column of a type of which the source of the table cannot have values."""
+    """Raise UnsupportedFeature when the source of the table cannot have values of the column's type."""
     found = _without_values(spec.source) if _has_root(kind, _FRAMES_ONLY) else None
     if found is not None:
         raise UnsupportedFeature(
@@ -121,7 +121,7 @@ def _check_source(spec: TableSpec, column: str, kind: DataType) -> None:
 
 
 def _check_bytes(spec: TableSpec, column: str, kind: DataType) -> None:
-    """Raise UnsupportedFeature for a column of bytes in events of Canal, which writes bytes as texts of ISO 8859-1."""
+    """Raise UnsupportedFeature for a column of bytes in events of Canal, because Canal writes bytes as ISO 8859-1."""
     source = spec.source
     if isinstance(source, FilesSource | KafkaSource) and source.format == "canal-json" and _has_root(kind, _BYTES):
         raise UnsupportedFeature(f"canal-json has no exact values of the type {kind}: use STRING", column=column)

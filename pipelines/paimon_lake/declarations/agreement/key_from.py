@@ -1,4 +1,4 @@
-"""Key agreement: what a part with ``key_from`` and the declarations of the two tables that it follows must share."""
+"""Key agreement: the rules that a part with ``key_from`` and the two tables that it follows must obey together."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _why_not_followed(name: str, spec: PartSpec, tables: Mapping[str, TableSpec]
 
 
 def _unfit(one: TableSpec, mine: str, other: TableSpec, theirs: str, *, is_key: bool) -> str:
-    """Return why the values of a column cannot be values of another column; "" when they can, or are not declared."""
+    """Return why the values of a column cannot be values of another column; "" when they can, or types are unknown."""
     for spec, column in ((one, mine), (other, theirs)):
         if spec.columns and column not in spec.columns:
             return f"{column!r:.80} is not a column of {spec.name}{nearest(column, list(spec.columns))}"
@@ -92,5 +92,5 @@ def _unfit(one: TableSpec, mine: str, other: TableSpec, theirs: str, *, is_key: 
 def _type(spec: TableSpec, column: str) -> DataType | None:
     try:
         return parse_type(spec.columns[column]) if column in spec.columns else None
-    except PaimonError:  # the check of the columns tells it
+    except PaimonError:  # the check of the columns reports the type
         return None

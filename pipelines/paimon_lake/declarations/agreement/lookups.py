@@ -57,7 +57,7 @@ def _types(spec: TableSpec, lookup: Lookup, dimension: TableSpec) -> str:
                 parse_type(text) if (text := found.columns.get(column)) else None
                 for found, column in ((spec, mine), (dimension, theirs))
             )
-        except PaimonError:  # the check of the columns tells it
+        except PaimonError:  # the check of the columns reports the type
             continue
         if one is not None and other is not None and (why := type_mismatch(one, other)):
             return f"{mine} is {one}, and {theirs} of {lookup.table} is {other}: {why}"

@@ -10,7 +10,7 @@ from paimon_lake.declarations.table import TableSpec
 
 
 def in_order(tables: Mapping[str, TableSpec]) -> list[list[str]]:
-    """Return the names in groups: each table is in the first group after these tables; the names of a group are sorted.
+    """Return the sorted names in groups; the group of a table follows the groups of its inputs and looked-up tables.
 
     Inputs and lookups must not form a cycle; ``load_settings`` refuses a cycle.
     """

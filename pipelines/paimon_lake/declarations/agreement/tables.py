@@ -105,7 +105,7 @@ def _wrong_inputs(inputs: Sequence[str], tables: Mapping[str, TableSpec], reject
 
 
 def _cycles(tables: Mapping[str, TableSpec]) -> Iterator[Rule]:
-    """Yield each cycle of inputs and lookups once. It does not call itself, because a chain of tables may be long."""
+    """Yield each cycle of inputs and lookups once. The function is not recursive, because a chain may be long."""
     done: set[str] = set()
     for start in sorted(tables):
         path: list[str] = []

@@ -1,4 +1,4 @@
-"""The sources that a declaration may name, what each of them takes, and what a table with such a source may not have.
+"""The sources that a declaration may name, the keys of each source, and the rules for a table with such a source.
 
 Core types:
 

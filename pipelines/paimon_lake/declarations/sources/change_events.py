@@ -1,4 +1,4 @@
-"""Change events: what the declaration of a table must say when its files or messages are change events."""
+"""Change events: the rules for the declaration of a table whose files or messages are change events."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def has_events(source: Source | None) -> bool:
 
 
 def check_events(spec: TableSpec) -> None:
-    """Raise Mistake for a declaration that change events do not fit; tables with other sources fit."""
+    """Raise Mistake when the source has change events, and the declaration does not fit change events."""
     source = spec.source
     if isinstance(source, FilesSource):
         _check_source_column(spec, source)

@@ -1,4 +1,4 @@
-"""Followed: what the declaration of a table that follows a source of changes may not have."""
+"""Followed: the rules for the declaration of a table that follows a source of changes."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _NOT_FOLLOWED = {
     "deduplicate.ignore-delete": "false",
     **dict.fromkeys(("sequence.field", "rowkind.field"), ""),
 }
-"""Options with the only values with which a table can be equal to the table of PostgreSQL that it follows."""
+"""The only allowed values of some options; with others, a table would differ from its source in PostgreSQL."""
 
 
 def check_followed(spec: TableSpec) -> None:
-    """Refuse what would make a table differ from the table of PostgreSQL that it follows."""
+    """Refuse keys and options with which a table would differ from the table of PostgreSQL that it follows."""
     if not isinstance(spec.source, PostgresChangesSource):
         return
     if not spec.primary_key:
@@ -68,7 +68,7 @@ def _check_source_column(spec: TableSpec, source: PostgresChangesSource) -> None
 
 
 def check_lag(spec: TableSpec) -> None:
-    """Refuse checks of the lag where there is none, and before a load is published; a part has those of its table."""
+    """Refuse lag checks of a source without a lag, and lag checks that block a load; called for whole tables only."""
     sources = tuple(part.source for part in spec.parts.values()) or (spec.source,)
     followed = [source for source in sources if has_changes(source)]
     kinds = {"kafka" if isinstance(source, KafkaSource) else "postgres_changes" for source in followed}

@@ -1,4 +1,4 @@
-"""Kafka sources: the topics whose messages are the rows of a table, or changes of them, and what fits such a table."""
+"""Kafka sources: topics whose messages are rows of a table or changes of rows, and the rules for such a table."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class KafkaSource(Model):
     type: Literal["kafka"]
     """Topics of Kafka."""
     servers: Annotated[SomeNames, AfterValidator(_servers)]
-    """``host:port`` of a broker, or of several; the client learns the others from them."""
+    """``host:port`` of one or several brokers; the client learns the other brokers from them."""
     topic: Annotated[SomeNames, AfterValidator(_topics)]
     """The name of a topic, or a list. ``*`` stands for any characters; topics whose names begin with ``__`` must be
     named."""
@@ -75,8 +75,8 @@ class KafkaSource(Model):
     options: dict[str, Any] = Field(default={})
     """Options of the format, as for files, without ``encoding``: messages are UTF-8."""
     key: Names = ()
-    """The members of the message's key that are the ``primary_key``, so that a tombstone deletes the row. In ``json``
-    they are also columns of a row whose value does not have them."""
+    """The members of the message's key that are the ``primary_key``, so that a tombstone deletes the row. In ``json``,
+    these members also fill columns that the value of the message does not have."""
     rename: Texts = Field(default={})
     """Maps a member of the messages to a column of the table."""
     add: Mapping[str, Literal["topic", "partition"]] = Field(default={})
@@ -86,19 +86,19 @@ class KafkaSource(Model):
     """Settings of the client for a secure connection, such as ``security.protocol``, ``sasl.mechanism`` and
     ``sasl.username``; secrets such as ``sasl.password`` are written as ``${NAME}``."""
     starts: Literal["earliest", "latest"] = "earliest"
-    """Where the first load begins; with ``latest`` the messages that are there are left out."""
+    """Where the first load begins; with ``latest``, existing messages are left out."""
     offsets: Mapping[str, Mapping[str, Annotated[int, Field(ge=0)]]] = Field(default={})
     """Offsets at which the first load begins, as ``{topic: {partition: offset}}``; other partitions begin at
     ``starts``."""
     batch_rows: Annotated[int, Field(ge=1, le=10_000_000)] = 1_000_000
     """The largest number of offsets, and so of messages, of one commit."""
     batch_bytes: Annotated[int, Field(ge=1, le=1 << 30)] = 256 << 20
-    """About how many bytes of messages one commit has. Tasks hold only a part of it in memory."""
+    """The approximate size of the messages of one commit. Tasks hold only a part of the messages in memory."""
     run_seconds: Annotated[int, Field(ge=1)] = 3600
     """After this time a run begins no further commit; the next run continues."""
     schema_changes: Literal["refuse", "ignore", "apply"] = "refuse"
     """For change events: what is done when rows have a column that the table does not have, or a schema states a wider
-    type: the load stops (``refuse``), leaves the column out and tells it (``ignore``), or alters the table
+    type: the load stops (``refuse``), leaves the column out and reports it (``ignore``), or alters the table
     (``apply``)."""
     lookup: tuple[Lookup, ...] = Field(default=(), strict=False)
     """Columns that are taken from other tables of the lake."""
@@ -115,7 +115,7 @@ class KafkaSource(Model):
 
 
 def check_kafka(spec: TableSpec) -> None:
-    """Raise Mistake for a declaration that messages of Kafka do not fit; tables with other sources fit."""
+    """Raise Mistake when the source is Kafka, and the declaration does not fit its messages."""
     source = spec.source
     if not isinstance(source, KafkaSource):
         return

@@ -1,4 +1,4 @@
-"""Lake tables: a part of a wide table whose rows lack the wide table's key, which a mapping table gives.
+"""Lake tables: a source of a part of a wide table; its rows get the key of the wide table from a mapping table.
 
 The part has the columns of a table of the lake, found by its primary key. The mapping is another table of the lake: it
 has the primary key of the wide table, and the key of the table with the columns, as a foreign key.
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 
 class KeyFrom(Model):
-    """A mapping table, which says to which rows of the wide table a row of the source belongs: to any number."""
+    """A mapping table, which states to which rows of the wide table (any number) a row of the source belongs."""
 
     table: Annotated[str, AfterValidator(table_name)]
     """The mapping table, ``<database>.<table>``; it is declared, and its primary key is the key of the wide table."""
     on: Annotated[Mapping[str, str], Field(min_length=1)]
-    """Maps the primary key of the source to columns of the mapping table. A null in one of them belongs to no row of
-    the source."""
+    """Maps the primary key of the source to columns of the mapping table. A mapping row
+    with a null in one of these columns belongs to no row of the source."""
     columns: Annotated[Mapping[str, str], Field(min_length=1)]
     """Maps the primary key of this table to the primary key of the mapping table."""
 
 
 class LakeTableSource(Model):
-    """A table of the lake that lacks the key of the wide table; only for parts. Each load reads what changed in it."""
+    """A table of the lake that lacks the key of the wide table; only for parts. Each load reads the changed rows."""
 
     type: Literal["table"]
     """A table of the lake, whose rows get their key from a mapping table."""
@@ -45,8 +45,9 @@ class LakeTableSource(Model):
     rename: Texts = Field(default={})
     """Maps a column of the source to a column of this table; other columns of the part have the same name in both."""
     cache_bytes: Annotated[int, Field(ge=1 << 20, le=1 << 40)] = 512 << 20
-    """The greatest size of the columns that a load reads of the source, of the mapping table, and of the changed rows
-    of each, in bytes of decoded values. Each process keeps the tables in temporary files; larger ones are refused."""
+    """The greatest size of the columns that a load reads, in bytes of decoded values: of the source, of the mapping
+    table, and of the changed rows of each. Each process keeps the tables in temporary files; larger tables are
+    refused."""
 
     @property
     def tables(self) -> tuple[str, str]:
@@ -54,7 +55,7 @@ class LakeTableSource(Model):
         return self.table, self.key_from.table
 
     def columns_of(self, filled: Sequence[str]) -> dict[str, str]:
-        """Return the column of the source for each of the columns ``filled`` of the wide table."""
+        """Map each of the columns ``filled`` of the wide table to the column of the source."""
         named = {mine: theirs for theirs, mine in self.rename.items()}
         return {column: named.get(column, column) for column in filled}
 
@@ -65,7 +66,7 @@ def followed_tables(source: Source | None) -> tuple[str, ...]:
 
 
 def check_lake_table(spec: TableSpec) -> None:
-    """Raise Mistake for a table, not a part of one, with a source of type ``table``."""
+    """Raise Mistake for a source of type ``table`` outside of a part of a table."""
     if isinstance(spec.source, LakeTableSource) and not spec.is_part:
         raise Mistake("table fills only parts of a wide table: use a source of type sql", "source", "type")
 

@@ -21,7 +21,7 @@ WAITING = ("__kind", "__file", "__load", "__lane", "__row", "__since")
 """The columns that a table of waiting rows has besides the columns of the source."""
 
 _IGNORE_DELETE = ("ignore-delete", *(f"{one}.ignore-delete" for one in ("deduplicate", "first-row", "partial-update")))
-"""The option with which a table ignores deletes, and its older names, which have the same effect."""
+"""The option with which a table ignores deletes, and older names of this option with the same effect."""
 
 
 def table_name(value: str) -> str:
@@ -32,7 +32,7 @@ def table_name(value: str) -> str:
 
 
 def _null(value: Any) -> Any:
-    """Return the word null for YAML's null."""
+    """Return the text ``null`` for YAML's null, and any other value unchanged."""
     return "null" if value is None else value
 
 
@@ -42,15 +42,15 @@ class Lookup(Model):
     table: Annotated[str, AfterValidator(table_name)]
     """The other table, ``<database>.<table>``; it is declared and has a primary key."""
     on: Annotated[Mapping[str, str], Field(min_length=1)]
-    """Maps columns of this table, or columns that only the source has, to the primary key of the other table. A null
-    in one of them has no row in the other table."""
+    """Maps columns of this table, or columns that only the source has, to the primary key of the other table. A row
+    with a null in one of these columns has no row in the other table."""
     columns: Annotated[Mapping[str, str], Field(min_length=1)]
     """Maps columns of this table to the columns of the other table whose values they get."""
     missing: Annotated[
         Literal["null", "reject", "wait"],
         BeforeValidator(_null, json_schema_input_type=Literal["null", "reject", "wait"] | None),
     ] = "null"
-    """What is done with a row that the other table has no row for: ``null`` writes nulls, ``reject`` rejects it,
+    """What is done with a row for which the other table has no row: ``null`` writes nulls, ``reject`` rejects it,
     ``wait`` keeps it in ``<table>__waiting`` and tries it again with each load for ``max_wait``. With ``wait``, a row
     that has a null in ``on`` gets nulls at once."""
     max_wait: OptionalDuration = ""
@@ -62,7 +62,7 @@ class Lookup(Model):
     """What is done with a row that has waited for ``max_wait``: ``reject`` rejects it, ``null`` writes nulls."""
     cache_bytes: Annotated[int, Field(ge=1 << 20, le=1 << 40)] = 512 << 20
     """The greatest size of the columns of the other table that a lookup reads, in bytes of decoded values. Each
-    process keeps them in temporary files of this size; a larger table is refused."""
+    process keeps these columns in temporary files; a larger table is refused."""
 
     @model_validator(mode="after")
     def _waits(self) -> Lookup:
@@ -151,7 +151,7 @@ def _check_target(spec: TableSpec, column: str, taken: dict[str, str], key: tupl
 
 
 def _check_waiting(spec: TableSpec) -> None:
-    """Raise Mistake for a table in which a row that is written later than it was read would be wrong."""
+    """Raise Mistake when a waiting row, which is written later than it was read, would make the table wrong."""
     number = next(n for n, lookup in enumerate(lookups_of(spec.source)) if lookup.missing == "wait")
     key = ("source", "lookup", number, "missing")
     if spec.write_mode in ("overwrite", "overwrite-partitions"):

@@ -1,7 +1,7 @@
 """Parts: sources that fill different columns of one wide table, by its primary key.
 
-Each part has columns of its own and a column that orders its rows. They are a sequence group of merge engine
-partial-update, so a part never changes the columns of another part, in whatever order their rows come.
+Each part has columns of its own and a column that orders its rows. These columns are a sequence group of merge engine
+partial-update, so a part never changes the columns of another part, in any order of loads.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Part(Model):
     """The columns that this part fills, beside the primary key and ``order_by``; no other part fills them."""
     order_by: Names = ()
     """The columns that order the rows of this part with the same key: the greatest is the newest row, whenever it is
-    loaded. They are columns of the table that no other part has. A row with a null in one of them is rejected. For
-    changes of PostgreSQL and for ``key_from`` it is one BIGINT column, which loads fill."""
+    loaded. No other part has these columns. A row with a null in one of these columns is rejected. For changes of
+    PostgreSQL and for ``key_from`` it is one BIGINT column, which loads fill."""
     kinds: Kinds | None = None
     """The column that says whether a row of this part inserts, updates or deletes."""
     deletes: Literal["columns", "row"] = "columns"
@@ -40,7 +40,7 @@ class Part(Model):
 
 
 def part_options(parts: Mapping[str, Part]) -> dict[str, str]:
-    """Return the options of a table: a sequence group for each part, and which deletes remove rows; {} without."""
+    """Return the table options for parts: a sequence group for each, and which deletes remove rows; {} if none."""
     if not parts:
         return {}
     options = {"merge-engine": "partial-update"}

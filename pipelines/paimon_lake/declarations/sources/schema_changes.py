@@ -24,7 +24,7 @@ def alters_table(source: Source | None) -> bool:
 def as_loaded(spec: TableSpec, fields: Sequence[DataField], *, drop: bool = False) -> TableSpec:
     """Return a declaration with the columns that loads added to its table, and the types that they widened.
 
-    With ``drop`` without the columns. Another declaration, whose loads do not alter the table, is returned as it is.
+    With ``drop``, only the types are taken over. When loads do not alter the table, the declaration is unchanged.
     """
     if not alters_table(spec.source) or not spec.columns:
         return spec

@@ -43,8 +43,8 @@ class FilesSource(Model):
     ``{hour}`` or ``{name}`` for the partition. A relative path starts at the folder of the declarations, or with
     ``fetch`` at the landing directory."""
     fetch: Annotated[str, AfterValidator(_optional_function)] = ""
-    """``module:function``, called as ``function(step)`` before a load lists the files: it brings them into
-    ``step.landing``, for example from a web service. A file must get its name when it is complete."""
+    """``module:function``, called as ``function(step)`` before a load lists the files: it writes files into
+    ``step.landing``, for example from a web service. A file must get its final name only when it is complete."""
     format: (
         Literal["csv", "json", "jsonl", "parquet", "orc", "avro", "debezium-json", "canal-json", "maxwell-json"] | None
     ) = None
@@ -59,10 +59,11 @@ class FilesSource(Model):
     (the path)."""
     source_column: str = ""
     """For change events: the column of the table, a text, that has the name of the source table of each row, such as
-    ``shop.orders_1``. It may be part of the primary key, so that shards with the same keys do not meet."""
+    ``shop.orders_1``. The column may be part of the primary key, so that rows of shards with the same keys stay
+    separate."""
     schema_changes: Literal["refuse", "ignore", "apply"] = "refuse"
     """For change events: what is done when rows have a column that the table does not have, or a schema states a wider
-    type: the load stops (``refuse``), leaves the column out and tells it (``ignore``), or alters the table
+    type: the load stops (``refuse``), leaves the column out and reports it (``ignore``), or alters the table
     (``apply``)."""
     late: Literal["load", "tell"] = "load"
     """A new file in a partition that was loaded before: ``load`` it, or only report it in the result (``tell``)."""
@@ -135,16 +136,16 @@ class DatabaseSource(Model):
     watermark: str = ""
     """A column of the database whose new values are always greater: a load reads the rows above the greatest value that
     was loaded. Rows that are committed later with the same or a smaller value are not seen. That happens because clocks
-    differ, and because a long transaction commits after shorter ones that began later; ``lag`` waits for such rows.
+    differ, and because a long transaction commits after shorter ones, which began later; ``lag`` waits for such rows.
     Rows with a null in this column are never loaded, only counted."""
     lag: Annotated[float, Field(ge=0, le=31_536_000, allow_inf_nan=False)] = 0.0
     """Seconds by which loads stay behind, for a watermark of timestamps in PostgreSQL. With a time zone, loads stay
-    behind the clock of the database; without, behind the greatest value. It should be longer than the longest
+    behind the clock of the database; otherwise behind the greatest value. It should be longer than the longest
     transaction of a writer."""
     split: str = ""
     """A column of whole numbers; its range is read in ``parts`` parallel parts. The parts of a load see PostgreSQL at
-    one moment. The parts of SQLite do not: a row whose value in this column changes during the load may be read twice
-    or not at all."""
+    one moment. With SQLite, the parts see different moments: a row whose value in this column changes during the load
+    may be read twice or not at all."""
     parts: Annotated[int, Field(ge=1, le=16)] = 4
     """The number of parts that are read in parallel; needs ``split``. At most 16, because each part adds a sorted run
     to the buckets of a table with a key."""
@@ -193,7 +194,7 @@ def slot_name(value: str) -> str:
 
 
 OF_SLOT = frozenset(("url", "publication", "slot", "batch_rows", "batch_bytes", "transaction_bytes", "run_seconds"))
-"""The keys of a ``postgres_changes`` source that concern the slot: a source with ``database`` has the database's."""
+"""The keys of a ``postgres_changes`` source about its slot; a source with ``database`` has the keys of the database."""
 
 
 class PostgresChangesSource(Model):
@@ -222,16 +223,16 @@ class PostgresChangesSource(Model):
     """The name of a publication that exists and has the table. Default: the first load creates one, for which the user
     must own the table and have CREATE on the database."""
     slot: Annotated[str, AfterValidator(slot_name)] = ""
-    """The name of a replication slot that exists, of the plugin pgoutput, and that nothing else reads. Default: the
-    first load creates one."""
+    """The name of an existing replication slot with the plugin pgoutput, which no other program reads. Default: the
+    first load creates a slot."""
     split: str = ""
     """A column of whole numbers; the first copy reads its range in ``parts`` parallel parts, all at one moment."""
     parts: Annotated[int, Field(ge=1, le=16)] = 4
     """The number of parts that are copied in parallel; needs ``split``, or several tables."""
     batch_rows: Annotated[int, Field(ge=1, le=10_000_000)] = 200_000
-    """About how many changes one commit has. It ends with a whole transaction, so it may have more."""
+    """About how many changes one commit has. A commit ends with a whole transaction, so it may have more changes."""
     batch_bytes: Annotated[int, Field(ge=1, le=1 << 30)] = 64 << 20
-    """From how many bytes of changes on a commit ends with the next whole transaction. A load takes several times this
+    """A commit ends with the first whole transaction after this many bytes of changes. A load takes several times this
     memory in the driver."""
     transaction_bytes: Annotated[int, Field(ge=1, le=1 << 30)] = 256 << 20
     """The greatest size of one transaction's changes of the table, in bytes; a greater one is refused."""
@@ -239,7 +240,7 @@ class PostgresChangesSource(Model):
     """After this time a run begins no further commit; the next run continues."""
     schema_changes: Literal["refuse", "ignore", "apply"] = "refuse"
     """What is done when the source gets a column or a wider type: the load stops (``refuse``), leaves the column out
-    and tells it (``ignore``), or alters the table (``apply``). A column that is dropped, renamed or gets another type
+    and reports it (``ignore``), or alters the table (``apply``). A column that is dropped, renamed or gets another type
     always stops the load."""
     lookup: tuple[Lookup, ...] = Field(default=(), strict=False)
     """Columns that are taken from other tables of the lake."""
@@ -284,7 +285,7 @@ CHANGES = "postgres_changes or kafka"
 
 
 def has_changes(source: Source | None) -> bool:
-    """Whether a source has a log of changes, so that it can say how far its table is behind it."""
+    """Whether a source has a log of changes, so that the lag of its table can be determined."""
     return isinstance(source, PostgresChangesSource | KafkaSource)
 
 

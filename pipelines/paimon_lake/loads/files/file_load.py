@@ -45,7 +45,7 @@ from paimon_lake.sources.files.splits import FileSplit, pack, plan_splits
 from paimon_lake.sources.files.text.json_members import Path
 
 TASK_BYTES = 32 << 20
-"""A load has one task, and one more for each full amount of this many bytes of files."""
+"""A load has one task, and one further task for each ``TASK_BYTES`` of files."""
 MOST_TASKS = 16
 """The largest number of tasks of a load: each adds a sorted run to the buckets of a table with a key."""
 
@@ -59,7 +59,7 @@ class FileLoads:
         """What this run has altered in the table, one sentence each."""
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
-        """Return the load of files that are not in the ledger or must be read again; NothingToLoad without such."""
+        """Return the load of files that are not in the ledger or must be read again, or NothingToLoad."""
         if step.partitions is not None and "{" not in self._source.path:
             raise PipelineError(
                 f"{step.spec.name}: source.path {self._source.path} has no place for the partition, such as {{date}}: "
@@ -183,7 +183,7 @@ class FileLoads:
 
 
 def _task_count(step: LoadStep, session: SparkSession, files: Sequence[SourceFile]) -> int:
-    """Return in how many tasks files are read: in one where rows that wait must keep their order."""
+    """Return the number of tasks that read files: one when waiting rows must keep their order."""
     if step.lookups is not None and step.lookups.keeps_order:
         return 1
     return min(MOST_TASKS, _parallelism(session), 1 + sum(file.size for file in files) // TASK_BYTES)
@@ -245,7 +245,7 @@ def _gone(step: LoadStep, listed: Sequence[SourceFile]) -> list[str]:
 def _stays(plan: FilePlan) -> list[str]:
     """Return a sentence when changed files are loaded; [] otherwise.
 
-    Their old rows stay: rows do not record their file.
+    The old rows of these files stay, because rows do not record their file.
     """
     changed = [file.path for file in plan.changed if file in set(plan.files)]
     sentence = "rows that only their older versions have stay in the table"
@@ -253,7 +253,7 @@ def _stays(plan: FilePlan) -> list[str]:
 
 
 def _parallelism(session: SparkSession) -> int:
-    """Return the number of tasks that run at the same time; 2 when the session does not tell it (Spark Connect)."""
+    """Return the number of tasks that run at the same time; 2 when the session has no such number (Spark Connect)."""
     context = spark_context(session)
     return 2 if context is None else max(1, int(context.defaultParallelism))
 

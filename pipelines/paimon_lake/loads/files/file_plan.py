@@ -43,7 +43,7 @@ class FilePlan:
     """Files to load that were loaded before, because rows were lost: files with lost rows, and files that were loaded
     later."""
     same: tuple[SourceFile, ...] = ()
-    """Loaded files whose version changed but whose content did not; they are not read."""
+    """Loaded files that have a new version with the same content; they are not read."""
 
     @property
     def details(self) -> dict[str, str | int | float]:
@@ -97,7 +97,7 @@ def plan_files(
 ) -> FilePlan:
     """Return the files that a load of the table reads.
 
-    With ``reload``, it reads all listed files. It reads the files ``again`` in any case.
+    With ``reload``, the load reads all listed files. The load reads the files ``again`` in any case.
 
     The files in ``same`` have another version than the loaded one, but the same content; they are not read.
 

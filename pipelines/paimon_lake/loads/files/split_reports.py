@@ -44,7 +44,7 @@ class SplitReport:
     members: tuple[Path, ...] = ()
     """The members that the objects of a JSON file have."""
     skipped: Mapping[str, int] = field(default_factory=dict)
-    """The number of change events that are skipped, by what they are."""
+    """The number of skipped change events, by kind."""
     sources: tuple[str, ...] = ()
     """The tables of the change events that are applied."""
     new_columns: Mapping[str, Collection[str]] = field(default_factory=dict)
@@ -75,7 +75,7 @@ def report_of(
 
 
 def skipped_events(reports: Sequence[SplitReport]) -> list[str]:
-    """Say which change events were skipped, and how many, one sentence for each kind."""
+    """Return one sentence for each kind of skipped change events, with their number."""
     counts: Counter[str] = Counter()
     for report in reports:
         counts.update(report.skipped)
@@ -83,7 +83,7 @@ def skipped_events(reports: Sequence[SplitReport]) -> list[str]:
 
 
 def skipped_sentences(counts: Mapping[str, int]) -> list[str]:
-    """Say how many of each kind of events were skipped, one sentence for each kind."""
+    """Return one sentence for each kind of skipped events, with their number."""
     more = {SCHEMA_CHANGE: ": columns and tables are not changed from files, change the declaration"}
     told = []
     for what, count in sorted(counts.items()):
@@ -148,9 +148,9 @@ def check_members(
 ) -> None:
     """Raise PipelineError for a JSON file in which no object has a member for some column of the table.
 
-    The files before the first one that has a column in ``added`` may lack it.
-    This also holds for members of nested columns. With ``allow_missing_columns``, only a column that must not be null
-    may not be missing.
+    Files before the first file that has a column in ``added`` may lack the column.
+    Members of nested columns are checked too. With ``allow_missing_columns``, only columns that must not be null
+    are required.
     """
     if kind.kind not in ("json", "jsonl", *EVENT_FORMATS):
         return

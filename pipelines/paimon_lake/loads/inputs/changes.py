@@ -1,8 +1,8 @@
 """Changes of an input: the rows that changed since the last load, as a DataFrame with the column ``rowkind``.
 
 For an input with a primary key, the DataFrame has one row for each changed key: its last version, ``+I`` or ``+U``, or
-``-D`` when it was deleted. For an input without a key, it has the added rows. Only a table with ``kinds`` gets rows
-``-D``.
+``-D`` when it was deleted. For an input without a key, the DataFrame has the added rows. Only a table with ``kinds``
+gets rows ``-D``.
 """
 
 from __future__ import annotations

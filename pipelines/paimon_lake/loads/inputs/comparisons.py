@@ -1,8 +1,8 @@
 """Comparisons: record the stale partitions of tables before the snapshots of an input that their loads read expire.
 
 Whether a partition is stale is found by comparing the latest snapshot of an input with the snapshot that a load read.
-After the latter has expired, the changes would be unknown. So an expiry of an input first commits an empty snapshot to
-each table made from it, which records the partitions that are stale now.
+After that snapshot has expired, the changes would be unknown. So an expiry of an input first commits an empty snapshot
+to each table made from it, which records the partitions that are stale now.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def keep_comparisons(settings: Settings, name: str, expiring: Collection[int]) -
 
     A table whose load commits at the same time is skipped, because that load has compared its partitions itself. Return
     the tables that could not be compared, with the reason; all their partitions count as stale afterwards. A table with
-    ``read: changes`` or ``key_from`` is skipped: it needs the changed rows, a record of partitions does not help it.
+    ``read: changes`` or ``key_from`` is skipped, because its loads need the changed rows, not partitions.
     """
     failed: dict[str, str] = {}
     for spec in (one for table in settings.tables.values() for one in load_specs(table)):

@@ -1,9 +1,9 @@
-"""Input changes: whether the rows of a table changed since a load read it, and in which partitions.
+"""Input changes: whether the rows of a table changed after a load read the table, and in which partitions.
 
 A compaction, an empty commit and an expiry of partitions are no changes. When ``column`` is a partition column of the
-table, its changed values are read from the manifest entries that each snapshot added and removed. Otherwise they are
-read from the changed rows, before and after the change. At most ``MOST_STEPS`` snapshots are read; a table with more
-new snapshots counts as changed everywhere.
+table, its changed values are read from the manifest entries that each snapshot added and removed. Otherwise the values
+are read from the changed rows, before and after the change. At most ``MOST_STEPS`` snapshots are read; a table with
+more new snapshots counts as changed everywhere.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def broken_position(table: TableView, at: Position, ids: range) -> str:
             if position_of(table.context.snapshots.read(at[0])) == tuple(at):
                 return ""
         except SnapshotNotFound:
-            return "has expired"  # during this call
+            return "has expired"  # the snapshot expired during this call
     return "has expired" if at[0] < ids.start else "was rolled back, or the table was re-created"
 
 

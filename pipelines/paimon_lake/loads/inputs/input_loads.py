@@ -26,7 +26,7 @@ class InputLoad:
     keys: tuple[str, ...] = ()
     is_whole: bool = False
     """Whether the load loaded the whole table. In a record that combines several loads, ``keys`` were loaded after
-    that."""
+    the whole table."""
     stale: Mapping[str, str] | None = None
     """The stale partitions, with the reason of each; None: the load did not compare the other partitions with the
     inputs."""

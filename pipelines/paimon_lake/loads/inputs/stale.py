@@ -87,7 +87,7 @@ def by_partition(spec: TableSpec) -> bool:
 
 @dataclass(frozen=True)
 class _InputState:
-    """One input of a table, with the changes since each load that were read so far."""
+    """One input of a table, and its changes since each load, as far as they were read."""
 
     given: TableSpec
     spec: TableSpec
@@ -96,7 +96,7 @@ class _InputState:
     known: dict[int, InputChanges | str]
 
     def stale(self, number: int, keys: Sequence[str] | None) -> dict[str, str]:
-        """Return which partitions ``keys`` of a load are stale, with reasons; None: the load was of the whole table."""
+        """Return the stale partitions among ``keys`` of a load (None: the whole table was loaded), with reasons."""
         base = self._base(number)
         changes = self._changes(base)
         if isinstance(changes, str):
@@ -123,9 +123,9 @@ class _InputState:
         return partitions.column if partitions is not None and by_partition(self.spec) else ""
 
     def _base(self, number: int) -> int:
-        """Return the position of the load with whose inputs the latest snapshots of the inputs are compared.
+        """Return the position of the load whose inputs are compared with the latest snapshots of the inputs.
 
-        It is the newest load that compared all partitions and whose input snapshot is in the history; otherwise load
+        This is the newest load that compared all partitions and whose input snapshot is in the history; otherwise load
         ``number``.
         """
         return number if self._newest is None or self._newest < number else self._newest

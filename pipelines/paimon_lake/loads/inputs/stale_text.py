@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 OTHERS = "*"
-"""Stands for all partitions that were loaded with the whole table; for a table without partitions, for the table."""
+"""The key for all partitions that were loaded with the whole table, or for a table without partitions."""
 
 
 def by_reason(stale: Mapping[str, str]) -> dict[str, list[str]]:

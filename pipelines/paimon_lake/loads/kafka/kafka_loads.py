@@ -1,7 +1,7 @@
 """Kafka loads: loads that read the messages of topics, batch by batch.
 
-The snapshot of each load has, for each partition, the offset before which all messages are loaded (decision 0054). What
-is committed is not read again, and what is not committed is. No consumer group is used.
+The snapshot of each load has, for each partition, the offset before which all messages are loaded (decision 0054).
+Committed messages are not read again; other messages are read again. No consumer group is used.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from paimon_lake.sources.kafka.position import Place, Position, Topic, offsets_t
 from paimon_lake.sources.kafka.ranges import OffsetRange, cut_ranges, next_ranges
 
 TASK_BYTES = 16 << 20
-"""A load has one task, and one more for each full amount of about this many bytes of messages."""
+"""A load has one task, and one further task for each ``TASK_BYTES`` of messages, by an estimate."""
 MOST_TASKS = 16
 """The largest number of tasks of a load: each adds a sorted run to the buckets of a table with a key."""
 MESSAGE_BYTES = 1024
@@ -62,13 +62,13 @@ class _Topics:
 
 
 class KafkaLoads:
-    """The loads of a table from topics, batch by batch until the offsets that they had when the first began."""
+    """The loads of a table from topics, in batches up to the end that the topics had when the first load began."""
 
     def __init__(self, source: KafkaSource, opened: Callable[[Connection], Broker] = KafkaBroker) -> None:
         self._source, self._open = source, opened
         self._broker: Broker | None = None
         self._until: Mapping[Place, int] | None = None
-        """The ends of the partitions when the first load of this run was planned."""
+        """The end offset of each partition when the first load of this run was planned."""
         self._ends_at = time.monotonic() + source.run_seconds
         self._message_bytes = float(MESSAGE_BYTES)
         self._newest = -1
@@ -77,7 +77,7 @@ class KafkaLoads:
         """What this run has altered in the table, one sentence each."""
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
-        """Return the next batch of messages, or why there is none; the first load also records where it begins."""
+        """Return the next batch of messages, or why no batch is left; the first load also records its first offsets."""
         with naming(step):
             form = messages_format(self._source)
             connection = connection_of(self._source, str(step.settings.folder))
@@ -191,7 +191,7 @@ class KafkaLoads:
         return written, RangeReport.total(written.reports)
 
     def _check(self, broker: Broker, found: _Topics, report: RangeReport) -> None:
-        """Refuse events of several tables, and topics that were made again while they were read."""
+        """Refuse events of several tables, and topics that were re-created while they were read."""
         check_one_source(report.sources, f"source.topic {some(self._source.topic)}")
         check_source(found.position(found.offsets), broker.cluster(), broker.topics(list(found.topics)), found.topics)
 
@@ -248,7 +248,7 @@ def connection_of(source: KafkaSource, folder: str) -> Connection:
 
 
 def _shape(spec: TableSpec, source: KafkaSource, step: LoadStep) -> RowShape:
-    """Return how the members of messages become columns: as those of files, with the topic in place of the path."""
+    """Return how the members of messages become columns, by the same rules as for files of JSON or events."""
     add = {column: {"topic": "file"}.get(what, what) for column, what in source.add.items()}
     kind = "jsonl" if source.format == "json" else source.format
     files = FilesSource(

@@ -1,4 +1,4 @@
-"""Range reports: what a task read of a range of offsets, for the result of the load and for the size of batches."""
+"""Range reports: the report of a task about a range of offsets, for the result and the batch sizes of a load."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ class RangeReport:
     """The report of a task about a range that it has read."""
 
     size: int = 0
-    """The bytes of the values."""
+    """The size of the values in bytes."""
     messages: int = 0
     newest: int = -1
-    """The timestamp of the newest message in epoch milliseconds; -1 without one."""
+    """The timestamp of the newest message in epoch milliseconds; -1 when no message has one."""
     is_whole: bool = True
     """Whether the task read the whole range; otherwise it had more bytes than a batch may have."""
     members: set[Path] = field(default_factory=set)
     """The members that the objects have."""
     skipped: Counter[str] = field(default_factory=Counter)
-    """The number of messages that change no row, by what they are."""
+    """The number of messages that change no row, by kind."""
     sources: set[str] = field(default_factory=set)
     """The tables of the change events that are applied."""
     new_columns: Mapping[str, Collection[str]] = field(default_factory=dict)
     """The types that were seen for members of change events that the table does not have."""
 
     def note(self, parsed: Parsed) -> None:
-        """Add what the readers say about a block."""
+        """Add the notes of the readers about a block to the report."""
         self.members |= parsed.members
         self.sources |= parsed.sources
         self.new_columns = parsed.new_columns

@@ -15,7 +15,7 @@ from paimon_lake.sources.kafka.position import Place, Position, Topic, place_tex
 
 
 def check_source(position: Position, cluster: str, topics: Mapping[str, Topic], wanted: Collection[str]) -> None:
-    """Refuse another cluster than the one of the position, and topics that were deleted, also if made again."""
+    """Refuse a cluster other than the cluster of ``position``, and topics that were deleted, also if re-created."""
     if cluster != position.cluster:
         raise PipelineError(
             f"messages were loaded from the cluster {position.cluster}, and source.servers is the cluster {cluster}: "
@@ -46,9 +46,9 @@ def next_offsets(
 ) -> dict[Place, int]:
     """Return the first offset that is not loaded of each partition.
 
-    A topic that is new to the table begins at its earliest message, and so does a new partition, which must still have
-    its first message. Raises PipelineError for a partition that lost messages which are not loaded, and for a log that
-    ends before the position.
+    A topic that is new to the table begins at its earliest message. A new partition also begins there, and must still
+    have its first message. Raises PipelineError for a partition that lost messages which are not loaded, and for a log
+    that ends before the position.
     """
     loaded = dict(position.places())
     offsets = {}
@@ -73,7 +73,7 @@ def next_offsets(
 def first_offsets(
     source: KafkaSource, places: Collection[Place], earliest: Mapping[Place, int], latest: Mapping[Place, int]
 ) -> dict[Place, int]:
-    """Return the offsets at which the first load begins; raises PipelineError for one that the log does not have."""
+    """Return the offsets at which the first load begins; raises PipelineError for missing offsets."""
     offsets = dict(earliest if source.starts == "earliest" else latest)
     for topic, partitions in source.offsets.items():
         for partition, offset in partitions.items():

@@ -1,10 +1,10 @@
 """Keyed loads: plan the loads of a part whose rows get their key from a mapping table.
 
-A load reads the source and the mapping table at one snapshot each, and commits once. Its snapshot records both, and the
-next load reads the changes since then. The order column of the part gets a number that is greater in each later load:
-when a row of the wide table gets another source row, this row may be older than the row before, and must win. The
-snapshot records the number too, because a rollback during a load may leave a number that is greater than all ids of
-snapshots. A load that does not continue an earlier one reads the numbers that the wide table has.
+A load reads the source and the mapping table at one snapshot each, and commits once. The commit records both
+snapshots, and the next load reads the changes since then. The order column of the part gets a number that is greater in
+each later load: when a row of the wide table gets another source row, this row may be older than the previous one, and
+must win. The snapshot records the number too, because a rollback during a load may leave a number that is greater than
+all ids of snapshots. A load that does not continue an earlier load reads the greatest number from the wide table.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class KeyedLoads:
         self._source = source
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
-        """Return the load of what changed since the newest load; NothingToLoad when neither table has a new snapshot.
+        """Return the load of the changes since the newest load; NothingToLoad when neither table has a new snapshot.
 
         Raises PipelineError when the part was declared in another way before, or when columns do not fit.
         """
@@ -56,7 +56,7 @@ class KeyedLoads:
         seen = {} if step.reload else step.ledger.inputs
         order = _order(step, spec, begins=not seen)
         rows = self._rows(step, spec, views, columns, order)
-        ids = [[one.id for one in table.fields] for table in (rows.source, rows.mapping)]  # of columns made again: new
+        ids = [[one.id for one in table.fields] for table in (rows.source, rows.mapping)]  # re-created: new ids
         declared = _digest([source.tables, dict(source.key_from.on), dict(source.key_from.columns), columns, ids])
         if seen and (seen.keys() != positions.keys() or declared not in list(step.ledger.keys)[-1:]):
             raise PipelineError(
@@ -114,7 +114,7 @@ def _order(step: LoadStep, spec: PartSpec, *, begins: bool) -> int:
     if begins:  # another source, another part or another program may have filled the column
         greatest = step.table.scan().max(column)
         numbers += [] if greatest is None else [greatest]
-    elif isinstance(step.ledger.watermark, int):  # else by a load that did not record it
+    elif isinstance(step.ledger.watermark, int):  # missing after loads that did not record it
         numbers.append(step.ledger.watermark)
     if max(numbers) >= _GREATEST:
         raise PipelineError(f"{spec.load_name}: {column} has the greatest BIGINT: choose another column for order_by")

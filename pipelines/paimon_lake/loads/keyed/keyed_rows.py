@@ -1,8 +1,9 @@
 """Keyed rows: the rows of a part of a wide table whose source and whose mapping table changed.
 
-A row of the wide table has the values of the source row that its mapping row names. So it changes when the source row
-changes, which the index of the mapping table finds, and when the mapping row changes, whose source row is then looked
-up. Rows of the wide table are read only by a load that begins again, to remove values that belong to no row any more.
+A row of the wide table has the values of the source row that its mapping row names. So the row changes when
+the source row changes; the index of the mapping table finds such rows. The row also changes when the mapping row
+changes; then the new source row is looked up. Rows of the wide table are read only by a load of all rows, to remove
+values that belong to no row any more.
 
 The changed rows of the source and of the mapping table are held in memory, at most ``most_bytes`` of each; the tables
 themselves are in the cache of the process.
@@ -58,7 +59,7 @@ class KeyedRows:
     since: tuple[Position, Position] | None
     """The snapshots of the source and of the mapping table whose rows are loaded; None: load all rows."""
     wide: TableReference | None = None
-    """The wide table, for a load that begins again; its rows that have no source row lose their values."""
+    """The wide table, for a load of all rows; rows of the wide table without a source row lose their values."""
 
     def parsed(self) -> Iterator[Parsed]:
         """Yield the rows, with the column ``KIND``; -D sets the columns of the part to null."""
@@ -105,7 +106,7 @@ class KeyedRows:
     def _of_mapping(self, mapping: NetChanges, source: NetChanges, source_changed: Segment) -> Iterator[pa.RecordBatch]:
         """Yield the rows whose mapping row changed: the values of the source row that it names now.
 
-        A row without a source row is -D if it had one before, and is left out otherwise.
+        A row that lost its source row is yielded as -D; a row that never had a source row is left out.
         """
         cached = open_dimension(self.source)
         for at in range(0, len(mapping.has), _BATCH_ROWS):
@@ -156,7 +157,7 @@ class KeyedRows:
     # -- rows of the wide table
 
     def _rows_of(self, cached: CachedRows, keys: Columns, segment: Rows, row: Rows, had: Mask) -> pa.RecordBatch:
-        """Return rows with the values of cached source rows; without one (-1) a row -D, only where ``had`` is set."""
+        """Return rows with the values of source rows; for a missing source row (-1), a row -D if ``had``, else none."""
         kept = (row >= 0) | had
         segment, row = segment[kept], row[kept]
         values = {name: cached.values(theirs, segment, row) for name, theirs in self.columns.items()}

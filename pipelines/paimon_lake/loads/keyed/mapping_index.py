@@ -1,7 +1,7 @@
 """Mapping index: all rows of a cached table that have given values in columns outside of its key.
 
 Each segment of the cache gets an index, which is made when it is first used and kept as long as the segment: the hashes
-of the values in ascending order, and the row of each, 12 bytes a row in memory. A row is found only in the newest
+of the values in ascending order, and the row of each hash, 12 bytes a row in memory. A row is found only in the newest
 segment that has its key.
 """
 
@@ -34,7 +34,7 @@ _INDEXES: dict[tuple[int, tuple[str, ...]], _Index] = {}
 
 @dataclass(frozen=True)
 class Found:
-    """Rows of one segment, and for each the number of the value that it has."""
+    """Rows of one segment, and for each row the position of its value among the searched values."""
 
     which: Rows
     segment: Segment
@@ -44,7 +44,7 @@ class Found:
 def find_all(
     cached: CachedRows, columns: Sequence[str], types: Sequence[DataType], values: Sequence[pa.Array]
 ) -> list[Found]:
-    """Return all rows of a cached table that have one of the ``values`` in ``columns``; a null has no row."""
+    """Return all rows of a cached table that have one of the ``values`` in ``columns``; a null finds no row."""
     hashes = hash_rows(values, types)
     return [
         _live(cached, number, _matches(segment, columns, types, values, hashes))

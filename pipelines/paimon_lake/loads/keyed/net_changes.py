@@ -1,6 +1,6 @@
 """Net changes: how the row of each key of a table differs between two of its snapshots.
 
-Rows that are equal in both snapshots in the columns that are read are left out.
+A row is left out when the columns that are read are equal in both snapshots.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class NetChanges:
-    """The changed keys; a key whose row was removed has the old row in ``after`` too, a new one the new in both."""
+    """The changed keys. A removed key has its old row in ``after`` too, a new key has its new row in ``before`` too."""
 
     before: pa.Table
-    """The columns of the key, then the other columns, as they were."""
+    """The columns of the key, then the other columns, at the old snapshot."""
     after: pa.Table
-    """The same columns as they are now."""
+    """The same columns at the new snapshot."""
     had: Mask
-    """Whether there was a row."""
+    """Whether the key had a row at the old snapshot."""
     has: Mask
-    """Whether there is a row."""
+    """Whether the key has a row at the new snapshot."""
 
 
 def net_changes(
@@ -43,7 +43,7 @@ def net_changes(
 ) -> NetChanges:
     """Return the changes of a pinned table after the position ``after``.
 
-    Raises PipelineError when they are not known, or have more than ``most_bytes`` bytes.
+    Raises PipelineError when the changes are not known, or have more than ``most_bytes`` bytes.
     """
     until = view.latest_snapshot()
     assert until is not None

@@ -3,15 +3,16 @@
 Every load commits as the user ``load <table>`` with ascending identifiers, and its snapshot says what it loaded: files
 (a digest of path and version each), the version of its inputs, a watermark, or a position in the log of a server. There
 is no other record, so a rollback removes entries together with their rows. An expiry would remove entries whose rows
-stay: ``carry_on`` repeats them in an empty snapshot before. A tag may outlive the snapshots before it, so ``carry_to``
-commits one that has all entries, which can be tagged.
+stay: ``carry_on`` copies these entries to an empty snapshot first. A tag may outlive the snapshots before it, so
+``carry_to`` commits a snapshot with all entries, which can be tagged.
 
 The ledger has a gap when ``files-total``, which counts all entries, is greater than their number, or when the table has
-rows, its snapshots do not begin with 1, and none of them is a load or carried on. Then it is unknown what was loaded,
-and loads are refused, except a load of the whole table with ``reload``: its snapshot makes the ledger complete.
+rows, its snapshots do not begin with 1, and none of them is a load or a copy. Then the loaded
+files and rows are unknown, and loads are refused, except a load of the whole table with ``reload``: its snapshot makes
+the ledger complete.
 
-A removal of missing data files (``remove-missing``) removes rows of loads from the table. Its snapshot records them,
-and the ledger contains them as lost until they are loaded again, see ``paimon_lake.loads.ledger.lost``.
+A removal of missing data files (``remove-missing``) removes rows of loads from the table. Its snapshot records these
+rows, and the ledger contains them as lost until they are loaded again, see ``paimon_lake.loads.ledger.lost``.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ from paimon_lake.loads.ledger.lost import NOTHING, Lost
 from paimon_lake.protocol import PipelineError
 
 MOST_KEYS = 10_000
-"""A snapshot that copies the ledger has at most so many keys of loads, the newest ones."""
+"""A snapshot that copies the ledger has at most this many keys of loads, the newest ones."""
 _TRIES = 5
 
 
@@ -143,7 +144,7 @@ def _carry(table: Table, stays: Callable[[int], bool], begin: bool) -> Snapshot 
         ledger = needed_copy(table, table.name, found, stays, begin)
         if ledger is None:
             return None
-        if listed is None or listed.id != _last(found):  # another commit, or a rollback, was in between
+        if listed is None or listed.id != _last(found):  # there was a concurrent commit or rollback
             continue
         if (snapshot := commit_entries(table, ledger, listed=listed)) is not None:
             return snapshot
@@ -188,8 +189,8 @@ def commit_entries(
     """Commit all entries of a ledger under the next number.
 
     Return None when a load took the number, or when the table was rolled back since the snapshot ``listed``, the last
-    one from which the ledger was read: then it may have entries of rows that are gone. Without ``listed``, a rollback
-    before this call is seen by the number of the newest load only.
+    one from which the ledger was read: the ledger may have entries of removed rows. Without ``listed``, a rollback
+    before this call is detected only by the number of the newest load.
     """
     loaded, properties = loaded or table.name, entries_of(ledger)
     base = listed or table.latest_snapshot()
@@ -270,7 +271,7 @@ def ledger_of(table: str, events: Sequence[Event], oldest: int) -> Ledger:
         inputs = load.inputs(table) or inputs
         input_loads += [one] if (one := load.input_load(table)) is not None else []
         watermark = load.json(WATERMARK, table) if WATERMARK in load.properties else watermark
-        position = load.json(POSITION, table)  # a load of another source ends it
+        position = load.json(POSITION, table)  # None after a load of another source
         recorded = load.total(table)
         total = total if recorded is None else recorded
     # a later load by an older program records a new version of a file without its content: drop the old content

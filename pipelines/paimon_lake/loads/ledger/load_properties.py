@@ -15,7 +15,7 @@ _PART = " part "
 
 
 def load_user(loaded: str) -> str:
-    """Return the commit user of the loads of a table, or of one part of it: of a load name."""
+    """Return the commit user of the loads with a load name, which names a table or one of its parts."""
     return f"load {loaded}"
 
 

@@ -24,7 +24,7 @@ FILES, TOTAL, ALL = "pipeline.files", "pipeline.files-total", "pipeline.files-al
 CONTENTS = "pipeline.files-contents"
 KEY, INPUTS, WATERMARK, ATTEMPT = "pipeline.key", "pipeline.inputs", "pipeline.watermark", "pipeline.attempt"
 POSITION = "pipeline.position"
-"""Up to where the changes of a table of PostgreSQL are loaded."""
+"""The position in the log up to which the changes of a table of PostgreSQL are loaded."""
 KEYS = "pipeline.keys-all"
 LOST, RESTORES = "pipeline.lost", "pipeline.restores"
 """``LOST``: the lost rows, in a snapshot that copies the ledger. ``RESTORES``: the newest removal of missing files
@@ -48,7 +48,7 @@ class LoadSnapshot:
     def json(self, name: str, table: str) -> Any:
         """Return the value of a property that contains JSON.
 
-        Returns None when it is missing. Raises PipelineError for another text.
+        Returns None when the property is missing. Raises PipelineError for a text that is not JSON.
         """
         text = self.properties.get(name)
         try:
@@ -82,7 +82,7 @@ class LoadSnapshot:
         return None if text is None else int(text)
 
     def lost(self, before: Lost, table: str) -> Lost:
-        """Return the lost rows after this snapshot; ``before``: before it. Raises PipelineError if damaged."""
+        """Return the lost rows after this snapshot, given the lost rows ``before``. Raises PipelineError if damaged."""
         if self.properties.get(STEP) != CARRIED:
             if not before:
                 return before
@@ -190,7 +190,7 @@ def events_in(snapshots: pa.Table, loaded: str) -> list[Event]:
 
 
 def _carried(number: int, text: str, loaded: str) -> list[LoadSnapshot]:
-    """Return the entries of one part in a snapshot that copies the ledgers of all parts, as a list of at most one."""
+    """Return the entries of one part in a snapshot that copies the ledgers of all parts: a list of at most one load."""
     try:
         found = json.loads(text).get(loaded)
         if found is None:

@@ -22,7 +22,7 @@ _OVERWRITE = "OVERWRITE"
 
 @dataclass(frozen=True)
 class Lost:
-    """The lost rows: removed and not loaded again. It is false when no rows are lost."""
+    """The lost rows: removed and not loaded again. The value is false when no rows are lost."""
 
     snapshots: tuple[int, ...] = ()
     """The ids of the snapshots that removed missing files, ascending."""
@@ -59,7 +59,7 @@ class Lost:
             return seen
         first = min(lost | set(self.loads), default=0)
         order = [files[number] for number in sorted(files) if number >= first and files[number]] if lost else []
-        expired = [group for group in self.order if group not in order]  # from snapshots that have expired
+        expired = [group for group in self.order if group not in order]  # loads of expired snapshots
         return Lost(
             (*self.snapshots, snapshot),
             self.rows + loss.rows,

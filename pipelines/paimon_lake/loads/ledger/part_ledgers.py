@@ -25,7 +25,7 @@ _TRIES = 5
 
 
 def carry_all_on(table: Table, parts: Sequence[str], expiring: Collection[int], *, begin: bool) -> Snapshot | None:
-    """Commit an empty snapshot with the entries that otherwise expire, as ``carry_on`` does; None without such.
+    """Commit an empty snapshot with the entries that otherwise expire, as ``carry_on`` does; None if none expire.
 
     ``parts`` are the load names of the declared parts of the table; () for a table without parts.
     """
@@ -42,9 +42,9 @@ def carry_all_to(table: Table, parts: Sequence[str], snapshot_id: int, *, begin:
 
 
 def _carry(table: Table, parts: Sequence[str], stays: Callable[[int], bool], begin: bool) -> Snapshot | None:
-    """Commit the copy on the snapshot that was listed last; list again when another commit came between.
+    """Commit the copy on the snapshot that was listed last; list again after a concurrent commit.
 
-    A copy after a load that it does not contain would bring back the older ledger of a part.
+    If a load was committed after ``listed``, a copy without this load would restore the older ledger of its part.
     """
     for _ in range(_TRIES):
         listed, found = table.latest_snapshot(), table.inspect.snapshots()

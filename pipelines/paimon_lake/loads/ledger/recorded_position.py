@@ -1,4 +1,4 @@
-"""Recorded position: up to where a table is loaded from a source of changes, as its ledger has it in JSON."""
+"""Recorded position: the position in a source of changes up to which a table is loaded, as JSON from its ledger."""
 
 from __future__ import annotations
 

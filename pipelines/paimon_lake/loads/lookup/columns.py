@@ -23,7 +23,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass
 class Joined:
-    """A batch with its looked-up columns, and what is done with its rows."""
+    """A batch with its looked-up columns, and which rows are rejected or wait."""
 
     columns: dict[str, pa.Array]
     """The columns of the source, and the looked-up columns."""
@@ -34,7 +34,7 @@ class Joined:
     late: set[int] = field(default_factory=set)
     """The rejected rows that have waited for too long."""
     without: dict[str, Mask] = field(default_factory=dict)
-    """The rows that have nulls because a table has no row for them, by the table."""
+    """The rows that get nulls because the other table has no matching row, by the name of this table."""
 
     @property
     def rejected(self) -> Mask:
@@ -87,7 +87,7 @@ def _deletes(rows: pa.RecordBatch) -> Mask:
 def _decide(
     found: Joined, rule: JoinRule, keys: Sequence[pa.Array], missing: Mask, waited_ms: npt.NDArray[np.int64]
 ) -> None:
-    """Decide what is done with the rows that a dimension has no row for."""
+    """Decide what is done with the rows for which a dimension has no row."""
     name = rule.dimension.name
     nulls = np.logical_or.reduce([key.is_null().to_numpy(zero_copy_only=False) for key in keys])
     waits = missing & ~nulls & (waited_ms < rule.max_wait_ms) if rule.missing == "wait" else np.zeros_like(missing)
@@ -113,7 +113,7 @@ def _text(value: pa.Scalar) -> str:
 
 
 def _fill(found: Joined, target: DataField, acts: Mask) -> None:
-    """Reject rows with a null in a column that must not be null; rows that delete get a zero there."""
+    """Reject rows with a null in a column that must not be null; rows that delete get the zero of its type."""
     column = found.columns[target.name]
     if target.type.nullable or not column.null_count:
         return

@@ -19,7 +19,7 @@ class LookupCounts:
     late_rejected: int = 0
     """The rejected rows of ``retried``, and the rejected rows that the source delivered again after their wait."""
     nulls: Mapping[str, int] = field(default_factory=dict)
-    """The rows that were written with nulls, by the table that has no row for them."""
+    """The rows that were written with nulls, by the table that has no matching row."""
 
     def to_json(self) -> str:
         """Return the numbers as a JSON list."""

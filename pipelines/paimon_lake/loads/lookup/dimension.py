@@ -69,7 +69,7 @@ class CachedRows:
     """How many times the table was read whole."""
 
     def find(self, keys: Sequence[pa.Array]) -> tuple[np.ndarray, Rows]:
-        """Return the segment and the row of each key; -1 where the dimension has no row; a null has none."""
+        """Return the segment and the row of each key; -1 where the dimension has no row, and for a null."""
         hashes = hash_rows(keys, [one.type for one in self.dimension.key])
         segment = np.full(len(hashes), -1, np.int64)
         row = np.full(len(hashes), -1, np.int64)
@@ -134,7 +134,7 @@ class CachedRows:
         self.segments = [Segment.of(rows, dimension.schema, self._key, dimension.most_bytes)]
 
     def _follow(self, after: Position) -> bool:
-        """Add a segment with the rows that changed after a snapshot; return False when they are not known."""
+        """Add a segment with the rows that changed after a snapshot; return False when the changes are not known."""
         dimension, view = self.dimension, self._view()
         if view is None or not 0 < after[0] < dimension.position[0]:
             return False
@@ -210,7 +210,7 @@ def _numbered(table: pa.Table) -> Iterator[tuple[int, pa.RecordBatch]]:
 
 _CACHES: dict[tuple[object, ...], CachedRows] = {}
 MOST_CACHES = 16
-"""A process keeps so many dimensions, the ones that were used last."""
+"""A process keeps this many dimensions, the ones that were used last."""
 
 
 def open_dimension(dimension: Dimension) -> CachedRows:

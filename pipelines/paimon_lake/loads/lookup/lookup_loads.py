@@ -1,8 +1,8 @@
 """Lookup loads: a source whose rows get columns of other tables, read at one snapshot each.
 
 The snapshot of a load records the snapshots of the other tables. Rows that wait are tried again when one of these
-snapshots is not the one of the newest load, or when a row has waited long enough; also by a load whose source has no
-new row.
+tables has another snapshot than in the newest load, or when a row has waited long enough, even if the source has no new
+row.
 """
 
 from __future__ import annotations
@@ -92,9 +92,9 @@ def _pinned(step: LoadStep) -> dict[str, TableView]:
 
 
 def _rules(step: LoadStep, views: Mapping[str, TableView]) -> tuple[tuple[JoinRule, ...], dict[str, DataType]]:
-    """Return the lookups with the columns of the tables as they are, and the types of columns that are only read.
+    """Return the lookups with the present columns of the tables, and the types of columns that are only read.
 
-    The latter are columns that the table does not have, and columns that other parts of a wide table fill. Raises
+    Only-read columns are columns that the table does not have, or that other parts of a wide table fill. Raises
     PipelineError when the columns of the tables do not fit.
     """
     rules, only_in_source = [], dict[str, DataType]()

@@ -38,7 +38,7 @@ class WaitingRows:
 
     reference: TableReference
     snapshot: int | None
-    """None for a table without snapshots, and for a load that replaces all rows."""
+    """The snapshot; None for a table without snapshots, and for a load that replaces all rows."""
     key: tuple[DataField, ...]
     """The primary key of the loaded table; () for a table without a key."""
     is_due: bool
@@ -63,7 +63,7 @@ class Lookups:
     emptied: tuple[str, ...]
     """The columns that are null in rows that delete."""
     waiting: WaitingRows | None
-    """None when no rule lets rows wait."""
+    """The waiting rows; None when no rule lets rows wait."""
 
     @property
     def targets(self) -> frozenset[str]:

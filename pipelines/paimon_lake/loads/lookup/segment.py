@@ -24,7 +24,7 @@ from paimon_core.codec.binary_row.bucket_hash import Hashes, hash_rows
 from paimon_core.types import DataType
 
 Rows = npt.NDArray[np.int64]
-"""Numbers of rows; -1 stands for no row."""
+"""Row numbers; -1 stands for no row."""
 DELETED = "__deleted"
 """A column of segments: whether the row with the key was deleted."""
 INDEX_BYTES = 12

@@ -1,12 +1,12 @@
 """Task lookups: look up the columns of the rows of one task, reject rows, and let rows wait.
 
 A row that waits is written to the table of waiting rows instead. In a table with a key, a newer row of the key removes
-the row that waits, because it would otherwise be written over the newer row later. For this, a task keeps the hashes of
-the keys that wait since earlier loads, and of the keys of its own waiting rows, 4 bytes each. A key that does not wait
-and has an equal hash is also removed, which changes nothing.
+the row that waits, because the older row would otherwise replace the newer row later. For this, a task keeps the hashes
+of the keys that wait since earlier loads, and of the keys of its own waiting rows, 4 bytes each. A key that does not
+wait and has an equal hash is also removed, which changes nothing.
 
-A row of a key that waits already has waited since the key began to wait. So a source that delivers all rows in each
-load does not begin the wait again. For this, a task keeps the keys that wait in mapped files.
+A row whose key waits already counts as waiting since the key began to wait. So a source that delivers all rows in each
+load does not restart the wait. For this, a task keeps the keys that wait in mapped files.
 
 A task that tries waiting rows again removes the rows that it writes or rejects from the table of waiting rows.
 """
@@ -37,7 +37,7 @@ from paimon_lake.sources.files.columnar import row_text
 from paimon_lake.sources.files.rejects import REJECTS, Parsed, cut
 
 _CHANGE = "__change"
-"""The column that says whether a row begins to wait (+I) or ends (-D); it is not stored."""
+"""The column that says whether a row begins to wait (+I) or no longer waits (-D); it is not stored."""
 
 _ANY_SIZE = 1 << 62
 """No bound: the files of the waiting keys are smaller than the table of waiting rows."""
@@ -60,8 +60,8 @@ class NoLookups(contextlib.AbstractContextManager["NoLookups"]):
 
 
 class TaskLookups:
-    """Looks up the columns of the rows of one task; it is a context that deletes the files that ``finish`` has not
-    returned."""
+    """Looks up the columns of the rows of one task; at the end, this context deletes the files that ``finish`` did
+    not return."""
 
     def __init__(self, lookups: Lookups, lane: int, kinds: str | None, *, overwrites: bool) -> None:
         self._lookups, self._lane, self._kinds = lookups, lane, kinds
@@ -137,7 +137,7 @@ class TaskLookups:
     def _parsed(self, found: Joined, rows: pa.RecordBatch, waits: Mask, files: Sequence[str]) -> Parsed:
         """Return the rows that do not wait, and rejects.
 
-        Where rejected rows remove the older rows with their keys, such rows -D count as read and as removals.
+        A rejected row that must remove the older row with its key becomes a -D, which counts as read and as removal.
         """
         rejected, removals = found.rejected, 0
         if self._lookups.removes_rejected and KIND in found.columns:  # a first copy has no older rows
@@ -174,7 +174,7 @@ class TaskLookups:
     # -- the table of waiting rows
 
     def _since(self, rows: pa.RecordBatch) -> Rows:
-        """Return since when the key of each row waits, in milliseconds since 1970; now for the other rows."""
+        """Return since when the key of each row waits, in milliseconds since 1970; now, if it does not wait."""
         waiting, since = self._lookups.waiting, np.full(len(rows), self._lookups.now_ms, np.int64)
         if waiting is None or self._earlier is None:
             return since

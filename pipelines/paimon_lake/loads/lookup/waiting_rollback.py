@@ -1,7 +1,7 @@
 """Waiting rollback: roll the table of waiting rows back when its table was rolled back.
 
-A rollback is seen by the numbers of loads: the table of waiting rows has a load whose number is above that of the
-newest load of the table. So it must be looked for before anything commits under a new number: before a load, and before
+A rollback is detected by the numbers of loads: the newest load in the table of waiting rows has a greater number than
+the newest load of the table. So look for it before a commit uses a new number: before a load, and before
 a tag or an expiry copies the ledger, because the copy takes the number of a load that was rolled back.
 """
 
@@ -21,8 +21,8 @@ def restored(settings: Settings, spec: TableSpec, table: Table, *, all_again: bo
     """Roll the table of waiting rows back when its table was rolled back.
 
     Return True when no row waits any more, because the load reads the source again (``all_again``), or because none
-    waited at that time and the table has no snapshot of it. Raises PipelineError when the snapshot of that time has
-    expired.
+    waited at that time and the table has no snapshot of it. Raises PipelineError when the snapshot to return
+    to has expired.
     """
     catalog = open_lake(settings)
     if not catalog.table_exists(spec.waiting_table):
@@ -48,7 +48,7 @@ def restored(settings: Settings, spec: TableSpec, table: Table, *, all_again: bo
 def restore_before_copy(settings: Settings, spec: TableSpec, table: Table) -> None:
     """Commit which rows wait after each load, and roll them back with their table, before its ledger is copied.
 
-    Raises PipelineError when which rows waited is not known, or only a load can say that none waits.
+    Raises PipelineError when the rows that waited are not known, or when a load must run first.
     """
     for one in load_specs(spec):
         publish_waiting(settings, one, table)

@@ -1,9 +1,9 @@
 """The table ``<table>__waiting``: rows that wait for a row of another table.
 
-The tasks of a load write to files which rows begin and which rows end to wait. The snapshot of the load names these
-files in a property, and ``publish_waiting`` commits them to the table of waiting rows under the number of the load, as
-rejects are published (``paimon_lake.loads.rejected.rejects``): right after the load, and again before the next load or
-an expiry. So a load that dies between the two commits neither loses nor doubles a row.
+The tasks of a load write files with the rows that begin to wait, and the rows that no longer wait. The snapshot of the
+load names these files in a property, and ``publish_waiting`` commits them to the table of waiting rows under the number
+of the load, as rejects are published (``paimon_lake.loads.rejected.rejects``): right after the load, and again before
+the next load or an expiry. So a load that dies between the two commits neither loses nor doubles a row.
 
 A table with a primary key has at most one waiting row for each key; in other tables each waiting row has a number.
 """
@@ -96,7 +96,7 @@ def open_waiting(settings: Settings, spec: TableSpec, table: Table, only_in_sour
 
 
 def _begin(waiting: Table, loaded: str) -> None:
-    """Commit a snapshot without rows as load 0, to which a rollback of the table to before its first load returns."""
+    """Commit a snapshot without rows as load 0: the target when the table is rolled back to before its first load."""
     if waiting.latest_snapshot() is not None:
         return
     try:
@@ -104,7 +104,7 @@ def _begin(waiting: Table, loaded: str) -> None:
     except InvalidRequest:
         if waiting.refresh().latest_snapshot() is None:
             raise
-        # another process has made the table and committed to it
+        # another process has created the table and committed to it
 
 
 _ADVICE = "load {of} with the old declaration until no row waits, or drop {name} to give its rows up"
@@ -116,7 +116,7 @@ def waiting_rows(waiting: Table) -> int:
 
 
 def waiting_now(settings: Settings, spec: TableSpec) -> int:
-    """Return the number of rows of a table that wait; 0 without a table of waiting rows."""
+    """Return the number of rows of a table that wait; 0 when no such table exists."""
     catalog = open_lake(settings)
     if not waits(spec) or not catalog.table_exists(spec.waiting_table):
         return 0
@@ -152,14 +152,14 @@ def entry(messages: Sequence[CommitMessage], waiting: Table, *, cleared: bool) -
 
 
 def changes_waiting(properties: Mapping[str, str]) -> bool:
-    """Whether the snapshot of a load says which rows begin or end to wait."""
+    """Whether the snapshot of a load names files of rows that begin to wait or no longer wait."""
     return MESSAGES in properties
 
 
 def publish_waiting(settings: Settings, spec: TableSpec, table: Table) -> None:
-    """Commit which rows wait after each load of a table or part, for the loads for which this is not done yet.
+    """Commit the files of waiting rows of each load of a table or part whose files are not committed yet.
 
-    Several processes may do this at the same time: it is done once for each load. Raises PipelineError when a property
+    Several processes may call this at the same time: each load is committed once. Raises PipelineError when a property
     is damaged.
     """
     catalog = open_lake(settings)
@@ -190,7 +190,7 @@ def _publish(loaded: str, waiting: Table, load: LoadSnapshot) -> None:
 
 
 def newest_waiting(settings: Settings, spec: TableSpec) -> int:
-    """Return the largest number of a load whose waiting rows were committed; 0 without any.
+    """Return the largest number of a load whose waiting rows were committed; 0 if there is no such load.
 
     After a rollback of a load, its number may exist only in the table of waiting rows; it must not be used again.
     Raises PipelineError when rows wait that no lookup of the declaration waits for.

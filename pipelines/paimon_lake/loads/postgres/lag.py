@@ -26,10 +26,10 @@ from paimon_lake.sources.postgres.source_table import read_table
 from paimon_lake.sources.postgres.table_positions import TablePositions, position_of
 
 IDLE_BYTES = 16 << 20
-"""A load without changes commits its position only when the log has grown by more than this since the last one."""
+"""A load without changes commits its position only when the log grew by more than this since the last one."""
 IDLE_MESSAGES = SEARCH_MESSAGES // 2
-"""A load without changes also commits its position when it has read so many messages of other tables: a search of the
-lag would end before it has seen them all."""
+"""A load without changes also commits its position when it has read this many messages of other tables: a search for
+the lag ends after ``SEARCH_MESSAGES`` messages."""
 CONNECT_SECONDS = 5
 """The time-out of connecting, unless the URL sets ``connect_timeout``."""
 
@@ -61,7 +61,7 @@ def postgres_lags(settings: Settings, names: Sequence[str], deadline: float) -> 
 
 
 def lag_after(position: Position | TablePositions, held_bytes: int | None, log: LogEnd) -> Lag:
-    """Return the lag of a table at a position, from the log after it and what the server keeps for the slot."""
+    """Return the lag of a table at a position; ``held_bytes``: the log that the server keeps for the slot."""
     return Lag(
         lsn_text(position.lsn),
         log.has_changes or log.size_bytes >= IDLE_BYTES,
@@ -88,7 +88,7 @@ def _lag(settings: Settings, name: str, source: PostgresChangesSource, server: S
         except PipelineError:
             before, entry = entry, recorded_position(settings, name)
             if entry == before:
-                raise  # no load has moved the position and the slot meanwhile
+                raise  # the error is not due to a concurrent load
     return Lag("", True)
 
 

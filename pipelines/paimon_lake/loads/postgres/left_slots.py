@@ -34,7 +34,7 @@ WHERE slot_type = 'logical' AND NOT temporary ORDER BY slot_name
 
 @dataclass(frozen=True)
 class LeftSlots:
-    """What was found: ``problems`` are slots that hold disk space, ``notes`` are what cannot be known."""
+    """The result: ``problems`` are slots that hold disk space, ``notes`` say what could not be determined."""
 
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ def _declared_slots(settings: Settings) -> set[str]:
 
 
 def _recorded_slots(settings: Settings) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield (system, slot) and the load name, for tables and parts of the lake that have no such source any more."""
+    """Yield ((system, slot), load name) for the recorded slots of tables and parts without the source now."""
     lake, declared = open_lake(settings), _sources(settings)
     for database in lake.list_databases():
         for table in lake.list_tables(database):
@@ -119,7 +119,7 @@ def _loaded(lake: Catalog, table: str) -> list[str]:
 
 
 def _position(lake: Catalog, name: str) -> Mapping[str, object]:
-    """Return the recorded position of a table or part; {} without, and for a damaged table, which ``show`` reports."""
+    """Return the recorded position of a table or part; {} if it has none, or is damaged, which ``show`` reports."""
     try:
         entry = read_ledger(lake.table(table_of(name)), name, accept_gaps=True).position
     except (PaimonError, PipelineError):

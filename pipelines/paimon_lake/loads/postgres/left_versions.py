@@ -1,7 +1,7 @@
 """Left versions: versions of the group of a database that is not ``consistent`` any more, and their removal.
 
-Nothing publishes or expires them any more, and their tags keep the snapshots of the tables. Only groups whose versions
-record a position in the log of PostgreSQL are reported: all other groups are not made by loads.
+No load publishes or expires these versions any more, and their tags keep the snapshots of the tables. Only groups whose
+versions record a position in the log of PostgreSQL are reported: all other groups are not made by loads.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def release_versions(settings: Settings, name: str) -> list[str]:
                 with contextlib.suppress(TagNotFound):
                     found.delete(tag)
                     tags += 1
-    for number in versions:  # after the tags: until then this can be repeated
+    for number in versions:  # deleted after the tags, so that an interrupted call can be repeated
         group.store.delete(number)
     return [f"deleted {many(len(versions), 'version')} of the group {name}, and {many(tags, 'tag')} of its tables"]
 
@@ -81,9 +81,9 @@ def _groups(settings: Settings) -> list[str]:
 
 
 def _versions(group: Group) -> list[int]:
-    """Return the numbers of the versions of a group, also of those whose publish was interrupted after it had tags.
+    """Return the numbers of the versions of a group, also of versions whose publish was interrupted after the tags.
 
-    [] when the newest one with tables was not published by a load.
+    Returns [] when the newest version with tables was not published by a load.
     """
     numbers, begun = group.store.numbers("version"), group.store.numbers("intent")
     try:

@@ -1,7 +1,7 @@
 """Log batch: the next transactions of a slot, read once for all tables that share it.
 
-The server builds the whole answer to a read before it sends the first message. So each read ends at an LSN, which is
-moved on only when nothing of the tables was before it.
+The server builds the whole answer to a read before it sends the first message. So each read ends at an LSN. A read
+without changes of the tables is repeated with a later LSN.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class LogBatch:
     end: int
     transactions: Transactions
     has_changes: bool
-    """Whether a table has changes, of all tables that were read."""
+    """Whether any of the tables that were read has changes."""
     is_last: bool
-    """Whether the batch ends where the run ends."""
+    """Whether the batch ends at the LSN at which the run ends."""
 
 
 @dataclass
@@ -40,7 +40,7 @@ class SharedRead:
 
     names: Names
     until: int = 0
-    """Where the run ends; 0 while tables are copied."""
+    """The LSN at which the run ends; 0 while tables are copied."""
     batch: LogBatch | None = None
     """The batch that all tables load next; None when the run has ended."""
     moves_all: bool = False

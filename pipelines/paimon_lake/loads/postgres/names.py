@@ -27,11 +27,11 @@ class Names:
 
 
 def names_of(settings: Settings, table: str, source: PostgresChangesSource, entry: object) -> Names:
-    """Return the names for a table, or a part of it by its load name; ``entry``: the position of its ledger, or None.
+    """Return the names for a table, or a part by its load name; ``entry``: the position in its ledger, or None.
 
     The tables of a database have the same names. Names that loads made contain a digest of the lake and the table or
-    the database, so no other lake has them. They are kept when the lake is moved; a recorded name without their form is
-    not used, because ``release`` drops what has it.
+    the database, so no other lake has them. Recorded names are kept when the lake is moved. A recorded name of
+    another form is not used, because ``release`` would drop the slot or publication of this name.
     """
     recorded: Mapping[str, Any] = entry if isinstance(entry, dict) else {}
     owner = source.database or table
@@ -50,8 +50,8 @@ def owner_of_slot(settings: Settings, slot: str) -> str | None:
     """Return the table, the part of a table or the database that tables share, for which loads made a slot.
 
     A part is given by its load name. The owner need not be declared any more. Returns None for the slots of other
-    lakes and programs, and for owners whose names are longer than 30 characters or have others than a to z, 0 to 9 and
-    _.
+    lakes and programs, and for owners whose names are longer than 30 characters or have other characters than a to z,
+    0 to 9 and _.
     """
     found = _MADE.fullmatch(slot)
     if found is None:

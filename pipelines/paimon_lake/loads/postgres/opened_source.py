@@ -36,11 +36,11 @@ class OpenedSource:
 
     @property
     def text(self) -> str:
-        """The source in errors."""
+        """The name of the source in errors."""
         return self.read.database.name
 
     def position(self, lsn: int, version: str, known: Collection[str]) -> Position:
-        """Return the position ``lsn`` in this source; ``version``: of its publication, ``known``: see ``Position``."""
+        """Return the position ``lsn`` in this source; ``version``: the version of its publication."""
         columns = {}
         for declared, name in zip(self.read.rows.schema.names, self.read.rows.columns, strict=True):
             column = self.table.columns[name]
@@ -72,10 +72,10 @@ def open_source(
     may_lack: Collection[str] = (),
     facts: ServerFacts | None = None,
 ) -> OpenedSource:
-    """Return the source of a load; ``names``: of the slot that its table shares, None for a slot of its own.
+    """Return the source of a load; ``names``: the names of its shared slot, None for a slot of its own.
 
     ``is_followed``: whether the source was copied before; ``may_lack``: the columns that it need not have;
-    ``facts``: of the server, None to ask for them. Raises PipelineError for a source that cannot be followed.
+    ``facts``: the facts of the server, None to ask for them. Raises PipelineError for a source that cannot be followed.
     """
     database, name = server.database, tuple(options.name.split("."))
     facts = facts or server.facts()

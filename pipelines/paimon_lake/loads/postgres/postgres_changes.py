@@ -2,10 +2,10 @@
 
 The snapshot of each load has the position in the log up to which it has all transactions (decision 0053). A slot keeps
 the log from the position on: it is advanced only to positions that are committed, before the next changes are read. So
-what is committed is not read again, and what is not committed is.
+committed changes are not read again, and changes that are not committed are read again.
 
-When the columns of the source change in a batch, the load ends before that transaction, and the next load begins with
-it (decision 0056).
+When the columns of the source change in a batch, the load ends before the transaction of that change, and the next load
+begins with this transaction (decision 0056).
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ from paimon_lake.sources.postgres.source_table import read_publication, type_nam
 from paimon_lake.sources.postgres.table_positions import TablePositions
 
 RESERVE_SECONDS = 60
-"""How long a load waits for another reading of its slot; a question for the lag reads it for at most 10 s."""
+"""How long a load waits for another reader of its slot; a request for the lag reads the slot for at most 10 s."""
 
 
 class PostgresChangesLoads:
-    """The loads of a table from a table of PostgreSQL, batch by batch until what the log had when the first began.
+    """The loads of a table from a table of PostgreSQL, in batches up to the end of the log when the first load began.
 
     ``shared``: what the tables of one slot share; None for a table with a slot of its own.
     """
@@ -80,7 +80,7 @@ class PostgresChangesLoads:
         self._ends_at = time.monotonic() + source.run_seconds
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
-        """Return the copy of the source or the next batch of changes, or why there is none.
+        """Return the copy of the source, the next batch of changes, or why nothing is left to load.
 
         Raises TableAltered when the next changes need columns that the table does not have.
         """
@@ -155,13 +155,13 @@ class PostgresChangesLoads:
         )
 
     def _continued(self, step: LoadStep, server: Server, source: OpenedSource, position: Position) -> Position:
-        """Return the position as it is used: with the columns that the table has, and the source as it is now."""
+        """Return the position with only the columns that the table has, and with the present name of the source."""
         kept = {name: column for name, column in position.columns.items() if name in step.table.schema.names}
         position = replace(position, columns=kept, table=".".join(source.name))
         return replace(position, publication_version=self._checked(server, source, position))
 
     def _cover(self, server: Server, catalog: object, position: Position | TablePositions) -> int:
-        """Return an LSN after the position that is later than the catalog, and move the end of the run on to it.
+        """Return an LSN after the position and after all changes of the catalog; move the end of the run to this LSN.
 
         ``catalog``: the source tables as they are now.
         """
@@ -175,7 +175,7 @@ class PostgresChangesLoads:
         return covered
 
     def _batch(self, server: Server, of_slot: Names, position: Position | TablePositions) -> LogBatch | str:
-        """Return the batch to load, or why there is none."""
+        """Return the batch to load, or a text that says why none is left."""
         shared, until = self._shared, self._until
         assert until is not None
         if shared is None:
@@ -232,7 +232,7 @@ class PostgresChangesLoads:
     def _read(
         self, step: LoadStep, server: Server, source: OpenedSource, position: Position, batch: LogBatch
     ) -> tuple[NetBatch, int, Position]:
-        """Return the changes of a batch, the LSN up to which they are, and the position with their columns."""
+        """Return the changes of a batch, the LSN at which they end, and the position with their columns."""
         columns, end, now = source.read.rows.columns, batch.end, position
         may_lack = frozenset(columns) - {name for name, *_ in position.columns.values()}
         earlier = [position]
@@ -284,7 +284,7 @@ class PostgresChangesLoads:
 
 
 def rows_at(server: Server, source: OpenedSource, position: Position) -> DatabaseRows:
-    """Return how rows are read whose columns have the types of a position, which the source may not have any more."""
+    """Return the reader of rows that have the column types of ``position``; the source may have other types now."""
     rows = source.read.rows
     then = {column[0]: column[2] for column in position.columns.values()}
     other = {oid for name, oid in then.items() if source.table.columns[name].type_oid != oid}
@@ -320,9 +320,9 @@ class _Reader:
 def lag_details(
     server: Server, position: Position | TablePositions, log: LogEnd | None = None
 ) -> dict[str, int | float]:
-    """Return the numbers of the lag; without those that the server refuses, because the load has committed already.
+    """Return the numbers of the lag; {} after an error of the server, because the load is committed already.
 
-    ``log``: what is known of the log after the position, None when it must be searched.
+    ``log`` describes the log after the position; None: search the log.
     """
     try:
         slot = server.slot(position.slot)

@@ -24,11 +24,12 @@ from paimon_lake.tables import open_lake
 
 
 def release(settings: Settings, table: str, part: str = "") -> list[str]:
-    """Drop what loads made for a table, or for a part of it, which need not exist; return one sentence for each.
+    """Drop the slot and the publication that loads made for a table, or a part of it; return one sentence for each.
 
-    What other declared tables share is kept, and the table is removed from the publication. A slot and a publication of
-    the user stay, whatever their names. Loads are refused from then on, until one with ``reload``. Raises PipelineError
-    for a table with another source, and when the server refuses, for example because the slot is in use.
+    The table need not exist. A shared slot and publication are kept, and the table is removed from the publication. A
+    slot and a publication of the user stay, whatever their names. Then loads are refused, until one with ``reload``.
+    Raises PipelineError for a table with another source, and when the server refuses, for example because the slot is
+    in use.
     """
     spec = settings.table(table)
     sources = {one.load_name: one.source for one in followed_specs(spec)}
@@ -48,7 +49,7 @@ def _release(settings: Settings, loaded: str, source: PostgresChangesSource) -> 
     """Drop what loads made for a table, or for a part, by its load name."""
     lake, table = open_lake(settings), table_of(loaded)
     entry = read_ledger(lake.table(table), loaded, accept_gaps=True).position if lake.table_exists(table) else None
-    made_by_loads = source.model_copy(update={SLOT: "", PUBLICATION: ""})  # also after a name was declared
+    made_by_loads = source.model_copy(update={SLOT: "", PUBLICATION: ""})  # also if a name was declared later
     names = names_of(settings, loaded, made_by_loads, entry)
     database = open_database(source.url, table=source.name, query="", folder=settings.folder)
     done = []
@@ -72,7 +73,7 @@ def _release(settings: Settings, loaded: str, source: PostgresChangesSource) -> 
 
 
 def _followed(server: Server, source: PostgresChangesSource, entry: object = None) -> set[str]:
-    """Return the source tables of a table: those of its position ``entry``, and those that it means now."""
+    """Return the source tables of a table: the tables in its position ``entry``, and the tables that match now."""
     recorded = entry.get("tables", ()) if isinstance(entry, dict) else ()
     named = meant_tables(server, source.table) if "*" in source.name else source.table
     return {*recorded, *named}

@@ -65,7 +65,7 @@ def check_generated(name: str, table: SourceTable, columns: Collection[str]) -> 
 def check_publication(
     name: str, publication: str, found: Publication | None, columns: Collection[str], *, declared: bool
 ) -> Publication:
-    """Refuse a publication that does not send all changes of all declared columns; return it."""
+    """Return the publication; raise PipelineError when it does not send all changes of all declared columns."""
     if found is None:
         how = "create it, or remove source.publication; after the first copy, also " if declared else ""
         raise PipelineError(
@@ -93,7 +93,7 @@ def check_publication(
 
 
 def check_slot(name: str, slot: str, found: SlotState | None, database: str, *, declared: bool) -> SlotState:
-    """Refuse a slot that cannot be read; return it."""
+    """Return the state of the slot; raise PipelineError when the slot cannot be read."""
     if found is None:
         how = f"SELECT pg_create_logical_replication_slot('{slot}', 'pgoutput')"
         raise PipelineError(
@@ -124,9 +124,9 @@ def check_slot(name: str, slot: str, found: SlotState | None, database: str, *, 
 
 
 def check_position(name: str, position: Position, facts: ServerFacts, table: SourceTable, version: str) -> None:
-    """Refuse a position of another server, history, table or publication than the ones that are there.
+    """Refuse a position whose server, history, table or publication differs from the present one.
 
-    Also refuse a position after the end of the log, which a server has that was restored to an earlier state.
+    Also refuse a position after the end of the log: then the server was restored to an earlier state.
     """
     at = lsn_text(position.lsn)
     for what, recorded, now in (
@@ -149,7 +149,7 @@ def check_position(name: str, position: Position, facts: ServerFacts, table: Sou
 
 
 def check_tables(name: str, loaded: Collection[str], there: Collection[str]) -> None:
-    """Refuse tables of which rows were loaded, and that are not there or not meant any more; others may be new."""
+    """Refuse loaded tables that do not exist, or are not in ``source.table`` any more; new tables are allowed."""
     if gone := [table for table in loaded if table not in there]:
         raise PipelineError(
             f"{name}: rows of {some(gone)} were loaded, and source.table does not find that table any more: bring it "

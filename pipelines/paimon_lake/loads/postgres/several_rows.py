@@ -1,4 +1,4 @@
-"""Several rows: read the rows of several tables of PostgreSQL in tasks, as rows of one table with the name of each.
+"""Several rows: read the rows of several tables of PostgreSQL in tasks, as rows of one table with their names.
 
 The name of the source table is part of the key. So a TRUNCATE of one table deletes the rows with its name: a task reads
 their keys at the snapshot on which the load builds, in batches, and writes a deletion for each.
@@ -28,7 +28,7 @@ _PART = pa.schema([("table", pa.string()), ("is_truncated", pa.bool_()), ("chang
 
 @dataclass(frozen=True)
 class NamedRows:
-    """How rows of a source table become rows of the table: with its name, and nulls in columns that it lacks."""
+    """Converts rows of a source table to rows of the table: adds the name, and nulls for missing columns."""
 
     schema: pa.Schema
     """The columns of the table."""
@@ -36,7 +36,7 @@ class NamedRows:
     """The column that has the name of the source table."""
 
     def __call__(self, rows: pa.RecordBatch, name: str) -> pa.RecordBatch:
-        """Return rows of the source table ``name``, with the column of kinds if they have it."""
+        """Return rows of the source table ``name`` as rows of the table; a column of kinds in ``rows`` is kept."""
         found = dict(zip(rows.schema.names, rows.columns, strict=True))
         found[self.column] = pa.repeat(pa.scalar(name, pa.string()), len(rows))
         columns = [found[one.name] if one.name in found else pa.nulls(len(rows), one.type) for one in self.schema]
@@ -46,7 +46,7 @@ class NamedRows:
 
 @dataclass(frozen=True)
 class CopiedRows:
-    """Reads a part of the copy in a task: the texts of some queries, each with the name of its source table."""
+    """Reads a part of the copy in a task: the results of some queries, each with the name of its source table."""
 
     tables: Mapping[str, DatabaseRead]
     named: NamedRows
@@ -68,7 +68,7 @@ class ChangedRows:
     """Converts the changes of some source tables in a task, as ``part_of`` has encoded them."""
 
     tables: Mapping[str, tuple[str, ChangeRows]]
-    """For each source table its name in rejects, and how its changes are read."""
+    """Maps each source table to its name in rejects, and to the rules for reading its changes."""
     named: NamedRows
     stored: StoredRows
 
@@ -86,7 +86,7 @@ class ChangedRows:
                     yield replace(parsed, rows=self.named(parsed.rows, name), file=text)
 
     def _removed(self, name: str, text: str) -> Iterator[Parsed]:
-        """Yield a deletion for each row of a source table; they count as read, and not in the share of rejects."""
+        """Yield a deletion for each row of a source table; deletions count as read, and not in the share of rejects."""
         if self.stored.snapshot is None:
             return
         table = Table(self.stored.reference.open())

@@ -1,9 +1,9 @@
 """Several tables: loads of one table from several tables of PostgreSQL, with the name of each in a column of the key.
 
 All tables are copied at one snapshot, and each batch of the log is read once for all of them. A table that is found
-later is copied alone, at a snapshot of its own: the transactions before it are skipped for this table only. So the rows
-of each table are complete at any time, and all of them are one state of the source once the position has passed the
-newest copy. A batch ends where the columns of any table change.
+later is copied alone, at a snapshot of its own: the transactions before that snapshot are skipped for
+this table only. So the rows of each table are complete at any time, and all tables are one state of the source once the
+position has passed the newest copy. A batch ends where the columns of any table change.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class SeveralTablesLoads(PostgresChangesLoads):
     """The loads of a table from several tables of one database of PostgreSQL."""
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
-        """Return the copy of tables that have no position, the next batch of changes, or why there is neither.
+        """Return the copy of tables that have no position, the next batch of changes, or the reason for neither.
 
         Raises TableAltered when the next rows need columns that the table does not have.
         """
@@ -81,13 +81,13 @@ class SeveralTablesLoads(PostgresChangesLoads):
 
     @property
     def _shared_until(self) -> int:
-        """Where the run of a shared slot ends; 0 while tables are copied."""
+        """The LSN at which the run of a shared slot ends; 0 while tables are copied."""
         return 0 if self._shared is None else self._shared.until
 
     def _opened(
         self, step: LoadStep, server: Server, facts: ServerFacts, name: str, at: TablePositions | None
     ) -> OpenedSource:
-        """Open a source table; columns that loads added to the table for another source table may be missing in it."""
+        """Open a source table; it may lack columns that loads added for other source tables."""
         options = self._source.model_copy(update={"table": (name,)})
         database = open_database(options.url, table=name, query="", folder=step.settings.folder)
         position = None if at is None else at.tables.get(name)
@@ -113,18 +113,18 @@ class SeveralTablesLoads(PostgresChangesLoads):
         return source
 
     def _hold(self, step: LoadStep, server: Server, sources: Sources) -> None:
-        """Add the columns to the table that its source tables have got since they were copied, for a copy of all."""
+        """Before all tables are copied again, add the columns that the source tables got since the last copy."""
         try:
             recorded = TablePositions.from_json(step.ledger.position).tables
-        except PipelineError:  # no position, or a damaged one, which a reload mends
+        except PipelineError:  # there is no position, or a reload repairs a damaged one
             return
         for name, source in sources.items():
             hold_since(step, _of(server, source), source, self._source, recorded.get(name))
 
     def _left_out(self, step: LoadStep, later: Sources, at: TablePositions) -> list[str]:
-        """Return the columns of tables to copy that the tables from before do not have, and that are left out.
+        """Return the new columns that are left out: ``later`` tables have them, and the copied tables do not.
 
-        Raises TableAltered where they are added to the table, and PipelineError where they are refused.
+        Raises TableAltered when new columns are added to the table, and PipelineError when they are refused.
         """
         known = {column for position in at.tables.values() for column in (*position.known, *position.ignored)}
         ignored: dict[str, None] = {}
@@ -173,7 +173,7 @@ class SeveralTablesLoads(PostgresChangesLoads):
         is_same = all(now[name].columns == position.columns for name, position in at.tables.items())
         is_moved = not batch.is_last if self._shared is None else self._shared.moves_all
         is_short = end - at.lsn < IDLE_BYTES and batch.transactions.read < IDLE_MESSAGES
-        has_skipped = batch.has_changes and at.reach > at.lsn  # of later tables: the lag would count them for ever
+        has_skipped = batch.has_changes and at.reach > at.lsn  # else the lag counts changes of later tables
         if not changes and is_same and not is_moved and is_short and not has_skipped:
             self._seen = at.lsn, end
             if batch.is_last:
@@ -212,7 +212,7 @@ class SeveralTablesLoads(PostgresChangesLoads):
     def _read_all(
         self, step: LoadStep, server: Server, sources: Sources, at: TablePositions, batch: LogBatch
     ) -> tuple[dict[str, NetBatch], dict[str, Position], int]:
-        """Return the changes of each table and its position with their columns, and the LSN up to which they are.
+        """Return the changes of each table, its position with their columns, and the LSN at which the changes end.
 
         When the columns of one table change, all tables are read again, up to this change.
         """

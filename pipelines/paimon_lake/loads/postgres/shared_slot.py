@@ -5,11 +5,11 @@ once, and every table commits its changes after its own position. The slot is ad
 all tables that is committed, before the next batch is read. So a process that dies loses nothing and repeats nothing.
 
 With ``consistent`` each table commits the end of each batch as its position. When positions differ, because a table was
-copied or a process died between two commits, the tables behind are first brought to the greatest position. At equal
+copied or a process died between two commits, all tables are first loaded up to the greatest position. At equal
 positions the snapshots of all tables are published as a version of the group with the name of the database.
 
-A table whose columns change in a batch loads it in several commits, before the next table. So all tables reach the end
-of the batch, whatever changed.
+A table whose columns change in a batch loads the batch in several commits, before the next table. So all tables reach
+the end of the batch, whatever changed.
 
 A table is loaded after the tables of the slot that it looks up, so a row finds the rows of its own transaction. At the
 end of a run, rows that waited are written too, and with ``consistent`` a further version shows them.
@@ -50,7 +50,7 @@ from paimon_lake.sources.postgres.table_positions import TablePositions, positio
 from paimon_lake.tables import open_lake
 
 LSN = "postgres.lsn"
-"""The property of a version of the group: all transactions whose commit begins before it are in the tables."""
+"""The property of a version of the group: all transactions whose commit begins before this LSN are loaded."""
 
 
 class TableLoads(Protocol):
@@ -68,7 +68,7 @@ class TableLoads(Protocol):
         """Commit the next load; return whether there was one."""
 
     def position(self) -> object:
-        """Return the position of the ledger as it is in JSON, None before the first copy."""
+        """Return the position in the ledger as JSON values; None before the first copy."""
 
     def snapshot(self) -> int:
         """Return the id of the newest snapshot of a load."""
@@ -80,7 +80,7 @@ class TableLoads(Protocol):
 def load_shared(
     settings: Settings, database: str, name: str, asked: TableLoads, begun: Callable[[str], TableLoads]
 ) -> StepResult:
-    """Load all tables of the slot of a table; the result is of this table, and has the results of the others.
+    """Load all tables of the slot of a table; the result of this table has the results of the other tables.
 
     ``asked``: the loads of the table ``name``; ``begun`` opens another table. Raises TablesFailed when the run fails
     after a table was committed, otherwise the error of the load that failed.
@@ -94,7 +94,7 @@ def load_shared(
     try:
         with naming_keys(database):
             shared.run()
-    except Exception as error:  # whatever it is, readers see what was committed
+    except Exception as error:  # any error: readers see the commits before
         if committed := [run.result() for run in runs.values() if run.loads]:
             raise _failed(name, error, shared.errors, committed) from error
         raise
@@ -109,8 +109,8 @@ def load_shared(
 
 
 def _ordered(settings: Settings, database: str, asked: str) -> list[str]:
-    """Return the tables of a database, each after the tables that it looks up; the table that was asked comes first
-    where this allows it."""
+    """Return the tables of a database, each after the tables that it looks up; the table ``asked`` comes first
+    where this order allows it."""
     tables = {name: settings.table(name) for name in tables_of(settings.tables, database)}
     return [name for group in in_order(tables) for name in sorted(group, key=lambda one: one != asked)]
 
@@ -141,7 +141,7 @@ class SharedLoad:
     database: str
     tables: Collection[str]
     asked: str
-    """The table whose failure ends the run; a failure of another one is told, unless the tables are consistent."""
+    """The table whose failure ends the run. Failures of other tables end the run only if the tables are consistent."""
     opened: Callable[[str], TableLoads]
     """Opens a table for the run."""
     runs: dict[str, TableLoads] = field(default_factory=dict)
@@ -156,7 +156,7 @@ class SharedLoad:
         return {name: _reason(error) for name, error in self.errors.items()}
 
     def run(self) -> None:
-        """Load the tables until what the log had when the run began; raises the error of a load that ends the run."""
+        """Load the tables up to the end of the log when the run began; raises the error of a load that ends the run."""
         for name in self.tables:
             self._guarded(name, partial(self._open, name))
         sources = {name: self._source(name) for name in self.runs}
@@ -173,15 +173,15 @@ class SharedLoad:
                 refusal, before = self._next_batch(server, shared, loads, is_over=is_over), self._commits
                 for name in self._loadable():
                     self._guarded(name, partial(self._load, name, loads[name]))
-                if refusal is not None:  # no table has said more precisely what is wrong
+                if refusal is not None:  # no table raised a more precise error
                     raise refusal
                 if shared.batch is None and (is_over or shared.until == until):  # a table may need the log's new end
-                    if self._commits > before:  # rows that waited: a version must show them
+                    if self._commits > before:  # a version must show the rows that waited
                         self._next_batch(server, shared, loads, is_over=True)
                     return
 
     def _load(self, name: str, source: PostgresChangesLoads) -> None:
-        """Load a table up to the end of the batch: its columns may change in between."""
+        """Load a table up to the end of the batch, in several loads if its columns change within the batch."""
         whole = with_lookups(self._source(name), source)
         self.runs[name].load(whole)
         while source.is_cut:
@@ -194,7 +194,7 @@ class SharedLoad:
     def _copy(self, loads: Mapping[str, PostgresChangesLoads]) -> None:
         """Copy the tables that have no position, and the table that is loaded again.
 
-        A table with several source tables may have found another one.
+        A table with several source tables may have found a new source table.
         """
         for name in self.runs:
             may_copy = self._entry(name) is None or bool(self._source(name).source_column)
@@ -227,13 +227,13 @@ class SharedLoad:
         try:
             with naming_keys(self.database):
                 step()
-        except Exception as error:  # whatever it is, the other tables are loaded
+        except Exception as error:  # any error: the other tables are loaded
             self.errors[name] = error
             if name == self.asked or self._options.consistent:
                 raise
 
     def _positions(self) -> dict[str, Position | TablePositions | None]:
-        """Return the positions of all tables, None before the first copy, without those that cannot be read."""
+        """Return the positions of the tables, None before the first copy; unreadable positions are left out."""
         found: dict[str, Position | TablePositions | None] = {}
 
         def read(name: str) -> None:
@@ -288,7 +288,7 @@ class SharedLoad:
             server.advance(shared.names.slot, lowest)
 
     def _publish(self, lsn: int) -> None:
-        """Publish the snapshots of all tables at their common position, if the newest version is of another one."""
+        """Publish the snapshots of all tables at their common position, if the newest version has another position."""
         group = open_lake(self.settings).group(self.database)
         try:
             group.recover()

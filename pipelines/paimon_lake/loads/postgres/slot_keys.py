@@ -1,4 +1,4 @@
-"""Slot keys: errors about what belongs to a slot name the key where it is declared.
+"""Slot keys: errors about options of a slot name the key under which the option is declared.
 
 A table with a slot of its own has these keys below ``source``; tables that share a slot have them in ``base.yaml``.
 """
@@ -16,7 +16,7 @@ _KEYS = re.compile(rf"\bsource\.({'|'.join(sorted(OF_SLOT))})\b")
 
 
 def named_keys(text: str, database: str) -> str:
-    """Return an error text with the keys of ``base.yaml`` for a table of a database; unchanged for "", no database."""
+    """Return an error text with the keys of ``base.yaml`` for a table of a database; unchanged for the name ""."""
     return _KEYS.sub(rf"postgres.{database}.\1", text) if database else text
 
 

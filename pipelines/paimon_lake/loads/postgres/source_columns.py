@@ -1,9 +1,9 @@
 """Source columns: how the columns of a table of PostgreSQL change from one position in its log to the next.
 
 When the columns of the table change, the log contains their new description before the first row change that uses them.
-A batch ends before the transaction of this change. The next batch begins with it: its position has the new columns, and
-the table of the lake is altered before it is written. A position is moved over the columns that were added without a
-change after them, too, once the log is read to an end that is later than the catalog.
+A batch ends before the transaction of this change. The next batch begins with this transaction: its position has the
+new columns, and the table of the lake is altered before it is written. Columns that were added without a later row
+change also get into the position, once the log was read beyond the changes of the catalog.
 
 Rows that are older than an added column have null in it, or the default of that time, which PostgreSQL stores in its
 catalog and not in the log. So a column is added only when the older rows certainly have null: the catalog has no such
@@ -33,10 +33,10 @@ _FLOAT4 = 700
 
 @dataclass(frozen=True)
 class SourceColumns:
-    """What the columns of a source may become; ``table``: the source as it is now, after the positions."""
+    """Compares the columns of a source with positions; ``table``: the source as it is now, after the positions."""
 
     text: str
-    """The source in errors."""
+    """The name of the source in errors."""
     name: tuple[str, ...]
     table: SourceTable
     key: tuple[str, ...]
@@ -52,7 +52,7 @@ class SourceColumns:
     # -- what differs from a position
 
     def added(self, position: Position, relation: Relation) -> list[str]:
-        """Return the columns that are new since a position; columns that it left out before are not new."""
+        """Return the columns that are new since a position; columns that loads left out are not new."""
         known = {*position.known}
         return [
             name
@@ -76,8 +76,8 @@ class SourceColumns:
     def check(self, earlier: Sequence[Position], position: Position, relation: Relation) -> None:
         """Raise LaterColumns for a relation with more columns or other types than ``position``.
 
-        ``earlier``: the position of the ledger, and those from which ``position`` was moved: a transaction may have
-        relations with their columns before the relation of ``position``.
+        ``earlier``: the position of the ledger, and the positions from which ``position`` was moved: a transaction may
+        have relations with their columns before the relation of ``position``.
         Raises PipelineError for a change that is refused.
         """
         there = {name: (oid, modifier) for name, oid, modifier, _ in relation.columns}
@@ -105,7 +105,7 @@ class SourceColumns:
         )
 
     def _check_older(self, name: str, type_oid: int) -> None:
-        """Refuse texts of a FLOAT that would become another DOUBLE than the one that PostgreSQL has."""
+        """Refuse texts of a FLOAT that would become another DOUBLE than in PostgreSQL."""
         if type_oid == _FLOAT4:
             raise PipelineError(
                 f"{self.text}: a transaction changed rows before it changed the type of the column {name!r}: {RELOAD}"
@@ -154,7 +154,7 @@ class SourceColumns:
         return self.marked(replace(position, columns=columns, known=known, made=made)), types
 
     def _readable(self, types: dict[str, DataType], added: Sequence[str]) -> dict[str, DataType]:
-        """Return the types; raises PipelineError when one of the added columns has none."""
+        """Return the types; raises PipelineError when one of the added columns has no type of Paimon."""
         if missing := [name for name in added if name not in types]:
             raise PipelineError(
                 f"{self.text}: the new column {missing[0]!r} has the type {self.table.columns[missing[0]].type_name}, "
@@ -183,7 +183,7 @@ class SourceColumns:
             )
 
     def marked(self, position: Position) -> Position:
-        """Return a position with what later additions of columns are compared with: numbers, file node, left out."""
+        """Return a position with the facts to compare with later: column numbers, file node, left-out columns."""
         live = [name for name, column in self.table.columns.items() if not column.is_generated]
         ignored = [name for name in live if name not in position.known] if self.mode == "ignore" else position.ignored
         made = position.made
@@ -194,7 +194,7 @@ class SourceColumns:
 
 
 def sentences(before: Position, after: Position, types: Mapping[str, DataType], mode: Mode) -> list[str]:
-    """Return what changed between two positions, one sentence for each column; ``types``: of the table's columns."""
+    """Return one sentence for each column that changed between two positions; ``types`` are the table's types."""
     told = []
     for declared, column in after.columns.items():
         held = types[declared]
@@ -211,7 +211,7 @@ def sentences(before: Position, after: Position, types: Mapping[str, DataType], 
 
 
 def _types(server: Server, columns: Mapping[str, tuple[int, int]]) -> dict[str, DataType]:
-    """Return the types of columns, given by type and type modifier; those that cannot be read are left out."""
+    """Return the types of columns, given by type and type modifier; columns that cannot be read are left out."""
     names = type_names(server, {oid for oid, _ in columns.values()}) if columns else {}
     found = {name: column_type(names.get(oid, ""), modifier) for name, (oid, modifier) in columns.items()}
     return {name: kind for name, kind in found.items() if kind is not None}

@@ -18,13 +18,13 @@ from paimon_lake.loads.lookup.lookups import WaitingRows
 
 @dataclass(frozen=True)
 class StoredRows:
-    """The rows of a table at a snapshot, None: no row; tasks receive it."""
+    """The rows of a table at ``snapshot`` (None: no row). This object is sent to tasks."""
 
     reference: TableReference
     snapshot: int | None
 
     def __call__(self, keys: pa.Table, columns: Sequence[str]) -> tuple[pa.Table, np.ndarray]:
-        """Return some columns of the rows with these keys, in the order of the keys, and which of the rows exist.
+        """Return some columns of the rows with these keys, in the order of the keys, and flags for existing rows.
 
         A null in a key has no row. Memory: the values of these rows, and the batches of one scan.
         """
@@ -44,14 +44,14 @@ class StoredRows:
 
 @dataclass(frozen=True)
 class NewestRows:
-    """The rows of a table some of whose rows wait: a row that waits is newer than the row with its key in the table."""
+    """The newest rows of a table and its waiting rows: a waiting row is newer than the table's row with its key."""
 
     stored: StoredRows
     waiting: StoredRows
 
     @staticmethod
     def of(stored: StoredRows, waiting: WaitingRows | None) -> StoredRows | NewestRows:
-        """Return the rows of a table, with those that wait when its load begins; None: no row can wait."""
+        """Return the rows of a table, with the rows that wait when its load begins, if rows can wait."""
         if waiting is None or waiting.snapshot is None:
             return stored
         return NewestRows(stored, StoredRows(waiting.reference, waiting.snapshot))
@@ -72,7 +72,7 @@ def _taken(found: pa.Table, places: np.ndarray) -> tuple[pa.Table, np.ndarray]:
 
 
 def _places(found: pa.Table, keys: pa.Table) -> np.ndarray:
-    """Return for each of ``keys`` its row in ``found``; -1 without one."""
+    """Return for each of ``keys`` its row in ``found``; -1 if there is none."""
     codes = np.zeros(len(found) + len(keys), np.int64)
     for name in keys.column_names:
         both = pa.chunked_array([*found[name].chunks, *keys[name].cast(found.schema.field(name).type).chunks])

@@ -1,7 +1,7 @@
-"""Table copy: the load that copies a table of PostgreSQL and records from where on its changes are read.
+"""Table copy: the load that copies a table of PostgreSQL and records the LSN from which its changes are read.
 
 The copy sees the snapshot that the creation of a temporary slot exports, which has exactly the transactions before its
-LSN. The lasting slot is created earlier, so it has all transactions after that.
+LSN. The lasting slot is created earlier, so it has all transactions after this LSN.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def planned_copy(
     is_shared: bool,
     write: WriteCopy = write_all,
 ) -> PlannedLoad:
-    """Return the load that replaces all rows by those of the source; ``is_shared``: whether tables share the slot.
+    """Return the load that replaces all rows by the source rows; ``is_shared``: whether tables share the slot.
 
     Creates the publication and the slot where they are missing. Raises TableAltered where the table lacks columns that
     changes would have added.
@@ -63,7 +63,7 @@ def planned_copy(
 def hold_since(
     step: LoadStep, server: Server, source: OpenedSource, options: PostgresChangesSource, position: Position | None
 ) -> None:
-    """Add the columns to the table that the source has got since a position, where changes are applied."""
+    """With ``schema_changes: apply``, add the columns that the source got since a position to the table."""
     if position is not None and options.schema_changes == "apply":
         types = source.columns.types_since(server, position)
         check_not_looked_up(step, types, source.text)
@@ -73,7 +73,7 @@ def hold_since(
 def _recorded(step: LoadStep) -> Position | None:
     try:
         return None if step.ledger.position is None else Position.from_json(step.ledger.position)
-    except PipelineError:  # a reload mends a damaged position
+    except PipelineError:  # a reload repairs a damaged position
         return None
 
 

@@ -41,7 +41,7 @@ def planned_copies(
     kept: TablePositions | None = None,
     left_out: Sequence[str] = (),
 ) -> PlannedLoad:
-    """Return the load that copies source tables; ``kept``: the positions of the tables whose rows stay, None: no row.
+    """Return the load that copies source tables; ``kept``: positions of the tables to keep (None: keep no row).
 
     Creates the publication and the slot where they are missing. ``left_out``: columns that are not copied.
     """
@@ -99,7 +99,7 @@ def _write(
 def _parts(
     reads: Mapping[str, DatabaseRead], sizes: Mapping[str, int], options: PostgresChangesSource, snapshot: str
 ) -> list[bytes]:
-    """Return the queries of each task, of about as many bytes in all tasks.
+    """Return the queries of each task; all tasks read about the same number of bytes.
 
     ``sizes``: about how many bytes each table has.
     """

@@ -1,4 +1,4 @@
-"""Reject partitions: rejects of a query or a function name their partition, so that the next load of it replaces them.
+"""Reject partitions: rejects of a query or a function name their partition, whose next load replaces the rejects.
 
 The column ``file`` of such a reject is the name of the source, and in brackets the partition of the row. When the row
 has no valid value of ``partitions.column``, the brackets have the partitions of the load, at most ``_MOST_KEYS``.
@@ -52,7 +52,7 @@ class RejectPartitions:
 
 @dataclass(frozen=True)
 class ReadAgain:
-    """Contains the values of ``file`` whose rejects a load replaces: of the partitions ``keys`` (None: all)."""
+    """Contains the values of ``file`` whose rejects a load replaces: for the partitions ``keys`` (None: all)."""
 
     name: str
     keys: tuple[str, ...] | None

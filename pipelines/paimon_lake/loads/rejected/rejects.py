@@ -73,14 +73,15 @@ def _with_added_columns(table: Table) -> Table:
     """Add the columns that tables of rejects of earlier versions do not have; old rows have nulls in these columns."""
     try:
         return table.alter(*[AddColumn(f.name, from_arrow(f.type)) for f in ADDED])
-    except InvalidRequest:  # another process has added them
+    except InvalidRequest:  # another process has added the columns
         return table.refresh()
 
 
 def entry(messages: Sequence[CommitMessage], replaced: Sequence[str], rejects: Table) -> dict[str, str]:
     """Return the properties of a load's snapshot about rejects; {} when it neither adds nor replaces rejects.
 
-    They name the files of rejects, the source files whose older rejects are replaced, and the table of rejects.
+    The properties name the files of rejects, the source files whose older rejects are replaced, and the table of
+    rejects.
     """
     texts = [base64.b64encode(message.to_bytes()).decode() for message in messages]
     digests = base64.b64encode(b"".join(digest(file, _FILE) for file in replaced)).decode()
@@ -94,7 +95,7 @@ def changes_rejects(properties: Mapping[str, str]) -> bool:
 
 
 def replaced_files(rejects: Table, plan: PlannedLoad) -> list[str]:
-    """Return the source files whose old rejects a load replaces: those that it reads again, or all."""
+    """Return the source files whose old rejects a load replaces: the files that it reads again, or all files."""
     found = _files_of(rejects, None)
     return found if plan.replace is not None and plan.replace.everything else [f for f in found if f in plan.rejects_of]
 
@@ -145,7 +146,7 @@ def check_share(table: Table, spec: TableSpec, written: WriteResult) -> None:
     """Raise AuditFailed, and delete the files of the load, when more rows were rejected than the declaration allows.
 
     Rows that waited since earlier loads do not count, and neither do rows that the source delivers again after their
-    wait: they would stop all later loads.
+    wait, because these rows would stop all later loads.
     """
     rows = written.rows_read - written.removals
     rejected = written.rows_rejected - written.lookup.late_rejected
@@ -187,7 +188,7 @@ def _publish(table: Table, rejects: Table, load: LoadSnapshot, user: str) -> Non
 
 
 def identity(table: Table) -> str:
-    """Return a text that identifies a table: a rename does not change it, and a re-created table has another one."""
+    """Return a text that identifies a table: a rename does not change it, and a re-created table has another text."""
     context = table.context
-    first = context.storage.read(context.paths.schema(min(context.schemas.ids())))  # it has the creation time
+    first = context.storage.read(context.paths.schema(min(context.schemas.ids())))  # has the creation time
     return hashlib.sha256(first).hexdigest()[:24]

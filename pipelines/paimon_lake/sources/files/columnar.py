@@ -82,7 +82,7 @@ def read_columnar(file: TextFile, schema: pa.Schema, required: Collection[str]) 
             rejects = _rejects(file.path, builder.rejects, batch, rows)
             yield Parsed(builder.rows(), rejects, len(batch), tuple(ignored))
             rows += len(batch)
-        if opened.rows is not None and opened.rows != rows:  # so that the numbers of the load show the difference
+        if opened.rows is not None and opened.rows != rows:  # missing rows count as read, so that the loss is reported
             yield Parsed(batch_of([pa.array([], f.type) for f in schema], schema), no_rejects(), opened.rows - rows)
 
 

@@ -32,9 +32,9 @@ class RowRules:
     key: tuple[str, ...] = ()
     """The key columns of the files of change events, as the files name them; () for other files."""
     order: tuple[str, ...] = ()
-    """The columns that order the changes of a key, which a delete must have too."""
+    """The columns that order the changes of a key; also a delete must have them."""
     source: str = ""
-    """The column that has the name of the table of an event; "" without."""
+    """The column that gets the name of the table of an event; "" when there is none."""
     new_columns: str = "refuse"
     """What is done with members of events that the table does not have: ``refuse``, ``ignore`` or ``apply``."""
 
@@ -80,7 +80,7 @@ def exact_type(field: pa.Field) -> DataType:
 
 
 def zero_of(kind: DataType) -> pa.Scalar | None:
-    """Return the zero or empty value of a type, for columns NOT NULL of a row that deletes; a ROW has none."""
+    """Return the zero or empty value of a type, for the NOT NULL columns of a row that deletes; None for a ROW."""
     arrow = kind.to_arrow()
     if kind.root is TypeRoot.ROW:
         return None

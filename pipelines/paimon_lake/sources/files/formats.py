@@ -40,7 +40,7 @@ OPTIONS = {
     "timestamp_unit": "What an integer for a TIMESTAMP counts, `ms`, `us` or `ns`, in events without a schema that "
     "says it; without, such an integer is rejected.",
 }
-"""What each option means."""
+"""The meaning of each option."""
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4", ".br": "brotli"}
 """The compression of a whole file by the last ending of its name."""
 _REFUSED = (".snappy", ".zip", ".xz", ".7z", ".lzo", ".z", ".tar", ".tgz", ".rar", ".lzma", ".zlib", ".deflate")
@@ -96,7 +96,7 @@ class FileFormat:
 
     @property
     def is_splittable(self) -> bool:
-        """Whether an uncompressed file can be cut into byte ranges: each line is one row."""
+        """Whether an uncompressed file can be cut into byte ranges, because each line is one row."""
         return self.kind in ("jsonl", *EVENT_FORMATS) or (self.kind == "csv" and not self.multiline)
 
     @property

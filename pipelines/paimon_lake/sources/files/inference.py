@@ -1,7 +1,7 @@
 """Inference: propose the columns of a table from the first rows of a file; a person should review them.
 
-Texts become BOOLEAN (``true`` and ``false`` only), BIGINT, DOUBLE, DATE, TIMESTAMP or STRING, whichever is the first
-that accepts all texts that are not null. Numbers with zeros at the left, such as postal codes, stay texts. Columns
+Texts become BOOLEAN (``true`` and ``false`` only), BIGINT, DOUBLE, DATE, TIMESTAMP or STRING, in this order: the first
+type that accepts all texts that are not null. Numbers with zeros at the left, such as postal codes, stay texts. Columns
 without any value are STRING. Columns of Parquet, ORC and Avro files have the types of the file.
 """
 

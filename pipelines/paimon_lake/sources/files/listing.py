@@ -43,7 +43,7 @@ class SourceFile:
     checksum: str = ""
     """A checksum of the content from the store; "" when the store has none."""
     stored_path: str = ""
-    """The path by which the file is opened, when ``path`` is escaped: its bytes are surrogates. Default: the path."""
+    """The path with which the file is opened, when ``path`` is escaped; it has surrogates. Default: ``path``."""
     name: str = ""
     """The path in the ledger, relative so that a folder with its files can be moved; default: the whole path."""
 

@@ -231,8 +231,8 @@ def parse_pattern(text: str) -> PathPattern:
 def _normal(text: str, root: str, is_absolute: bool, components: list[list[Atom]]) -> tuple[tuple[Atom, ...], ...]:
     """Return the components without ``.`` and ``..``, except ``..`` at the start of a relative path.
 
-    Raises PipelineError for ``..`` after a component with a wildcard or a placeholder. Also raises it for ``.`` and
-    ``..`` in an object store, where they are ordinary names.
+    Raises PipelineError for ``..`` after a component with a wildcard or a placeholder. Also raises PipelineError for
+    ``.`` and ``..`` in an object store, where they are ordinary names.
     """
     kept: list[tuple[Atom, ...]] = []
     for component in map(tuple, components):

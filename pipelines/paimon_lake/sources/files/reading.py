@@ -2,7 +2,7 @@
 
 Every row of the split is either a row or a reject, whatever the size of splits and blocks. Reading CSV needs about 15
 times ``block_bytes`` of memory, for the bytes, texts and values of one block, whatever the size of the file.
-``json_document`` and ``columnar`` state the bounds of the other kinds.
+The modules ``json_document`` and ``columnar`` state the bounds for the other kinds of files.
 """
 
 from __future__ import annotations

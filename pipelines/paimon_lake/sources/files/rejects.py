@@ -54,7 +54,7 @@ class Parsed:
     members: frozenset[tuple[str, ...]] = frozenset()
     """The members of a JSON file's objects that were seen so far; see ``json_members``."""
     skipped: Mapping[str, int] = field(default_factory=dict)
-    """The number of events that change no row of the table, by what they are."""
+    """The number of events that change no row of the table, by kind."""
     sources: frozenset[str] = frozenset()
     """The tables whose changes were seen so far in files of change events."""
     new_columns: Mapping[str, Collection[str]] = field(default_factory=dict)

@@ -66,7 +66,7 @@ class RowBuilder:
 def batch_of(columns: Sequence[pa.Array], schema: pa.Schema) -> pa.RecordBatch:
     """Return a batch of exactly this schema.
 
-    The nullability and names of nested members of ``columns`` may differ from it.
+    The nullability and names of nested members of ``columns`` may differ from ``schema``.
     """
     exact = [labelled(column, f.type) for column, f in zip(columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(exact, schema=schema)

@@ -1,6 +1,6 @@
 """Splits: cut files into byte ranges, and pack the ranges into tasks of similar size.
 
-A line belongs to the split that contains its first byte. So the splits of a file together have each line once.
+A line belongs to the split that contains its first byte. So each line of a file is in exactly one split.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kafka as a source: the offsets of topics, ranges of them, and the messages of a range as rows of a table and rejects.
+"""Kafka as a source: the offsets of topics, ranges of offsets, and messages as rows of a table and rejects.
 
 The package uses neither Spark nor Dagster. Only ``connection`` imports the client, when it is used.
 

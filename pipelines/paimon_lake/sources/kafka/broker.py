@@ -100,7 +100,7 @@ class KafkaBroker:
 
 
 def matches(name: str, pattern: str) -> bool:
-    """Whether a topic has a name of the pattern; names that begin with ``__`` have none."""
+    """Whether the name of a topic matches a pattern; names that begin with ``__`` match no pattern."""
     form = ".*".join(re.escape(part) for part in pattern.split("*"))
     return not name.startswith("__") and re.fullmatch(form, name) is not None
 

@@ -26,7 +26,7 @@ _ADVICE = {
     "CLUSTER_AUTHORIZATION_FAILED": "grant the user DESCRIBE on the cluster",
     "GROUP_AUTHORIZATION_FAILED": "name a group that the user may read in source.client, as group.id",
 }
-"""What to do about errors of the client, by name."""
+"""What to do about errors of the client, by the name of the error."""
 
 
 def kafka() -> ModuleType:
@@ -48,7 +48,7 @@ class Connection:
 
     @property
     def name(self) -> str:
-        """The servers, for messages."""
+        """The name of the cluster in messages: its servers."""
         return f"Kafka at {', '.join(self.servers)}"
 
     def _secrets(self) -> list[Secret]:
@@ -60,7 +60,7 @@ class Connection:
             **{name: value.reveal() for name, value in self.settings.items()},
             "bootstrap.servers": ",".join(self.servers),
             "error_cb": lambda error: errors.append(error.str()),
-            "log_level": 0,  # errors come to error_cb; the log would go to the standard error output
+            "log_level": 0,  # error_cb receives the errors, so no log is needed on the standard error output
             **{name.replace("_", "."): value for name, value in more.items()},
         }
 

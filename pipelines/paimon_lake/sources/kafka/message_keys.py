@@ -10,8 +10,8 @@ from typing import Any
 def key_members(key: bytes | None, columns: Sequence[str], texts: Collection[str]) -> dict[str, Any] | None:
     """Return the values of ``columns`` in a message's key; None when the key does not have all of them.
 
-    A key is an object with these members, also in the envelope of Kafka Connect, or with one column the value itself:
-    JSON, or for a column in ``texts`` any text.
+    A key is an object with these members, with or without the envelope of Kafka Connect. For one column, the key may
+    also be the value itself: as JSON, or as any text when the column is in ``texts``.
     """
     try:
         text = (key or b"").decode()

@@ -35,7 +35,7 @@ from paimon_lake.sources.kafka.messages import RELOAD, Messages
 from paimon_lake.sources.kafka.position import Place, place_text
 
 _OFFSET = "\ue000offset"
-"""The name of a member that is added to rows whose tombstones are read apart, to bring both into their order."""
+"""A member with the offset, added to rows when tombstones are read separately, so that both can be ordered."""
 
 
 class MessageRows:
@@ -100,7 +100,7 @@ class MessageRows:
         return replace(parsed, skipped={TOMBSTONE: len(values) - len(kept)})
 
     def _with_deletes(self, messages: Messages, lost: list[Lost]) -> list[bytes | None]:
-        """Return the values, each tombstone as an event that deletes the row with its key, or that is skipped."""
+        """Return the values; a tombstone becomes an event that deletes the row with its key, or that is skipped."""
         if not self._key:
             return [b"null" if value is None else value for value in messages.values]
         source = json.dumps({"db": self._form.database, **_table_names(self._form.table)})
@@ -113,7 +113,7 @@ class MessageRows:
         return values
 
     def _members(self, messages: Messages, at: int, lost: list[Lost]) -> str | None:
-        """Return the key of a tombstone as the text of an object; None for a key that does not fit, which is lost."""
+        """Return the key of a tombstone as JSON; when it does not fit, add the message to ``lost`` and return None."""
         found = key_members(messages.keys[at], self._key, self._texts)
         if found is None:
             wanted = f"the key of the tombstone does not have {', '.join(self._key)}"

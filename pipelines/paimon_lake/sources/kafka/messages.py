@@ -4,8 +4,8 @@ A reader assigns itself to a partition; it joins no group and commits no offset.
 or markers and aborted messages of transactions) are no loss: the broker moves on only from an offset that the log still
 has. An offset that the log does not have any more is an error of the client, and never skipped.
 
-Memory: the messages of one block of ``BLOCK_BYTES``, those of one call of the client, which are about as many bytes by
-the size of the messages before, and at most ``_QUEUE_KILOBYTES`` that the client has fetched.
+Memory: the messages of one block of ``BLOCK_BYTES``, the messages of one call of the client (about as many bytes,
+estimated by the size of earlier messages), and at most ``_QUEUE_KILOBYTES`` that the client has fetched.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _MESSAGE_BYTES = 100
 """The memory of a message beside its value, so that a block of tombstones is bounded too."""
 _POLL_SECONDS = 0.1
 _HARMLESS = frozenset({"_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_TIMED_OUT", "GROUP_AUTHORIZATION_FAILED"})
-"""Errors after which the client tries again, and of the group, which is not used."""
+"""Errors after which the client tries again, and errors of the consumer group, which is not used."""
 
 
 @dataclass(frozen=True)
 class Messages:
-    """Consecutive messages of a partition; ``keys`` is empty where they are not wanted."""
+    """Consecutive messages of a partition; ``keys`` is empty when keys are not requested."""
 
     offsets: np.ndarray
     values: list[bytes | None]
@@ -47,7 +47,7 @@ class Messages:
     newest: int
     """The timestamp of the last message in epoch milliseconds; -1 when it has none."""
     size: int
-    """The bytes of the values."""
+    """The size of the values in bytes."""
 
 
 @contextlib.contextmanager
@@ -115,7 +115,7 @@ class RangeReader:
             if held >= BLOCK_BYTES or (block and at >= wanted.end):
                 yield self._block(block, size)
                 block, size, held = [], 0, 0
-                last = time.monotonic()  # the time in which the block was written does not count
+                last = time.monotonic()  # the time for writing the block does not count as a stall
             if time.monotonic() - last > STALL_SECONDS:
                 raise PipelineError(
                     f"{self.connection.name}: {place_text(wanted.place)} delivered nothing after offset {at - 1} for "
@@ -124,7 +124,7 @@ class RangeReader:
                 )
 
     def _checked(self, error: Any, wanted: OffsetRange, message: Any) -> int:
-        """Return the offset after the last message for an end of the log, 0 for a harmless error; raise any other."""
+        """Return the end offset when the partition has ended, and 0 for a harmless error; raise any other error."""
         module = kafka()
         if error.code() == module.KafkaError._PARTITION_EOF:
             return int(message.offset())

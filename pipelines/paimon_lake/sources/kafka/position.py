@@ -1,7 +1,7 @@
 """Position: up to which offset the messages of each partition are loaded, and from which cluster and topics.
 
-The property of a load's snapshot is the only record of it. An offset has a meaning only in the cluster and in the topic
-that the position names: a topic that was deleted and made again has another id.
+A property of the load's snapshot is the only record of the position. An offset has a meaning only in the cluster and in
+the topic that the position names: a topic that was deleted and re-created has another id.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def place_text(place: Place) -> str:
 
 
 def offsets_text(offsets: Mapping[Place, int]) -> str:
-    """Return the offsets of partitions as text, of some when there are many: ``orders[0]=7, orders[1]=9``."""
+    """Return the offsets of partitions as text, ``orders[0]=7, orders[1]=9``; of many partitions, only some."""
     return some([f"{place_text(place)}={offset}" for place, offset in offsets.items()])
 
 
@@ -47,7 +47,7 @@ class TopicPosition:
 
 @dataclass(frozen=True)
 class Position:
-    """All messages before the offsets are loaded, and no other ones."""
+    """All messages before the offsets are loaded, and no other messages."""
 
     cluster: str
     topics: Mapping[str, TopicPosition]
@@ -59,7 +59,7 @@ class Position:
                 yield (name, partition), offset
 
     def with_offsets(self, cluster: str, topics: Mapping[str, Topic], offsets: Mapping[Place, int]) -> Position:
-        """Return the position with the offsets of all partitions of ``topics``; other topics keep theirs."""
+        """Return the position with the offsets of all partitions of ``topics``; other topics keep their offsets."""
         moved = {
             name: TopicPosition(topic.id, tuple(offsets[name, number] for number in range(topic.partitions)))
             for name, topic in topics.items()

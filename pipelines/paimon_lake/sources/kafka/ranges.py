@@ -1,4 +1,4 @@
-"""Ranges: choose the offsets of the next batch, and cut them into parts of similar size."""
+"""Ranges: choose the offsets of the next batch, and divide these offsets into parts of similar size."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class OffsetRange:
 def next_ranges(offsets: Mapping[Place, int], ends: Mapping[Place, int], limit: int) -> list[OffsetRange]:
     """Return ranges of at most ``limit`` offsets together, in the order of topics and partitions.
 
-    Where there are more, each partition has its share of them, so that all partitions are read up to their ends at
-    about the same time; a range has at least one offset, until there are ``limit`` ranges.
+    When there are more offsets, each partition gets a proportional share, so that all partitions are read up to their
+    ends at about the same time. A range has at least one offset; there are at most ``limit`` ranges.
     """
     left = {place: ends[place] - start for place, start in sorted(offsets.items()) if ends.get(place, 0) > start}
     total, ranges = sum(left.values()), []

@@ -29,15 +29,15 @@ from paimon_lake.sources.postgres.pgoutput import UNCHANGED, Key, LastChange
 _SLICE_ROWS = 16_384
 """How many changes are converted at once."""
 CurrentRows = Callable[[pa.Table, Sequence[str]], tuple[pa.Table, np.ndarray]]
-"""Returns some columns of the rows of the table with these keys, one row for each key, and which of them exist."""
+"""Returns some columns of the table's rows with given keys, one row for each key, and flags for existing rows."""
 _LOST = "the log does not repeat this large value, and the row is not in the table: load the table with reload"
 
 
 def batch_of_changes(changes: Mapping[Key, LastChange], width: int, key: Sequence[int]) -> pa.RecordBatch:
     """Return changes as one batch of texts; ``width``: the number of columns, ``key``: the places of the key's columns.
 
-    Columns: ``v0`` and so on have the texts, ``lsn``, ``deleted``; where values are unchanged also ``u0`` and so on,
-    which mark them, and ``k0`` and so on, the key that the row has in the table.
+    Columns: ``v0`` and so on have the texts, ``lsn``, ``deleted``. When values are unchanged, also ``u0`` and so on,
+    which mark unchanged values, and ``k0`` and so on, the key that the row has in the table.
     """
     rows = list(changes.values())
     found = {
@@ -58,7 +58,7 @@ def batch_of_changes(changes: Mapping[Key, LastChange], width: int, key: Sequenc
 
 @dataclass(frozen=True)
 class ChangeRows:
-    """How the changes of a table of PostgreSQL are read into a table."""
+    """Converts the changes of a table of PostgreSQL to rows of a table and rejects."""
 
     rows: DatabaseRows
     key: tuple[str, ...]
@@ -93,7 +93,7 @@ class ChangeRows:
         return self._divided(builder, bad_key, deleted, batch["lsn"].to_pylist(), seen)
 
     def _column(self, texts: pa.Array, at: int, kind: DataType) -> tuple[pa.Array, pa.Array, np.ndarray | None]:
-        """Return a column to show, its values, and the rows that do not fit."""
+        """Return the column for rejects, its values, and flags for the rows that do not fit."""
         column, bad = values_of(texts, self.rows.types[at])
         values, unfit = convert_typed(column, kind, self.rows.schema.field(at).name)
         if pa.types.is_list(column.type):
@@ -101,7 +101,7 @@ class ChangeRows:
         return with_text(column, bad), values, either(bad, unfit)
 
     def _unchanged(self, batch: pa.RecordBatch, current: CurrentRows) -> tuple[dict[int, pa.Array], np.ndarray]:
-        """Return the columns with unchanged values as they are in the table, and the rows that are not there."""
+        """Return the columns with unchanged values as the table has them, and flags for rows that the table lacks."""
         schema, names = self.rows.schema, batch.schema.names
         places = [at for at in range(len(schema)) if f"u{at}" in names and pc.any(batch[f"u{at}"]).as_py()]
         if not places:

@@ -18,14 +18,14 @@ _TYPES = {
     **dict.fromkeys(sorted(AS_TEXT), "STRING"),
 }
 _HEADER = 4
-"""What PostgreSQL adds to the lengths and precisions in a type modifier."""
+"""The number that PostgreSQL adds to lengths and precisions in a type modifier."""
 _MOST_DIGITS = 38
 
 
 def column_type(type_name: str, modifier: int) -> DataType | None:
     """Return the nullable type for a column; None for a type that cannot be read, or that no type holds.
 
-    ``modifier`` is the type modifier of the column, such as the length of a varchar; -1 without. A numeric without a
+    ``modifier`` is the type modifier of the column, such as the length of a varchar; -1 for none. A numeric without a
     precision, or with more than 38 digits, becomes a text.
     """
     if type_name.startswith("_"):

@@ -1,7 +1,7 @@
-"""Found tables: the tables of PostgreSQL that a list of names and patterns means, as they are now.
+"""Found tables: the existing tables of PostgreSQL that match a list of names and patterns.
 
-In a pattern, ``*`` stands for any text. It means tables, and no views. A partitioned table has no rows of its own: it
-is left out when all its parts are meant too.
+In a pattern, ``*`` stands for any text. A pattern matches tables, and no views. A partitioned table has no rows of its
+own: it is left out when all its parts are matched too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from paimon_lake.protocol import PipelineError, some
 from paimon_lake.sources.postgres.server import Server
 
 MOST_TABLES = 100
-"""How many source tables one table may have: each snapshot of the table has a position for each of them."""
+"""The largest number of source tables of one table; each snapshot of the table has a position for each of them."""
 _TABLES = """
 SELECT n.nspname::text, c.relname::text, c.relkind::text, c.oid::bigint
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -30,10 +30,10 @@ _SIZES = "SELECT oid::bigint, pg_table_size(oid) FROM unnest(%s::oid[]) AS oid"
 
 
 def found_tables(server: Server, wanted: Sequence[str]) -> list[str]:
-    """Return the names ``schema.name`` of the tables that ``wanted`` means, sorted.
+    """Return the sorted names ``schema.name`` of the tables that match ``wanted``.
 
-    Raises PipelineError for a name without a table, for patterns that no table has, for more than ``MOST_TABLES``, and
-    for a partitioned table without some of its parts.
+    Raises PipelineError for a name without a table, for patterns that no table matches, for more than ``MOST_TABLES``,
+    and for a partitioned table without some of its parts.
     """
     kinds, oids = {}, {}
     for schema, name, kind, oid in _matching(server, wanted):
@@ -60,7 +60,7 @@ def found_tables(server: Server, wanted: Sequence[str]) -> list[str]:
 
 
 def meant_tables(server: Server, wanted: Sequence[str]) -> set[str]:
-    """Return the names of the tables that ``wanted`` means, also where ``found_tables`` refuses them or finds none."""
+    """Return the names of the tables that match ``wanted``, also when ``found_tables`` would raise an error."""
     return {f"{schema}.{name}" for schema, name, *_ in _matching(server, wanted) if "." not in schema + name}
 
 

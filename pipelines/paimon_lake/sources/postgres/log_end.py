@@ -1,4 +1,4 @@
-"""Log end: how much of the log of a PostgreSQL server is after a position, and whether it has changes of a table.
+"""Log end: the size of the log of a PostgreSQL server after a position, and whether it has changes of a table.
 
 The log has changes of all tables, so its length alone says little about one table. The slot is asked, with a bound on
 messages and time, for the oldest transaction that changed the table. Nothing is confirmed: a load reads the same
@@ -17,7 +17,7 @@ from paimon_lake.sources.postgres.table_positions import TablePositions
 SEARCH_SECONDS = 10
 """How long the server searches the log for a change of the table."""
 SEARCH_MESSAGES = 10_000
-"""After how many messages of the log the search ends with the next transaction."""
+"""The search ends with the first whole transaction after this many messages."""
 _WAITING = """
 WITH messages AS MATERIALIZED (
   SELECT xid::text AS xid, data, chr(get_byte(data, 0)) AS kind
@@ -46,11 +46,11 @@ class LogEnd:
     size_bytes: int
     """The length of the log after the position, with the changes of all tables."""
     has_changes: bool
-    """Whether it has changes of the table; also true when the search ended before it found one."""
+    """Whether the log after the position has changes of the table; also true when the search ended early."""
     oldest_seconds: float | None
-    """How long ago the oldest of these changes was committed, 0 without one, None when the search did not find it.
+    """How long ago the oldest change of the table was committed; 0: there is none; None: the search did not find it.
 
-    When the search ended after ``SEARCH_MESSAGES``, at most so long ago.
+    When the search ended after ``SEARCH_MESSAGES``, the change may be younger.
     """
 
 

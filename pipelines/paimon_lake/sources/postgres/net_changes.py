@@ -1,6 +1,6 @@
 """Net changes: the last change of each row of one table in some transactions, found in whole columns.
 
-Where the log does not repeat a value, a row depends on its changes before. Tables with such rows are decoded message by
+When the log does not repeat a value, a row depends on its earlier changes. Tables with such rows are decoded message by
 message (``pgoutput``), with the same result.
 """
 
@@ -40,35 +40,35 @@ _GATHER_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class NetBatch:
-    """What some transactions did to a table: a batch as ``batch_of_changes`` returns it, and counts."""
+    """The changes of a table in some transactions: a batch as ``batch_of_changes`` returns it, and counts."""
 
     batch: pa.RecordBatch
     changes: int = 0
     """The changes in the log, each version of a row counted."""
     transactions: int = 0
     is_truncated: bool = False
-    """Whether all rows from before were removed."""
+    """Whether a TRUNCATE removed all earlier rows."""
 
 
 class _Undecided(Exception):
-    """The columns alone do not say what the last changes are."""
+    """Raised when the columns alone do not show the last changes."""
 
 
 @dataclass(frozen=True)
 class _Values:
-    """Where the values of some rows are: arrays of columns by rows; -1 as the length of a null."""
+    """The positions of the values of some rows: arrays of columns by rows; a null has the length -1."""
 
     starts: np.ndarray
     lengths: np.ndarray
     ends: np.ndarray
-    """Where each row ends."""
+    """The position at which each row ends."""
 
 
 def net_changes(transactions: Transactions, decoder: Decoder, after: int, before: int = sys.maxsize) -> NetBatch:
     """Return the last change of each row of the decoder's table in some transactions.
 
     These are the transactions whose commit begins at ``after`` or later, and before ``before``. Raises PipelineError
-    for what is not valid; LaterColumns as the decoder does.
+    for invalid messages, and LaterColumns as the decoder does.
     """
     try:
         return _by_columns(transactions, decoder, after, before)
@@ -166,7 +166,7 @@ def _last(found: MessageColumns, rows: np.ndarray, names: list[str], decoder: De
 
 
 def _values(data: np.ndarray, at: np.ndarray, ends: np.ndarray, places: list[int], width: int) -> _Values:
-    """Return where the values of the columns ``places`` are, in the rows that begin at ``at``; null for ``_LACKS``."""
+    """Return the positions of the values of the columns ``places`` in the rows at ``at``; null for ``_LACKS``."""
     if (big_endian(data, at, 2) != width).any():
         raise PipelineError("the log has a row that does not fit the description of its table")
     at = at + 2
@@ -192,7 +192,7 @@ def _values(data: np.ndarray, at: np.ndarray, ends: np.ndarray, places: list[int
 
 
 def _binary(data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> pa.Array:
-    """Return the values of some bytes that begin at ``starts``, as one array; -1 as length: null."""
+    """Return the bytes of ``lengths`` that begin at ``starts`` as one array; the length -1 means null."""
     sizes = np.maximum(lengths, 0)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     found = np.empty(int(offsets[-1]), np.uint8)

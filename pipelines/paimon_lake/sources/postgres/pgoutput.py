@@ -23,7 +23,7 @@ Key = tuple[Any, ...]
 _BEGIN, _COMMIT, _RELATION, _INSERT, _UPDATE, _DELETE, _TRUNCATE = b"BCRIUDT"
 _ROWS = b"IUD"
 _IGNORED = b"YO"
-"""The names of types, and the origin of a transaction that another server replicated."""
+"""The skipped messages: names of types, and the origin of a transaction that another server replicated."""
 _OLD = b"KO"
 _NULL, _TEXT, _SAME = b"ntu"
 _UINT, _USHORT, _LSN = Struct("!I").unpack_from, Struct("!H").unpack_from, Struct("!Q").unpack_from
@@ -44,9 +44,9 @@ class LaterColumns(Exception):
         super().__init__("the columns of the table changed")
         self.relation = relation
         self.lsn = 0
-        """Where the commit of the transaction with the change begins."""
+        """The LSN at which the commit of the transaction with the change begins."""
         self.follows = False
-        """Whether changes of the table in earlier transactions come before it that are not loaded yet."""
+        """Whether earlier transactions have changes of the table that are not loaded yet."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class LastChange:
 
     values: tuple[Any, ...]
     lsn: int
-    """Where the commit of its transaction begins."""
+    """The LSN at which the commit of the transaction with the change begins."""
     root: Key | None = None
     """The key that the row had before these transactions, where values are ``UNCHANGED`` since then."""
     is_delete: bool = False
@@ -67,11 +67,11 @@ class NetChanges:
     """What some whole transactions did to a table."""
 
     rows: dict[Key, LastChange] = field(default_factory=dict)
-    """By key, in the order of the last change."""
+    """The last change of each row by its key, in the order of the changes."""
     end: int = 0
-    """Where the commit of the last transaction ends; 0 without transactions."""
+    """The LSN at which the commit of the last transaction ends; 0 without transactions."""
     is_truncated: bool = False
-    """Whether all rows from before were removed."""
+    """Whether a TRUNCATE removed all earlier rows."""
     changes: int = 0
     """The changes in the log, each version of a row counted."""
     transactions: int = 0
@@ -83,7 +83,7 @@ class NetChanges:
 class Decoder:
     """Decodes the changes of one table; ``check`` raises PipelineError for a description that does not fit.
 
-    It is called before the first change with this description, and may raise LaterColumns.
+    ``check`` is called before the first change with a description, and may raise LaterColumns.
     """
 
     relation: int
@@ -106,7 +106,7 @@ class Decoder:
         """Return the changes of the transactions whose commit begins at ``after`` or later, and before ``before``.
 
         Stops after the transaction with which ``rows`` changes or ``size_bytes`` are reached; returns whether all
-        messages were read. Raises PipelineError for what is not valid, and for a transaction that is too large;
+        messages were read. Raises PipelineError for invalid messages and for a transaction that is too large, and
         LaterColumns as ``check`` does.
         """
         found = NetChanges()
@@ -257,7 +257,7 @@ def described(data: bytes) -> Relation:
 
 
 def _filled(found: NetChanges, new: Key, old_key: Key) -> tuple[Key, Key | None]:
-    """Return an update with the unchanged values of the row's last change, and the root of values still unchanged."""
+    """Return the values of an update, completed from the row's last change; and ``root`` if some are still missing."""
     before = found.rows.get(old_key)
     if before is None and not found.is_truncated:
         return new, old_key

@@ -1,7 +1,7 @@
 """Position: up to where the changes of a table are loaded, and from which server, slot and columns.
 
-The property of a load's snapshot is the only record of it. A position is used only with the server, history, table and
-publication that it names, because an LSN has no meaning elsewhere.
+A property of the load's snapshot is the only record of the position. A position is used only with the server, history,
+table and publication that it names, because an LSN has no meaning elsewhere.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.postgres.lsn import lsn_of, lsn_text
 
 _LATER = ("made", "file_node", "ignored")
-"""What positions of earlier versions do not have."""
+"""The keys that positions written by earlier versions do not have."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,11 @@ class Position:
     publication: str
     publication_version: str
     made: int = 0
-    """How many columns the source had ever made when it had the columns of this position; 0 when it is not known."""
+    """The number of columns ever created in the source, dropped ones included, at this position; 0: not known."""
     file_node: int = 0
-    """The file node of the source then: it changes when the table is rewritten or truncated."""
+    """The file node of the source at that time; PostgreSQL changes it when the table is rewritten or truncated."""
     ignored: list[str] = field(default_factory=list)
-    """The columns that the source has got since then, and that loads have left out."""
+    """The columns that were added to the source since then, and that loads left out."""
 
     @property
     def relations(self) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """Server: connections to a PostgreSQL server, with its facts, publications and replication slots.
 
-A connection commits each statement. Its errors become PipelineErrors without the URL and the password, which say what
-the user can do. Names are passed as parameters or quoted by psycopg.
+A connection commits each statement. Its errors become PipelineErrors without the URL and the password; the texts say
+what the user can do. Names are passed as parameters or quoted by psycopg.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ADVICE = {
 """What to do about errors of PostgreSQL, by SQLSTATE."""
 _EXISTS = "42710"
 _IDLE_SESSIONS = 140000
-"""The version of PostgreSQL from which on idle sessions can time out."""
+"""The first version of PostgreSQL in which idle sessions can time out."""
 _CANCELED = "57014"
 _FLUSH_SECONDS = 30
 _FACTS = """
@@ -64,7 +64,7 @@ WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 AND d.datname = c
   AND ((l.classid::bigint << 32) | l.objid::bigint) = {_LOCK}
 """
 QUIET_SECONDS = 1.5
-"""After how long a wait for a slot is logged."""
+"""A wait for a slot is logged after this time."""
 _TRY_SECONDS = 0.1
 
 
@@ -128,7 +128,7 @@ class Server:
         return int(self.rows("SELECT (pg_current_wal_flush_lsn() - '0/0')::bigint")[0][0])
 
     def end_of_changes(self) -> int:
-        """Return the end of the log on disk when it has all that this session sees: also what is not flushed yet.
+        """Wait until the server has flushed all changes that this session sees, and return the end of the log on disk.
 
         Writes a message without a meaning to the log, because a server without writers may not flush it.
         """
@@ -215,9 +215,9 @@ class Server:
     def reserved(self, slot: str, wait_seconds: int | None) -> Iterator[bool]:
         """Keep other loads, and questions for the lag, from reading a slot; yield whether it is reserved.
 
-        With 0 as ``wait_seconds``, yield False when it is reserved elsewhere; otherwise wait, and raise PipelineError
-        after this time, with None never. A wait is logged with the session that it waits for. PostgreSQL itself refuses
-        a second reader with an error, at once.
+        With 0 as ``wait_seconds``, yield False when the slot is reserved elsewhere. Otherwise wait, and raise
+        PipelineError after ``wait_seconds``; None waits without a limit. A wait is logged with the session that has the
+        slot. PostgreSQL itself refuses a second reader with an error, at once.
         """
         if not self._is_reserved(slot, QUIET_SECONDS if wait_seconds != 0 else 0.0):
             if wait_seconds == 0:
@@ -251,7 +251,7 @@ class Server:
             return "another session"
         pid, user, program, place, since = (text or "" for text in found[0])
         where, what = f" at {place}" if place else "", f" ({program})" if program else ""
-        begun = f", connected since {since} UTC," if since else ""  # hidden from users without pg_read_all_stats
+        begun = f", connected since {since} UTC," if since else ""  # needs pg_read_all_stats
         return f"the session {pid} of {user}{where}{what}{begun}"
 
     def messages(self, slot: str, publication: str, until: int, count: int | None) -> Generator[bytes, None, None]:

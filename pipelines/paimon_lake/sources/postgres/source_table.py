@@ -48,14 +48,14 @@ FROM pg_publication p LEFT JOIN pg_publication_rel r ON r.prpubid = p.oid AND r.
 
 @dataclass(frozen=True)
 class SourceColumn:
-    """A column of the table; ``type_oid`` and ``type_modifier`` are what messages of pgoutput name too."""
+    """A column of the table; messages of pgoutput contain the same ``type_oid`` and ``type_modifier``."""
 
     name: str
     number: int
     type_oid: int
     type_modifier: int
     type_name: str
-    """The type, of a domain its base type; ``enum`` for every enumerated type."""
+    """The name of the type; for a domain, of its base type; ``enum`` for every enumerated type."""
     is_generated: bool
     is_not_null: bool
     older_value: str | None = None
@@ -68,16 +68,16 @@ class SourceTable:
 
     oid: int
     file_node: int
-    """Changes when the table is truncated or rewritten."""
+    """The file node; it changes when the table is truncated or rewritten."""
     columns: Mapping[str, SourceColumn]
     identity: str
     """What the log has of the old row: ``d`` the primary key, ``i`` the key of an index, ``f`` all, ``n`` nothing."""
     identity_key: frozenset[str]
     """The columns of the primary key or of the index that the replica identity names."""
     keys: frozenset[frozenset[str]]
-    """The columns of each unique key without nulls that is checked at once."""
+    """The columns of each unique key without nulls that is not deferrable."""
     made: int = 0
-    """The number of columns that were ever made: the number of the newest one, dropped ones included."""
+    """The number of columns that were ever created, dropped columns included."""
 
     def schema(self) -> pa.Schema:
         """Return the columns that can be read, as the driver of PostgreSQL describes them."""
@@ -93,12 +93,12 @@ class Publication:
     """A publication, and what it says about one table."""
 
     version: str
-    """Changes with every change of the publication that concerns the table."""
+    """A text that differs after every change of the publication that concerns the table."""
     names_table: bool
-    """Whether it names the table, or all tables; a publication of the tables of a schema does not name them."""
+    """Whether the publication names the table, or all tables; a publication of a schema does not name its tables."""
     has_all_kinds: bool
     columns: Sequence[str] | None
-    """The columns that it sends; None: all."""
+    """The columns that the publication sends; None: all columns."""
     has_filter: bool
 
 
@@ -131,7 +131,7 @@ def read_table(server: Server, name: Sequence[str]) -> SourceTable:
 
 
 def type_names(server: Server, oids: Collection[int]) -> dict[int, str]:
-    """Return the names of types as ``SourceColumn.type_name`` has them; types that were dropped are not in it."""
+    """Return the names of types as ``SourceColumn.type_name`` has them; dropped types are left out."""
     return dict(server.rows(_TYPES, [list(oids)]))
 
 
@@ -149,7 +149,7 @@ def read_publication(server: Server, publication: str, name: Sequence[str], oid:
     if not found:
         return None
     number, version, has_all_tables, entry, entry_version, has_all_kinds, seen = found[0]
-    is_listed, seen = seen is not None, seen or {}  # a publication of all tables does not have unlogged ones
+    is_listed, seen = seen is not None, seen or {}  # a publication of all tables has no unlogged tables
     return Publication(
         f"{number}:{version}:{entry}:{entry_version}",
         is_listed and (has_all_tables or entry is not None),

@@ -1,7 +1,7 @@
 """Table positions: up to where the changes of several tables of PostgreSQL are loaded into one table.
 
-The tables share a server, a slot and a publication. Each has an LSN of its own, because a table that was added later
-was copied at a later state of the source than the one that the other tables have.
+The tables share a server, a slot and a publication. Each table has an LSN of its own, because a table that was
+added later was copied at a later state of the source.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class TablePositions:
 
     @property
     def lsn(self) -> int:
-        """All transactions whose commit begins before it are loaded."""
+        """All transactions whose commit begins before this LSN are loaded."""
         return min(position.lsn for position in self.tables.values())
 
     @property
@@ -68,7 +68,7 @@ class TablePositions:
         return next(iter(self.tables.values()))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the positions for the ledger; what the tables share is in it once."""
+        """Return the positions for the ledger; values that all tables share occur once."""
         tables = {}
         for name, position in self.tables.items():
             found = position.to_json()

@@ -30,13 +30,13 @@ class Transactions:
     messages: list[bytes] = field(default_factory=list)
     """The messages of pgoutput, without the rows of other tables and without transactions before the position."""
     end: int = 0
-    """Where the commit of the last transaction ends; 0 without transactions."""
+    """The LSN at which the commit of the last transaction ends; 0 without transactions."""
     read: int = 0
     """The number of messages of the slot that were read."""
     is_full: bool = False
     """Whether reading stopped because the bounds are reached: later transactions were not read."""
     is_at_end: bool = False
-    """Whether a transaction was met that begins after the end."""
+    """Whether reading stopped at a transaction whose commit begins at ``before`` or later."""
 
     @cached_property
     def columns(self) -> MessageColumns:
@@ -46,7 +46,7 @@ class Transactions:
 
 @dataclass(frozen=True)
 class MessageColumns:
-    """The messages one after the other, and one value of each array for each message."""
+    """The bytes of all messages, and arrays with one value for each message."""
 
     data: np.ndarray
     """The bytes of all messages, and some zeros."""
@@ -56,7 +56,7 @@ class MessageColumns:
     tables: np.ndarray
     """The object identifiers of the tables of rows and descriptions."""
     lsns: np.ndarray
-    """Where the commit of the transaction of each message begins."""
+    """The LSN at which the commit of each message's transaction begins."""
 
 
 def read_transactions(

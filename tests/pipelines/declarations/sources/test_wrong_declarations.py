@@ -196,7 +196,7 @@ WRONG = [
     (PARTS, "inputs: [d.delays]", "inputs: [d.wide]", ":15: the inputs form a cycle: d.wide <- d.wide"),
     (PARTS, "parts: gates}", "parts: gate}", ":22: checks[0].parts: 'gate' is not a part; did you mean gates?"),
     (PARTS, "parts: gates}", "parts: gates, column: gate_at}", ":22: checks[0].column: 'gate_at' is filled by the part gates, so it is null in rows that lack it"),
-    (PARTS, "parts: gates}", "block: true}", ":22: checks[0].block: has no effect that helps: a load of one part cannot bring the others; remove block"),
+    (PARTS, "parts: gates}", "block: true}", ":22: checks[0].block: has no effect here: a load of one part cannot load the other parts; remove block"),
     (PARTS, "max_wait: 2 h", "max_wait: 2 weeks", ":22: checks[0].max_wait: must be a duration with its unit, such as 2 d or 12 h, not '2 weeks'"),
     (PARTS, "  gates:", "  the gates:", ":10: parts.the gates: the name of a part has letters, digits and underscores, and begins with a letter"),
     (CHANGES, "primary_key: id", "natural_key: id", ":3: source: a table with changes of PostgreSQL needs a primary_key, the key of its source"),

@@ -29,10 +29,10 @@ class Written:
     """The rows of some events that fit the table."""
 
     positions: np.ndarray
-    """The record of each row, ascending."""
+    """The position of the record of each row, ascending."""
     rows: pa.RecordBatch
     moved: int
-    """The number of updates that changed the key: each of them is two rows."""
+    """The number of updates that changed the key; each such update is two rows."""
 
 
 class ChangeBuilder:
@@ -75,7 +75,7 @@ class ChangeBuilder:
         return self._with_old_keys(builder.rows())
 
     def _with_old_keys(self, built: pa.RecordBatch) -> Written:
-        """Return the rows, each update of a key as two of them."""
+        """Return the rows; each update of a key becomes two rows."""
         count = len(self.schema)
         rows = pa.RecordBatch.from_arrays(built.columns[: count + 1], schema=self.rows_schema)
         at_key = [self.schema.names.index(name) for name in self.key]

@@ -51,7 +51,7 @@ _BASES = {
 """Types of Kafka Connect that have no name of their own."""
 _SCALE = re.compile("[0-6]?[0-9]|7[0-6]")
 _DECIMAL_BYTES = 31
-"""The most bytes of a decimal that is read; all of them fit into 76 digits."""
+"""The largest size of a decimal in bytes; decimals of this size have at most 76 digits."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class ConnectType:
     """The digits after the point of a decimal."""
 
     def unit(self, kind: DataType, otherwise: str) -> str:
-        """Return what a number for a column of this type counts; "" when a number has no meaning there.
+        """Return the unit of a number for a column of this type; "" when a number is not valid.
 
         ``otherwise`` is the unit of a TIMESTAMP when the schema does not say it.
         """
@@ -75,7 +75,7 @@ class ConnectType:
 
 
 def connect_types(schema: Any) -> dict[str, ConnectType]:
-    """Return the types of the columns of the rows in an envelope's schema; () for what is not such a schema."""
+    """Return the types of the columns of the rows in an envelope's schema; {} for another schema."""
     found: dict[str, ConnectType] = {}
     for image in _fields(schema):
         if image.get("field") in ("before", "after"):
@@ -87,10 +87,10 @@ def connect_types(schema: Any) -> dict[str, ConnectType]:
 
 
 def stated_types(schema: Any) -> dict[str, str]:
-    """Return the types of a table's columns for the columns of an envelope's schema; without those it does not state.
+    """Return the table types for the columns of an envelope's schema; columns without a stated type are left out.
 
-    They are numbers, booleans, texts, bytes, and the dates, timestamps and decimals with a precision of Kafka Connect
-    and Debezium.
+    The types are numbers, booleans, texts, bytes, and the dates, timestamps and decimals with a precision of Kafka
+    Connect and Debezium.
     """
     found: dict[str, str] = {}
     for image in _fields(schema):

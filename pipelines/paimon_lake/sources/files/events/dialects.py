@@ -14,7 +14,7 @@ import pyarrow as pa
 
 INSERT, UPDATE, DELETE = "+I", "+U", "-D"
 SCHEMA_CHANGE = "schema change"
-"""What is skipped where the events change columns or tables."""
+"""The kind of skipped events that change columns or tables."""
 OTHER_TABLE = "event of other tables"
 TOMBSTONE = "tombstone"
 _CONTROL = "control event"
@@ -29,11 +29,11 @@ class Dialect:
     op: str
     """The member that says what happened."""
     kinds: Mapping[str, str]
-    """Its values for events that change rows, with the kind of a changed row."""
+    """The values of ``op`` for events that change rows, each with the kind of the changed rows."""
     skipped: Mapping[str, str]
-    """Its values for events that change no row, with what they are."""
+    """The values of ``op`` for events that change no row, each with a name for such events."""
     truncates: frozenset[str]
-    """Its values for events that empty the table."""
+    """The values of ``op`` for events that empty the table."""
     head: Mapping[str, pa.DataType]
     """The members of an event that are read beside the rows."""
     row: str
@@ -51,7 +51,7 @@ class Dialect:
     has_envelope: bool = False
     """Whether an event may be in ``{"schema": ..., "payload": event}``."""
     placeholders: tuple[str, ...] = ()
-    """The texts that are written for a value which the event does not have."""
+    """The texts that stand for a value that the event does not have."""
 
 
 _DEBEZIUM = Dialect(

@@ -1,7 +1,7 @@
 """Envelopes: find the events in ``{"schema": ..., "payload": event}``, as Kafka Connect writes it.
 
-The schema is the same in most lines, so it is parsed once, and the lines that begin with the same bytes are found at
-once. Lines that are written in another way, for example with spaces, are parsed one by one.
+The schema is the same in most lines. So it is parsed once, and all lines that begin with the same bytes are found
+together. Lines that are written in another way, for example with spaces, are parsed one by one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from paimon_lake.sources.files.text.records import Records
 BARE = ""
 """The schema of events without an envelope."""
 _MOST_SCHEMAS = 100
-"""The most schemas of a block whose lines are found at once."""
+"""The largest number of schemas in a block whose lines are found together."""
 _BEGIN, _MIDDLE = b'{"schema":', b',"payload":'
 
 
@@ -35,7 +35,7 @@ class Unwrapped:
     of_event: np.ndarray
     """The position of each event's schema."""
     wrapped: np.ndarray
-    """The positions of the records that may be in an envelope which was not found."""
+    """The positions of the records that may have an envelope, although none was found."""
 
 
 def unwrap(records: Records) -> Unwrapped:
@@ -58,7 +58,7 @@ def unwrap(records: Records) -> Unwrapped:
 
 
 def payload_of(event: Object) -> tuple[str, Object | None]:
-    """Return the JSON text of the schema of an event in an envelope, and the event, None for a tombstone.
+    """Return the JSON text of the schema of an event in an envelope, and the event (None for a tombstone).
 
     An object without a payload is an event without an envelope. Raises Unfit for a payload that is no object.
     """
@@ -90,7 +90,7 @@ def _beginning(records: Records, positions: np.ndarray, prefix: bytes) -> np.nda
 
 
 def _schema(raw: bytes) -> bytes | None:
-    """Return the JSON text of the schema of a record, None when it is followed by something else than the payload."""
+    """Return the JSON text of the schema of a record, None when the payload does not follow the schema."""
     text = raw.decode()
     try:
         _, end = json.JSONDecoder().raw_decode(text, len(_BEGIN))

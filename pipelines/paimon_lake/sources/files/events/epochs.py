@@ -9,7 +9,7 @@ from paimon_core.types import DataType, TypeRoot
 from paimon_lake.sources.files.text.text_values import Converted
 
 TICKS = {"ms": 10**3, "us": 10**6, "ns": 10**9}
-"""The number of each unit in a second."""
+"""How many of each unit make one second."""
 _DAYS = (-719_162, 2_932_897)
 """The first day that is valid and the day after the last one: the years 1 to 9999, as for texts."""
 _SECONDS = {"": (-62_135_596_800, 253_402_300_800), "ns": (-(2**63) // 10**9 + 1, 2**63 // 10**9)}
@@ -18,7 +18,7 @@ _SECONDS = {"": (-62_135_596_800, 253_402_300_800), "ns": (-(2**63) // 10**9 + 1
 def from_epoch(numbers: pa.Array, kind: DataType, unit: str) -> Converted:
     """Convert 64-bit integers to a DATE (days since 1970-01-01), or to a TIME or TIMESTAMP that counts ``unit``.
 
-    A number is bad outside of the years 1 to 9999, or of a day for a TIME, and with more digits than the type has.
+    A number is bad when it has more digits than the type, or is outside of the years 1 to 9999 (a TIME: of a day).
     """
     valid = np.asarray(numbers.is_valid().to_numpy(zero_copy_only=False))
     values = np.asarray(numbers.fill_null(0).to_numpy(zero_copy_only=False)).astype(np.int64)

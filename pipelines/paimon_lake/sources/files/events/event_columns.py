@@ -38,7 +38,7 @@ class EventColumn:
     name: str
     kind: DataType
     forms: Mapping[str, pa.DataType]
-    """The Arrow type as which values of each form are read; the most likely form is the first."""
+    """Maps each form to the Arrow type in which its values are read; the most likely form is the first."""
     connect: ConnectType
     unit: str
     """What a number for a date or time counts; "" when numbers are not valid."""
@@ -56,7 +56,7 @@ class EventColumn:
         return EventColumn(name, kind, _forms(kind, dialect, unit), connect, unit, rules, needs_unit)
 
     def read(self, value: Any, *, ignore_extra: bool) -> tuple[str, Any]:
-        """Return the form of a JSON value that is not null, and the value as that form is read.
+        """Return the form of a JSON value that is not null, and the value in the type of this form.
 
         Raises Unfit, and ExtraMember for a member that a ROW does not have, unless ``ignore_extra``.
         """
@@ -80,7 +80,7 @@ class EventColumn:
         return f"{what} is not valid for {self.kind}{advice}"
 
     def convert(self, values: Values) -> tuple[pa.Array, np.ndarray | None, Callable[[int], str]]:
-        """Return the values in the type of the column, which of them do not fit, and a function for the reason."""
+        """Return the values in the type of the column, flags for values that do not fit, and a function for reasons."""
         parts = {form: self._converted(form, array) for form, array in values.items()}
         arrays = [array for array, _ in parts.values()]
         flags = [bad for _, bad in parts.values() if bad is not None]

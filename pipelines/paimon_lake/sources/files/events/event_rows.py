@@ -37,7 +37,7 @@ from paimon_lake.sources.files.text.records import Records
 from paimon_lake.sources.files.text.text_values import TextRules
 
 _FEW = 64
-"""The number of events that are read in Python when Arrow refuses them together."""
+"""When Arrow refuses at most this many events together, they are read in Python."""
 _PARTS = 16
 _MOST_READERS = 100
 _TRUNCATE = (
@@ -110,7 +110,7 @@ class EventReader:
         )
 
     def _images(self, records: Records, broken: Bad, bad: Bad) -> Iterator[tuple[ImageReader, Images]]:
-        """Yield the changes of the events; those of each schema are read for themselves."""
+        """Yield the changes of the events of each schema, with the reader of the schema."""
         none = np.zeros(len(records), np.int64)
         found = unwrap(records) if self.dialect.has_envelope else Unwrapped(records, [BARE], none, none[:0])
         objects, is_slow = self._objects(found.events, broken), self._is_slow(found)
@@ -127,7 +127,7 @@ class EventReader:
                     yield self._reader(schema), images
 
     def _objects(self, events: Records, broken: Bad) -> np.ndarray:
-        """Return which events may be objects; tombstones are counted."""
+        """Return flags for the events that may be objects; count tombstones."""
         objects = has_braces(events)
         for at in np.flatnonzero(~objects).tolist():
             if events.raw(at) == b"null":
@@ -141,14 +141,14 @@ class EventReader:
         return objects
 
     def _is_slow(self, found: Unwrapped) -> np.ndarray:
-        """Return which events Arrow does not read."""
+        """Return flags for the events that Arrow does not read."""
         slow = np.full(len(found.events), self.has_map)
         slow[found.wrapped] = True
         slow[records_with(found.events, self.dialect.placeholders)] = True
         return slow
 
     def _parsed(self, found: Unwrapped, positions: np.ndarray, broken: Bad) -> dict[str, list[tuple[int, Object]]]:
-        """Return events, parsed in Python, with their positions, by the schema of their envelope."""
+        """Return events that are parsed in Python, each with its position, by the schema of the envelope."""
         parsed: dict[str, list[tuple[int, Object]]] = {}
         wrapped = set(found.wrapped.tolist())
         for at in positions.tolist():
@@ -203,7 +203,7 @@ class EventReader:
         return self.readers[schema]
 
     def _stated(self, schema: str) -> dict[str, str]:
-        """Return the types that the schema of an envelope states; those of columns of the table are noted."""
+        """Return the types that the schema of an envelope states; note the types of the table's columns."""
         if self.new_columns is None or schema == BARE:
             return {}
         stated = stated_types(json.loads(schema))
@@ -225,7 +225,7 @@ class EventReader:
         return heads
 
     def _note_members(self, records: Records, images: Images) -> None:
-        """Note which columns the written rows have, by their values, and by the texts where all values are null."""
+        """Note which columns the written rows have: by their values, or by the JSON texts where all values are null."""
         writes = pc.not_equal(images.kinds, DELETE)
         if not pc.any(writes).as_py():
             return
@@ -242,7 +242,7 @@ class EventReader:
                     break
 
     def _rows_in(self, event: Any) -> Iterator[object]:
-        """Yield the rows of an event that was parsed; none of what is no event."""
+        """Yield the rows of a parsed event; nothing for a value that is no event."""
         if not isinstance(event, dict):
             return
         payload = event.get("payload")

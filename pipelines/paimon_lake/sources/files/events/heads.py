@@ -23,13 +23,13 @@ class Heads:
     """What the events of a part do; all arrays have one value for each event."""
 
     kinds: pa.Array
-    """The kind of the rows that an event changes; null for an event that changes none."""
+    """The kind of the rows that an event changes; null for an event that changes no row."""
     skipped: pa.Array
-    """What an event is that is skipped, ``OTHER_TABLE`` for one; null for all other events."""
+    """The kind of a skipped event, such as ``OTHER_TABLE``; null for an event that is not skipped."""
     truncates: np.ndarray
     """Whether an event empties the table."""
     reasons: Mapping[int, Unfit]
-    """Why an event is rejected."""
+    """Why events are rejected, by the position of the event."""
     names: pa.Array
     """The table of each event with its database; null where the event names none."""
     sources: frozenset[str]
@@ -57,7 +57,7 @@ _WORDS = {pa.string().id: "a text", pa.bool_().id: "a boolean", pa.struct([]).id
 
 
 def heads_of(table: pa.Table, dialect: Dialect, form: FileFormat) -> Heads:
-    """Return what the events do whose members ``Dialect.head`` are the columns of ``table``."""
+    """Return what events do; the columns of ``table`` are the members ``Dialect.head`` of the events."""
     ops = table[dialect.op].combine_chunks()
     databases, schemas, names = _places(table)
     full = pc.if_else(
@@ -97,7 +97,7 @@ def _places(table: pa.Table) -> tuple[pa.Array, pa.Array, pa.Array]:
 
 
 def _others(databases: pa.Array, names: pa.Array, full: pa.Array, form: FileFormat) -> pa.Array:
-    """Return which events name another database or table than the options; an event without names does not."""
+    """Return flags for events that name another database or table than the options; false for events without names."""
     others = pa.repeat(pa.scalar(False), len(names))
     if form.database:
         others = pc.or_(others, pc.fill_null(_differ(databases, form.database), False))
@@ -109,7 +109,7 @@ def _others(databases: pa.Array, names: pa.Array, full: pa.Array, form: FileForm
 
 
 def _differ(names: pa.Array, wanted: str) -> pa.Array:
-    """Return which names are not ``wanted``, in which ``*`` stands for any text."""
+    """Return flags for the names that do not match ``wanted``; in ``wanted``, ``*`` stands for any text."""
     if "*" not in wanted:
         return pc.not_equal(names, wanted)
     return pc.invert(pc.match_substring_regex(names, "^" + ".*".join(map(re.escape, wanted.split("*"))) + "$"))

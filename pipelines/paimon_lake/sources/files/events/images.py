@@ -27,10 +27,10 @@ from paimon_lake.sources.files.text.records import Records
 from paimon_lake.sources.files.typed_values import extra_members
 
 _SAMPLE = 16
-"""The number of events whose values show in which forms the columns are written."""
+"""The number of events from which the forms of the columns are determined."""
 
 Bad = list[tuple[int, Unfit]]
-"""The positions of records with changes that are rejected, and why."""
+"""The positions of records with changes that are rejected, each with the reason."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Images:
     """The changes of rows in some events."""
 
     positions: np.ndarray
-    """The record of each change, ascending."""
+    """The position of the record of each change, ascending."""
     kinds: pa.Array
     """The kind of each change."""
     rows: list[Values]
@@ -46,7 +46,7 @@ class Images:
     old: list[Values]
     """The key columns of the rows before an update; null where they are not known or the same."""
     count: int
-    """The number of changes, also of those that are rejected already."""
+    """The number of changes, rejected changes included."""
 
 
 @dataclass
@@ -60,11 +60,11 @@ class ImageReader:
     key: Sequence[str]
     ignore_extra: bool
     heads: Callable[[pa.Table, Sequence[int]], Heads]
-    """Returns what the events of some records do, and raises PipelineError when they cannot be loaded."""
+    """Returns what the events of some records do; raises PipelineError when the events cannot be loaded."""
     source: str = ""
-    """The column that has the name of the table of an event; "" without."""
+    """The column that gets the name of the table of an event; "" when there is none."""
     new_columns: NewColumns | None = None
-    """Where members are noted that the table does not have; None: they are refused, or ignored."""
+    """Notes the members that the table does not have; None: such members are refused or ignored."""
     stated: Mapping[str, str] = field(default_factory=dict)
     """The types that the schema of the envelope states."""
     forms: dict[str, str] = field(default_factory=dict)
@@ -103,7 +103,7 @@ class ImageReader:
         return form, column.forms[form]
 
     def _reads_decimals(self) -> bool:
-        """Whether a column is read as a decimal by Arrow."""
+        """Whether Arrow reads one of the columns as a decimal."""
         forms = ((one.kind, self._form(one)[0]) for one in self.columns.values())
         return any(form != "text" and has_root(kind, TypeRoot.DECIMAL) for kind, form in forms)
 
@@ -168,7 +168,7 @@ class ImageReader:
         return Images(positions[events], kinds, rows, [{forms[at]: before[at]} for at in at_key], count)
 
     def _known(self, image: pa.Array) -> pa.Array:
-        """Return rows without the members that the table does not have, which come last."""
+        """Return rows without the members that the table does not have; these are the last members."""
         count = len(self.columns)
         if image.type.num_fields == count:
             return image
@@ -176,7 +176,7 @@ class ImageReader:
         return pa.StructArray.from_arrays([image.field(at) for at in range(count)], fields=fields, mask=image.is_null())
 
     def by_python(self, events: Sequence[tuple[int, Object]], bad: Bad) -> Images:
-        """Read events, each with the position of its record, one by one."""
+        """Read events one by one; ``events`` has the position of the record of each event."""
         heads, read = [], []
         for at, event in events:
             try:
@@ -222,7 +222,7 @@ class ImageReader:
     def _with_sources(self, images: Images, positions: np.ndarray, names: pa.Array) -> Images:
         """Return changes with the names of their tables in the column ``source``.
 
-        ``names``: of the records at ``positions``, ascending. Raises PipelineError when a row has such a member itself.
+        ``names`` are of the records at ``positions``, which ascend. Raises PipelineError when a row has this column.
         """
         if not self.source:
             return images
@@ -238,7 +238,7 @@ class ImageReader:
         return replace(images, rows=rows, old=old)
 
     def _changes(self, event: Object, kind: str) -> list[tuple[Any, Any]]:
-        """Return the rows that an event changes, each with the row before it; raises Unfit when it has none."""
+        """Return the rows that an event changes, each with its old row; raises Unfit when the event has no rows."""
         row, old = self.dialect.row, self.dialect.old
         new, before = self._list(event.member(row), row), self._list(event.member(old), old)
         if kind == DELETE and self.dialect.deleted == old:
@@ -294,7 +294,7 @@ class ImageReader:
 
 
 def _values(rows: Sequence[Mapping[str, tuple[str, Any]]], column: EventColumn) -> Values:
-    """Return the values of a column by form; a column without values has its first form."""
+    """Return the values of a column by form; a column without values gets its first form."""
     found = [row.get(column.name) for row in rows]
     forms = list(dict.fromkeys(one[0] for one in found if one is not None)) or [next(iter(column.forms))]
     return {
@@ -304,7 +304,7 @@ def _values(rows: Sequence[Mapping[str, tuple[str, Any]]], column: EventColumn) 
 
 
 def _flattened(new: pa.Array, old: pa.Array) -> tuple[np.ndarray, pa.Array, pa.Array]:
-    """Return the event of each row, the rows, and the rows before them, where an event has as many of both."""
+    """Return the event of each row, the rows, and the old rows (null when an event has not as many old as new rows)."""
     counts = np.asarray(pc.fill_null(pc.list_value_length(new), 0).to_numpy(zero_copy_only=False)).astype(np.int64)
     before = np.asarray(pc.fill_null(pc.list_value_length(old), 0).to_numpy(zero_copy_only=False)).astype(np.int64)
     at = np.repeat(np.arange(len(counts)), counts)
@@ -317,7 +317,7 @@ def _flattened(new: pa.Array, old: pa.Array) -> tuple[np.ndarray, pa.Array, pa.A
 def without_others(
     events: Records, positions: np.ndarray, dialect: Dialect, form: FileFormat
 ) -> tuple[np.ndarray, dict[str, int]]:
-    """Return the events that may be of the table that the options name, and the number of all other events."""
+    """Return the positions of events that may be of the table in the options, and the number of all other events."""
     if not len(positions):
         return positions, {}
     parse = pa_json.ParseOptions(pa.schema(list(dialect.head.items())), unexpected_field_behavior="ignore")

@@ -1,7 +1,7 @@
 """New columns: the members of events that the table does not have, with the types that events show.
 
-The schema of an envelope of Debezium states the types. Without it, the values show them: whole numbers are BIGINT,
-other numbers DOUBLE, texts STRING. A member that is always null has no type yet.
+The schema of an envelope of Debezium states the types. Without a schema, the values show the types: whole numbers are
+BIGINT, other numbers DOUBLE, texts STRING. A member that is always null has no type yet.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.files.events.event_columns import form_of
 
 NESTED = "nested"
-"""Stands for the type of an object or array, which is not found out."""
+"""Stands for the type of an object or array; such a type is not determined."""
 
 
 @dataclass
 class NewColumns:
-    """The texts of the types that were seen for each member; envelopes also show types of columns of the table."""
+    """The texts of the types that were seen for each member; envelopes also state the types of the table's columns."""
 
     seen: dict[str, set[str]] = field(default_factory=dict)
 
@@ -56,7 +56,7 @@ class NewColumns:
 def column_types(seen: Mapping[str, Collection[str]], where: str) -> tuple[dict[str, DataType], list[str]]:
     """Return the type of each column that was seen, and the columns that were always null.
 
-    Raises PipelineError for a column with values of several kinds, such as texts and numbers, and for nested ones.
+    Raises PipelineError for a column with values of several kinds, such as texts and numbers, and for a nested column.
     """
     found: dict[str, DataType] = {}
     unknown = []

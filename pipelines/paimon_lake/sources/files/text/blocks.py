@@ -59,7 +59,7 @@ class TextFile:
 
     @contextmanager
     def open(self) -> Iterator[pa.NativeFile]:
-        """Open the file's uncompressed bytes; raises PipelineError as ``open_source_file``."""
+        """Open the file's uncompressed bytes; raises PipelineError as ``open_source_file`` does."""
         with open_source_file(self.split.file, self.storage_options) as opened:
             yield opened if self.compression is None else pa.CompressedInputStream(opened, self.compression)
 
@@ -108,7 +108,7 @@ class TextFile:
     def _pieces(self, stream: pa.NativeFile, at: int, end: int | None, is_inside: bool, cut: Cut) -> Iterator[bytes]:
         """Yield blocks of whole lines: all lines that begin at or after ``at`` and before ``end`` (None: all).
 
-        With ``is_inside``, ``at`` may be inside of a line, which belongs to the split before and is skipped.
+        With ``is_inside``, ``at`` may be inside of a line; this line belongs to the previous split and is skipped.
         """
         at = self._skip(stream, at - is_inside)
         data = b""
@@ -154,7 +154,7 @@ class TextFile:
     def read(self, stream: pa.NativeFile, size: int) -> bytes:
         """Return the next bytes, b"" at the end of the file.
 
-        Raises PipelineError if they cannot be read or unpacked.
+        Raises PipelineError if the bytes cannot be read or unpacked.
         """
         try:
             return bytes(stream.read(size))
@@ -171,7 +171,7 @@ class TextFile:
 
 
 def cut_lines(data: bytes, is_last: bool) -> int:
-    """Return the end of the last whole line; a ``Cut``."""
+    """Return the end of the last whole line. The function is a ``Cut``."""
     return len(data) if is_last else data.rfind(b"\n") + 1
 
 

@@ -243,7 +243,7 @@ class _Parser:
         return _Cells(columns, wrong, len(texts))
 
     def _readable(self, records: Records) -> tuple[Records, list[Lost]]:
-        """Return the records with closed quotes and without a lone carriage return, and the others as rejects."""
+        """Return the records with closed quotes and without lone carriage returns, and the other records as rejects."""
         file_format = self.file.file_format
         good = grammar(file_format).good.fullmatch
         special = b"".join(c.encode() for c in (file_format.quote, file_format.escape, "\r") if c)

@@ -38,7 +38,7 @@ def member_paths(kinds: Mapping[str, DataType]) -> list[Path]:
 
 
 def lacking(kinds: Mapping[str, DataType], seen: Collection[Path]) -> list[Path]:
-    """Return the paths of members that no object has, although an object in which they could be occurs."""
+    """Return the paths of members that no object has, although an object that could have the member occurs."""
     return [path for path in member_paths(kinds) if path not in seen and (*path[:-1], OBJECT) in seen]
 
 
@@ -51,7 +51,7 @@ class Members:
         self.seen: set[Path] = set()
 
     def unseen(self) -> list[Path]:
-        """Return the members that no object had so far, although an object in which they could be occurred."""
+        """Return the members that no object had so far, although an object that could have the member occurred."""
         return lacking(self.kinds, self.seen) if self.kinds else []
 
     def note_columns(self, columns: Mapping[str, pa.Array]) -> None:
@@ -95,11 +95,11 @@ class Members:
                 self._note_type(arrow.field(at).type, child.type, (*path, child.name))
 
     def note_texts(self, texts: Iterable[bytes]) -> None:
-        """Note the members of objects one by one, until all are seen; texts that are no object have none."""
+        """Note the members of objects one by one, until all members are seen; texts that are no object are skipped."""
         self.note_objects(parsed_text(text) for text in texts)
 
     def note_objects(self, values: Iterable[Any]) -> None:
-        """Note the members of parsed objects, until all are seen; other values have none."""
+        """Note the members of parsed objects, until all members are seen; other values are skipped."""
         for value in values:
             if isinstance(value, dict):
                 self._note_object(value, self.kinds, ())

@@ -19,11 +19,11 @@ _INEXACT = r"[0-9.]{39}|[:,\[\s\"][+-]?[0-9]+\.?[0-9]*[eE][+-]?[0-9]"
 """Numbers that Arrow may read wrongly as a decimal: with more than 38 digits, or with an exponent."""
 
 Parse = Callable[[Records, list[Lost], Callable[[], int]], Parsed]
-"""Parses the records of a block; the second argument are records that are no text, the third counts lines before."""
+"""Parses the records of a block. The second argument has records that are no text; the third counts lines."""
 
 
 def read_lines(file: TextFile, parse: Parse) -> Iterator[Parsed]:
-    """Yield what ``parse`` returns for each block of a split of lines, where it has rows, rejects or skipped events."""
+    """Yield the result of ``parse`` for each block of a split, unless it has no rows, rejects and skipped events."""
     skipped = len(file.head(0, cut_lines))
 
     @functools.cache
@@ -78,7 +78,7 @@ def is_inexact(data: bytes) -> bool:
 
 
 def bytes_of(records: Records, positions: np.ndarray) -> bytes:
-    """Return some of the records as lines; bytes between records that follow each other are a line end."""
+    """Return some of the records as lines. The bytes between adjacent records must be a line end."""
     runs = np.split(positions, np.flatnonzero(np.diff(positions) != 1) + 1)
     return b"\n".join([records.data[records.starts[run[0]] : records.ends[run[-1]]] for run in runs])
 
@@ -101,7 +101,7 @@ def trimmed(records: Records) -> Records:
 
 
 def has_braces(records: Records) -> np.ndarray:
-    """Return which records begin and end with a brace, as every object does."""
+    """Return flags for the records that begin and end with a brace, as every object does."""
     if not len(records):
         return np.zeros(0, bool)
     buffer = np.frombuffer(records.data, np.uint8)

@@ -120,7 +120,7 @@ class JsonReader:
         return bad_value(json.dumps(value, default=str) if kind.children else value, kind, self.rules)
 
     def _by_arrow(self, records: Records, positions: np.ndarray, bad: dict[int, Unfit]) -> list[_Read]:
-        """Read records with Arrow; find records that it refuses in smaller and smaller parts; add them to ``bad``."""
+        """Read records with Arrow; when Arrow refuses them, halve them repeatedly; add refused records to ``bad``."""
         if not len(positions):
             return []
         columns = self._arrow_columns(records, positions)

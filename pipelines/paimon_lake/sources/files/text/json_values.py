@@ -1,7 +1,8 @@
 """JSON values: check one JSON object against the columns of a table, in Python.
 
-This finds the reason why an object is rejected. It also reads the objects that Arrow cannot read exactly: objects of
-tables with a MAP, and numbers for a DECIMAL with an exponent or more than 38 digits. Other objects are read by Arrow.
+This module finds the reason why an object is rejected. It also reads the objects that Arrow cannot read exactly:
+objects of tables with a MAP, and numbers for a DECIMAL with an exponent or more than 38 digits. Other objects are read
+by Arrow.
 """
 
 from __future__ import annotations
@@ -175,7 +176,7 @@ def _map(pairs: Object, kind: DataType, path: Path, ignore_extra: bool) -> list[
 
 
 def word_of(value: Any) -> str:
-    """Return what a value is, in words."""
+    """Return the kind of a JSON value in words, such as ``an array``; for a number, the number."""
     if isinstance(value, Object):
         return _WORDS[dict]
     return _WORDS.get(type(value)) or f"the number {shown(value)[1:-1]}"

@@ -38,7 +38,7 @@ def lost_batch(file: TextFile, lost: Sequence[Lost], lines_before: int) -> pa.Re
 
 
 def decoded(data: bytes, file_format: FileFormat) -> tuple[Records | None, list[Lost]]:
-    """Return the valid records, as UTF-8, and rejects for the others; None when the whole block is valid UTF-8."""
+    """Return the valid records as UTF-8 (None when the whole block is valid), and rejects for the other records."""
     if file_format.is_utf8:
         if is_valid_utf8(data):
             return None, []

@@ -98,7 +98,7 @@ def record_ends(data: bytes, file_format: FileFormat) -> np.ndarray:
 
 
 def cut_records(data: bytes, is_last: bool, file_format: FileFormat) -> int:
-    """Return the end of the last whole record; a ``Cut``."""
+    """Return the end of the last whole record. When ``file_format`` is bound, this is a ``Cut``."""
     if is_last or not data:
         return len(data)
     ends = record_ends(data, file_format)

@@ -45,8 +45,8 @@ _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
 _DOUBLE = rf"^(?:{_NUMBER}(?:[eE][+-]?[0-9]+)?|[+-]?(?i:nan|inf|infinity))$"
 _TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _SECONDS = {"": (-62_135_596_800, 253_402_300_800), "ns": (-(2**63) // 10**9 + 1, 2**63 // 10**9)}
-"""The range of valid seconds (the end is exclusive): the years 1 to 9999; "ns": what 64 bits of nanoseconds can
-hold."""
+"""The range of valid seconds by unit; the end is exclusive. For "ns": what 64 bits of nanoseconds can hold; for "": the
+years 1 to 9999."""
 _SMALLEST_DAY = -719_162
 """The day 0001-01-01."""
 
@@ -96,7 +96,7 @@ Convert = Callable[[pa.Array], pa.Array]
 
 
 def _converter(kind: DataType, rules: TextRules) -> tuple[Callable[[pa.Array], pa.Array | None] | None, Convert]:
-    """Return a fast conversion, which may fail (None: there is none), and a slow one with null for bad texts."""
+    """Return a fast conversion, which may fail (None for some types), and a slow one with null for bad texts."""
     arrow = kind.to_arrow()
     match kind.root:
         case TypeRoot.TINYINT | TypeRoot.SMALLINT | TypeRoot.INT | TypeRoot.BIGINT:
@@ -170,7 +170,7 @@ def _is_long(texts: pa.Array) -> bool:
 
 
 def cast_or_null(values: pa.Array, arrow: pa.DataType) -> pa.Array:
-    """Cast the values; values that cannot be cast become null; they are found by bisection."""
+    """Cast the values; a value that cannot be cast becomes null. Such values are found by bisection."""
     try:
         return values.cast(arrow)
     except pa.ArrowInvalid:
@@ -235,7 +235,7 @@ def _clock_times(texts: pa.Array, kind: DataType) -> pa.Array:
 
 
 def _timestamps(texts: pa.Array, kind: DataType) -> pa.Array | None:
-    """Cast texts; raises ArrowInvalid when only some have an offset; None when one is outside the years 1 to 9999."""
+    """Cast texts; None if a time is outside the years 1 to 9999. Raises ArrowInvalid when only some have an offset."""
     unit = kind.timestamp_unit
     try:
         numbers = texts.cast(pa.timestamp(unit)).cast(pa.int64())
