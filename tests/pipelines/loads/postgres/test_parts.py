@@ -224,8 +224,9 @@ def test_tasks_of_spark_copy_convert_and_remove(followed_by_spark):
     wide.run(f"UPDATE s.o SET t = {LARGE.format('id')}")
     load(wide)
     wide.run("UPDATE s.o SET n = 9", "DELETE FROM s.o WHERE id = 1", "TRUNCATE s.p", "INSERT INTO s.p VALUES (3, 'c')")
-    load(wide)
-    load(wide, reload=True)
+    load(wide, part="o")  # a change of o that is loaded after the deletions of p would begin a row again
+    load(wide, part="p")
+    load(wide, part="p", reload=True)
     assert [(key, n, b) for key, n, _, b in rows(wide)] == [(2, 9, None), (3, 9, "c")]
     texts = dict(wide.rows("SELECT id, t FROM s.o"))
     assert all(t == texts[key] for key, _, t, _ in rows(wide))
