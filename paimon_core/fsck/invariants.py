@@ -47,7 +47,7 @@ INVARIANTS = {
             "files of one level above 0 share no key; rows ascend by key, and recorded keys are the extremes (deep)",
         ),
         ("I13", _Q, "a file has a valid range of sequence numbers, and its rows have that range (deep)"),
-        ("I14", _H, "two writers of one bucket never interleave"),
+        ("I14", _H, "the sequence numbers of two writers of one bucket never interleave"),
         (
             "I15",
             _Q,

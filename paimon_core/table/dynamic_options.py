@@ -47,7 +47,7 @@ def _check(context: TableContext, key: str, text: str) -> None:
     if option is None:
         problem = "it is not an option of Paimon"
     elif option.support is not Support.OBEYED:
-        problem = "it has no effect here"
+        problem = "this library does not use it"
     elif option.shared and text != context.schema.options.get(key):
         problem = "all handles of a table need the same value; alter the table"
     if problem:

@@ -157,7 +157,7 @@ class WritableTable(TableView):
         watermark: int | None = None,
         merge_schema: MergeSchema = None,
     ) -> Prepared | None:
-        """Do ``write``, or ``overwrite`` with ``where``, without publishing the snapshot; return None without rows.
+        """Prepare a ``write`` or ``overwrite`` without publishing its snapshot; return None when nothing would change.
 
         The result shows the table as it would be after the publish, and has methods to publish and to discard it; see
         ``Prepared``. ``merge_schema`` as in ``write``: the table is altered at once, and remains altered when the
@@ -297,7 +297,7 @@ class WritableTable(TableView):
     def with_callbacks(self, *callbacks: Callable[[Self, Snapshot], object]) -> Self:
         """Return this handle with functions that are called after every commit, with the handle and the snapshot.
 
-        A call of the handle that commits calls every function once, with the last snapshot of the call. Such calls are
+        Each method call on this handle that commits runs every callback once, with its last snapshot. Such calls are
         writes, changes of rows, compactions, rewrites of indexes and manifests, statistics, repairs, and alterations
         that add a snapshot. An automatic compaction and an automatic expiry of partitions after a write call the
         functions again. The functions are also called when a repeated commit finds that it succeeded before. So when a

@@ -3,8 +3,8 @@
 When the first rows arrive, the assigner reads the partition and bucket of each key of the table. For a row whose key is
 in another partition, the merge engine decides: deduplicate deletes the key in the other partition, partial-update and
 aggregation write the row to the other partition, first-row drops the row. The commit messages name the snapshot that
-the assigner read. The commit conflicts if a later commit changed rows, because the later commit may have added the same
-keys to any partition. There are no hash index files.
+the assigner read. The commit conflicts if another commit changed rows after that snapshot, because it may have added
+the same keys to any partition. There are no hash index files.
 """
 
 from __future__ import annotations

@@ -86,7 +86,8 @@ def bucket_counts(
     """Return the number of buckets of each partition of ``files``, as Java decides it (format 11.3).
 
     The number is taken from the live ``entries`` (None: the entries of the latest snapshot). For a partition without
-    entries, the number is ``postpone.default-bucket-num``, or enough buckets for the rows or bytes of the files.
+    entries, it is ``postpone.default-bucket-num``. If this option is not set, it is the rows of the files divided by
+    ``postpone.target-row-num-per-bucket``, or the bytes divided by ``postpone.target-size-per-bucket``, rounded up.
     ``limited``: the call is for a write; then the number for the rows or bytes is a power of two of at most
     ``postpone.batch-write-fixed-bucket.max-parallelism``. Raises CorruptTable for a partition with two numbers.
     """

@@ -51,7 +51,7 @@ class SpillSpace:
 
     @property
     def has_room(self) -> bool:
-        """Whether the runs use fewer bytes than the limit; a run that is written may then exceed the limit."""
+        """Whether the runs use fewer bytes than the limit. The last run that is written may exceed the limit."""
         return self._used < self._limit_bytes
 
     def put(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> SpilledRun:

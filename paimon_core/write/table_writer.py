@@ -44,7 +44,8 @@ _LEAST_PIECE = 1 << 14
 _MOST_BYTES = 32 << 20
 """The greatest number of bytes of batches to combine into one batch, also when the buffer is large."""
 _SHARED_PART = 8
-"""Buckets may hold slices of shared tables of up to 1/_SHARED_PART of the memory; rows of larger tables are copied."""
+"""The buffers of several buckets may be slices of one table. Such tables use at most 1/_SHARED_PART of the memory; the
+rows of further tables are copied for each bucket."""
 _TOGETHER = 64
 """The largest number of small buckets that one merge combines."""
 

@@ -87,8 +87,8 @@ def metadata_names(context: TableContext, roots: Iterable[Root], known: Collecti
 def data_names(context: TableContext, manifests: Mapping[str, bool], among: Collection[str] | None = None) -> set[str]:
     """Return the data files and extra files that the manifests add or delete (only names in ``among``).
 
-    ``manifests`` states by name whether a manifest must exist. Raises CorruptTable for a manifest that cannot be read,
-    or that is missing although it must exist.
+    ``manifests`` maps the name of each manifest to whether it must exist. Raises CorruptTable for a manifest that
+    cannot be read, or that is missing although it must exist.
     """
     names: set[str] = set()
     for name, must in manifests.items():

@@ -25,7 +25,7 @@ _COLUMNS = ("high", "low", "at")
 _HALF = np.uint64(32)
 Flags = npt.NDArray[np.bool_]
 _Placed = tuple[Hashes, npt.NDArray[np.int64]]
-"""Some hashes of one side, uint64[2, rows], and the positions of their rows."""
+"""The hashes of some rows of one side, as uint64[2, rows] (high and low halves), and the positions of these rows."""
 
 
 class HashedRows:

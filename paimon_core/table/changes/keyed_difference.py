@@ -37,7 +37,7 @@ _AFTER."""
 
 
 def keyed_difference(context: TableContext, group: ChangedPlace) -> Iterator[pa.Table]:
-    """Yield the changes of a place in key order: all columns and ``_VALUE_KIND``.
+    """Yield the changed rows of one bucket or partition in key order, with all columns and ``_VALUE_KIND``.
 
     A new key gives +I, a removed key -D, and a key whose row differs gives -U followed by +U. NaN equals NaN, -0.0
     equals 0.0, and the order of the entries of a map does not matter.

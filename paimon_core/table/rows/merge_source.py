@@ -1,8 +1,8 @@
 """Merge source: the rows that ``Table.merge`` merges into a table, with a search by key.
 
 The distinct keys of the source are numbered. For the rows of a table, one search in a hash table per key column, on
-whole Arrow columns, returns the numbers of their keys. A key with a null has no number. NaN equals NaN, and -0.0 equals
-0.0.
+whole Arrow columns, returns the numbers of their keys. A key that contains a null is not numbered, so it matches no
+row. NaN equals NaN, and -0.0 equals 0.0.
 """
 
 from __future__ import annotations

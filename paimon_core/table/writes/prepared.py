@@ -87,7 +87,7 @@ class Prepared:
 
         Raises CommitConflict after a concurrent commit, because the published table would differ from the draft that
         the caller has checked; ``again`` then creates a new draft to check. With ``rebase``, a commit that only adds
-        rows is committed on the new latest snapshot instead, without a check by the caller. Raises CommitConflict also
+        rows is then published on the new latest snapshot, which the caller has not checked. Raises CommitConflict also
         when files are missing, CommitStateUnknown (nothing was deleted: publish again), UnsupportedFeature.
         """
         if (published := self._published_snapshot()) is not None:
