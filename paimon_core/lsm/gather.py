@@ -57,14 +57,16 @@ def contiguous(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return column.combine_chunks()
 
 
-def take(column: pa.ChunkedArray, positions: Rows) -> pa.ChunkedArray:
-    """Return the values at ``positions``, in that order, in as many chunks as the column's type needs.
+def take(column: pa.ChunkedArray, positions: Rows | pa.Array) -> pa.ChunkedArray:
+    """Return the values at ``positions``, in that order, in as many chunks as the column's type needs; null at null.
 
     Dictionary columns are decoded.
     """
     if pa.types.is_dictionary(column.type):
         return _take_decoded(column, positions)
     if column.num_chunks > 1 and is_long(column):
+        if isinstance(positions, pa.Array):  # null positions take a row after the last one
+            column, positions = _with_null(column), positions.fill_null(len(column)).to_numpy()
         return _take_long(column, positions)
     taken = pc.take(contiguous(column), pa.array(positions), boundscheck=False)
     return pa.chunked_array([taken]) if taken.type == column.type else in_pieces(taken, column.type)
@@ -73,6 +75,10 @@ def take(column: pa.ChunkedArray, positions: Rows) -> pa.ChunkedArray:
 def is_long(column: pa.ChunkedArray) -> bool:
     """Whether the column has long texts, so that copying the texts takes longer than taking them from their chunks."""
     return bool(column.type in _LARGE and column.nbytes > _LONG_BYTES * len(column))
+
+
+def _with_null(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pa.chunked_array([*column.chunks, pa.nulls(1, column.type)], column.type)
 
 
 def _take_long(column: pa.ChunkedArray, positions: Rows) -> pa.ChunkedArray:

@@ -264,6 +264,8 @@ def test_a_check_alone_needs_no_job(tmp_path: Path, tick: Tick, world: World) ->
         ),
         ({"max_seconds": 9}, Lag("0/5", True, 7, None, 1, "the slot is read now", is_read=True), 0, "is read now"),
         ({"max_slot_bytes": 9}, Lag("0/5", True, 7, 1.0), 1, "the slot may hold at most 9 B"),
+        ({"max_bytes": 0, "max_messages": 5}, Lag("t 5", True, lag_messages=6), 1, "behind: at most 5 messages behind"),
+        ({"max_bytes": 0, "max_messages": 5}, Lag("0/5", False, 0, 0.0, 1), 0, "up to date"),
     ],
 )
 def test_the_bounds_of_the_check(bounds: dict[str, Any], found: Lag, broken: int, said: str) -> None:

@@ -96,6 +96,18 @@ schedule: {on: changes}
 checks: [{type: lag, max_messages: 5}]
 """,
 )
+SLOTS = (
+    "d.slots",
+    """\
+columns: {id: BIGINT, a: STRING, a_at: BIGINT, b: STRING, b_at: INT}
+primary_key: id
+parts:
+  a: {source: {type: postgres_changes, url: "postgresql://h/d", table: s.a}, columns: a, order_by: a_at, deletes: row}
+  b: {source: {type: kafka, servers: "k:1", topic: b, format: json}, columns: b, order_by: b_at}
+schedule: {on: changes}
+checks: [{type: lag, max_messages: 5, max_bytes: 1000000}]
+""",
+)
 OTHERS = {
     "dim.planes": "columns: {id: STRING, model: STRING, weight: DOUBLE}\nprimary_key: id\n",
     "d.delays": "columns: {id: BIGINT, delay: INT}\nprimary_key: id\nsource: {type: files, path: delays/*.csv}\n",

@@ -28,6 +28,10 @@ def compared(check: LagCheck, found: Lag) -> Result:
     broken = []
     if not found.position:
         return 1, found.text()
+    if found.lag_messages is not None:  # the other bounds are for the parts that follow a database
+        if check.max_messages is not None and found.lag_messages > check.max_messages:
+            broken.append(f"at most {check.max_messages:,} messages behind are allowed")
+        return len(broken), ": ".join([found.text(), *broken])
     if check.max_bytes is not None and (found.lag_bytes is None or found.lag_bytes > check.max_bytes):
         broken.append(f"at most {size_text(check.max_bytes)} behind are allowed")
     is_old = found.lag_seconds is None and not found.is_read
@@ -35,8 +39,6 @@ def compared(check: LagCheck, found: Lag) -> Result:
         broken.append(f"a change may wait for at most {check.max_seconds:g} s")
     if check.max_slot_bytes is not None and (found.slot_bytes is None or found.slot_bytes > check.max_slot_bytes):
         broken.append(f"the slot may hold at most {size_text(check.max_slot_bytes)}")
-    if check.max_messages is not None and (found.lag_messages is None or found.lag_messages > check.max_messages):
-        broken.append(f"at most {check.max_messages:,} messages behind are allowed")
     return len(broken), ": ".join([found.text(), *([", and ".join(broken)] if broken else [])])
 
 

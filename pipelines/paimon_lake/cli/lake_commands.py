@@ -65,6 +65,7 @@ def add_lake_commands(add: Add) -> None:
     what.add_argument(
         "--group", metavar="NAME", help="delete the versions of the group of a database that is not consistent any more"
     )
+    releasing.add_argument("--part", default="", metavar="NAME", help="only what loads of this part made; with --table")
     loading.add_argument("--reload", action="store_true", help="load again what was loaded before")
 
 
@@ -85,9 +86,13 @@ def lines_of(spark: Spark, settings: Settings, asked: argparse.Namespace) -> tup
         columns = [f"{name:{width}}  {kind}" for name, kind in found.columns.items()]
         return [*columns, *(f"{name} is left out: {why}" for name, why in found.left_out.items())], True
     if asked.command == "release" and asked.group:
+        if asked.part:
+            raise PipelineError("--part needs --table: a group has no parts")
         return release_versions(settings, asked.group), True
     if asked.command == "release":
-        return release(settings, asked.table) or ["nothing to do: loads made no slot and no publication"], True
+        return release(settings, asked.table, asked.part) or [
+            "nothing to do: loads made no slot and no publication"
+        ], True
     if not settings.tables:
         return [nothing_declared(settings)], True
     if asked.command == "apply":

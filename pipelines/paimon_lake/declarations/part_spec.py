@@ -15,12 +15,14 @@ from paimon_lake.declarations.checks import PartsCompleteCheck
 from paimon_lake.declarations.errors import Key, Mistake, SettingsError, nearest, text_of
 from paimon_lake.declarations.sources.change_events import has_events
 from paimon_lake.declarations.sources.kafka import KafkaSource
-from paimon_lake.declarations.sources.lake_table import LakeTableSource, followed_tables, key_from_mistakes
+from paimon_lake.declarations.sources.lake_table import followed_tables, key_from_mistakes
 from paimon_lake.declarations.sources.lookup import lookups_of
 from paimon_lake.declarations.sources.parts import Part
+from paimon_lake.declarations.sources.postgres_part import postgres_mistakes
 from paimon_lake.declarations.sources.source import (
-    DatabaseSource,
+    CHANGES,
     FilesSource,
+    PostgresChangesSource,
     PythonSource,
     SqlSource,
     has_changes,
@@ -78,6 +80,11 @@ class PartSpec(TableSpec):
     def rejects_table(self) -> str:
         """The name of the table of rejected rows of this part."""
         return f"{super().rejects_table}_{self.part}"
+
+    @property
+    def waiting_table(self) -> str:
+        """The name of the table of waiting rows of this part."""
+        return f"{super().waiting_table}_{self.part}"
 
     @property
     def write_mode(self) -> Mode:
@@ -230,7 +237,7 @@ def _of_table(spec: TableSpec) -> Iterator[tuple[Key, str]]:
         yield ("schedule", "on"), "inputs needs a part whose source has inputs"
     if spec.schedule is not None and spec.schedule.on == "changes":
         if not any(has_changes(part.source) for part in spec.parts.values()):
-            yield ("schedule", "on"), "changes needs a part whose source is of type kafka"
+            yield ("schedule", "on"), f"changes needs a part whose source is of type {CHANGES}"
         elif spec.partitions is not None:
             yield ("schedule", "on"), "changes requests loads without partitions: set cron, or remove partitions"
 
@@ -256,14 +263,8 @@ def _inputs(part: Part) -> tuple[str, ...]:
 
 def _of_part(spec: TableSpec, name: str, part: Part) -> Iterator[tuple[Key, str]]:
     key = ("parts", name)
-    known = FilesSource | SqlSource | PythonSource | DatabaseSource | KafkaSource | LakeTableSource
-    if not isinstance(part.source, known):
-        yield (
-            (*key, "source", "type"),
-            f"{part.source.type} cannot fill a part: load a table from it, and fill the part by a query with "
-            "`read: changes` over this table",
-        )
-    yield from ((("parts", name, *below), text) for below, text in key_from_mistakes(spec, part))
+    for below, text in (*key_from_mistakes(spec, part), *postgres_mistakes(spec, part)):
+        yield (*key, *below), text
     if not part.order_by:
         yield (
             (*key, "order_by"),
@@ -286,7 +287,8 @@ def _of_part(spec: TableSpec, name: str, part: Part) -> Iterator[tuple[Key, str]
                 yield (*key, role), f"{column!r:.80} occurs twice"
     if not set(part.columns) - set(part.order_by):
         yield (*key, "columns"), "has only the columns of order_by: a part fills at least one other column"
-    if part.deletes == "row" and part.kinds is None and not has_events(part.source):
+    has_deletes = has_events(part.source) or isinstance(part.source, PostgresChangesSource)
+    if part.deletes == "row" and part.kinds is None and not has_deletes:
         yield (*key, "deletes"), "row has no effect: the part has no kinds, so none of its rows deletes"
     if part.kinds is not None and part.kinds.column in spec.columns and part.kinds.column not in part.filled:
         yield (*key, "kinds", "column"), f"{part.kinds.column!r:.80} is a column that this part does not fill"
@@ -302,11 +304,5 @@ def _of_part(spec: TableSpec, name: str, part: Part) -> Iterator[tuple[Key, str]
         for column in lookup.columns:
             if column in spec.columns and column not in part.filled:
                 yield (*at, "columns", column), f"{column!r:.80} is not a column of this part"
-        if lookup.missing == "wait":
-            yield (
-                (*at, "missing"),
-                "wait does not fit a part: use null or reject, or load a table with this lookup, and fill the part by "
-                "a query with `read: changes` over it",
-            )
     if isinstance(part.source, SqlSource) and part.source.read == "partition" and spec.partitions is None:
         yield (*key, "source", "read"), "partition needs partitions, which divide the loads"

@@ -72,7 +72,9 @@ def shape_of(
     Raises PipelineError for columns that the table does not have.
     """
     names = [name for name in table.schema.names if spec.fills(name)]
-    of_name = [source.source_column] if isinstance(source, PostgresChangesSource) else []
+    by_loads: list[str] = []  # columns that the source need not have, because loads of changes fill them
+    if isinstance(source, PostgresChangesSource):
+        by_loads = [source.source_column, *spec.order_by]
     source = source if isinstance(source, FilesSource) else FilesSource(type="files", path="rows of a database")
     has_events = source.has_events
     for role, columns in (("rename", source.rename.values()), ("add", source.add)):
@@ -80,7 +82,7 @@ def shape_of(
             if column not in names:
                 raise PipelineError(f"{spec.name}: source.{role} names {column!r}, which is not a column of the table")
     named = {column: file for file, column in source.rename.items()}
-    filled = {*source.add, *of_name, *(lookups.targets if lookups is not None else ())}
+    filled = {*source.add, *by_loads, *(lookups.targets if lookups is not None else ())}
     fields = {named.get(f.name, f.name): f.type for f in row_fields(spec, table) if f.name not in filled}
     if lookups is not None:
         fields |= {name: kind.with_nullable(True) for name, kind in lookups.only_in_source.items()}

@@ -20,6 +20,7 @@ from paimon_lake.loads.frames import PythonLoads, SqlLoads
 from paimon_lake.loads.kafka.kafka_loads import KafkaLoads
 from paimon_lake.loads.keyed.keyed_loads import KeyedLoads
 from paimon_lake.loads.lookup.lookup_loads import LookupLoads
+from paimon_lake.loads.postgres.part_changes import PartChangesLoads
 from paimon_lake.loads.postgres.several_tables import changes_loads
 from paimon_lake.loads.step import TableSource
 from paimon_lake.protocol import PipelineError
@@ -46,7 +47,7 @@ def _plain_source_of(spec: TableSpec) -> TableSource:
         case DatabaseSource():
             return DatabaseLoads(spec.source)
         case PostgresChangesSource():
-            return changes_loads(spec.source)
+            return PartChangesLoads(spec.source) if spec.is_part else changes_loads(spec.source)
         case KafkaSource():
             return KafkaLoads(spec.source)
         case LakeTableSource():

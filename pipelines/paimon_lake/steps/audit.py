@@ -13,9 +13,10 @@ from paimon_lake.checks import CheckContext, CheckResult, load_records, run_chec
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.declarations.agreement.tables import inputs_of
 from paimon_lake.declarations.checks import RowCountCheck, UniqueCheck
-from paimon_lake.declarations.part_spec import part_names
+from paimon_lake.declarations.part_spec import load_specs, part_names
 from paimon_lake.loads.inputs.stale import stale_now
 from paimon_lake.loads.inputs.stale_text import stale_text
+from paimon_lake.loads.ledger.load_properties import part_of
 from paimon_lake.loads.lookup.waiting_table import waiting_text
 from paimon_lake.protocol import PipelineError
 from paimon_lake.steps.rejects_upkeep import lost_rejects, tables_beside
@@ -72,9 +73,14 @@ def audit_loads(settings: Settings, name: str) -> CheckResult:
         account, lost = account_of(table, part_names(settings.table(name))), lost_rejects(settings, name)
     except PipelineError as error:  # the properties of a load are damaged
         return dataclasses.replace(found, audit="rows", wrong=found.wrong + 1, sentence=f"{error}; {found.sentence}")
-    waiting = waiting_text(settings, settings.table(name))
-    sentence = "; ".join(filter(None, (*account.problems, found.sentence, *account.notes, *lost, waiting)))
+    waiting = [_waiting(settings, spec) for spec in load_specs(settings.table(name))]
+    sentence = "; ".join(filter(None, (*account.problems, found.sentence, *account.notes, *lost, *waiting)))
     return dataclasses.replace(found, audit="rows", wrong=found.wrong + len(account.problems), sentence=sentence)
+
+
+def _waiting(settings: Settings, spec: TableSpec) -> str:
+    text = waiting_text(settings, spec)
+    return f"part {part}: {text}" if text and (part := part_of(spec.load_name)) else text
 
 
 def audit_stale(settings: Settings, name: str) -> CheckResult:

@@ -55,9 +55,9 @@ def lost_rejects(settings: Settings, name: str) -> list[str]:
     expires. Raises PipelineError when a property is damaged.
     """
     found, beside = tables_beside(settings, name)
-    sentences = []
+    waiting, sentences = {spec.waiting_table for spec in load_specs(settings.table(name))}, []
     for rejects, loaded in beside.items():
-        if rejects == settings.table(name).waiting_table:
+        if rejects in waiting:
             continue
         snapshots = open_table(found, rejects).inspect.snapshots()
         removals = [event for event in events_in(snapshots, loaded) if isinstance(event, Removal)]

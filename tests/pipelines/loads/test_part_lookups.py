@@ -99,6 +99,34 @@ def test_rows_without_a_row_are_rejects_of_their_part(wide, source):
     assert all(one.passed for one in audit(wide.settings, NAME))
 
 
+def test_rows_of_a_part_wait_in_a_table_of_the_part(wide):
+    wide.declare(NAME, WIDE.replace("missing: null", "missing: wait\n          max_wait: 2 d"))
+    result = wide.load(NAME)
+    assert wide.rows(NAME) == [
+        (1, "A1", "Airbus", 10, "z", 5, 1),
+        (3, "C3", None, 10, None, None, None),
+        (4, None, None, None, "b", 7, 1),
+    ]
+    assert result.details["gates_rows_waiting"] == result.details["rows_began_to_wait"] == 1
+    waiting = wide.table(f"{NAME}__waiting_gates")
+    assert waiting.scan(["id", "gate", "gate_at", "tail"]).to_arrow().to_pylist() == [
+        {"id": 2, "gate": "B2", "gate_at": 10, "tail": "x"}
+    ]
+    (rows,) = audit(wide.settings, NAME, ["rows"])
+    assert "part gates: 1 row waiting, the oldest since " in rows.sentence
+    wide.file("gates/2.csv", "id,gate,gate_at,tail\n2,late,9,a\n")
+    wide.load(NAME)
+    wide.file("planes/2.csv", "id,model\nx,Xian\n")
+    wide.load("dim.planes")
+    result = wide.load(NAME)
+    assert (result.details["rows_waited"], result.details["gates_rows_waiting"]) == (1, 0)
+    assert wide.rows(NAME)[1] == (2, "B2", "Xian", 10, None, None, None), "a late row does not replace the waiting row"
+    assert all(one.passed for one in audit(wide.settings, NAME))
+    wide.declare(f"{NAME}__waiting_gates", PLANES)
+    with pytest.raises(SettingsError, match=r"name of the waiting rows of dwd.flight part gates: give"):
+        _ = wide.settings
+
+
 def test_too_many_rejects_fail_only_their_part(wide):
     wide.declare(NAME, WIDE.replace("missing: null", "missing: reject").replace("0.7", "0.5"))
     with pytest.raises(PartsFailed, match=r"part gates failed: .* 2 of 3 rows do not fit .*dim.planes has no row"):
@@ -127,9 +155,9 @@ def test_the_looked_up_table_is_loaded_before(wide):
     ("old", "new", "message"),
     [
         (
-            "missing: null",
-            "missing: wait\n          max_wait: 2 d",
-            ":12: parts.gates.source.lookup[0].missing: wait does not fit a part: use null or reject, or load a table",
+            'type: files\n      path: "gates/*.csv"',
+            "type: postgres_changes\n      url: postgresql://h/d\n      table: s.g",
+            ":15: parts.gates.order_by: must be one column of the type BIGINT, which loads fill with the position",
         ),
         (
             "columns: {model: model}",

@@ -25,6 +25,8 @@ def test_long_texts_are_taken_in_parts_without_a_copy_of_their_column(monkeypatc
     assert taken.to_pylist() == [texts[at] for at in positions]
     assert taken.num_chunks > 4
     assert gather.take(column, positions[:0]).to_pylist() == []
+    some = gather.take(column, pa.array([None, 2, 19, None, 3]))
+    assert some.to_pylist() == [None, texts[2], texts[19], None, None], "null positions"
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.binary()])

@@ -17,13 +17,14 @@ INEXACT = frozenset((TypeRoot.FLOAT, TypeRoot.DOUBLE))
 
 def lookup_disagreements(tables: Mapping[str, TableSpec]) -> Iterator[tuple[str, tuple[str, ...], str]]:
     """Yield (table, key of its declaration, sentence) for each lookup that does not fit the other table."""
-    waiting = {spec.waiting_table: name for name, spec in tables.items() if waits(spec)}
+    loaded = (one for spec in tables.values() for one in load_specs(spec))
+    waiting = {one.waiting_table: one.load_name for one in loaded if waits(one)}
     for name, spec in sorted(tables.items()):
         if name in waiting:
             yield name, (), f"the table has the name of the waiting rows of {waiting[name]}: give it another name"
-        if spec.rejects_table in waiting:
-            yield name, ("rejects", "table"), f"{spec.rejects_table} has the waiting rows of another table"
         for one in load_specs(spec):
+            if one.rejects_table in waiting:
+                yield name, ("rejects", "table"), f"{one.rejects_table} has the waiting rows of another table"
             for lookup in lookups_of(one.source):
                 if why := _why_not(spec, lookup, tables):
                     key = (*one.source_key, "lookup")

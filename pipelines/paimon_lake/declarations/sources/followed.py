@@ -31,7 +31,8 @@ def check_followed(spec: TableSpec) -> None:
     if not spec.primary_key:
         raise Mistake("a table with changes of PostgreSQL needs a primary_key, the key of its source", "source")
     for key in ("mode", "kinds", "order_by", "partitions", "mark_done"):
-        if key in spec.model_fields_set and getattr(spec, key):
+        is_ours = key == "order_by" and spec.is_part  # the column that loads of a part fill
+        if key in spec.model_fields_set and getattr(spec, key) and not is_ours:
             raise Mistake("has no place here: the log of PostgreSQL says what is done, and in which order", key)
     for option, allowed in _NOT_FOLLOWED.items():
         given = spec.options.get(option)
@@ -70,7 +71,7 @@ def check_lag(spec: TableSpec) -> None:
     """Refuse lag checks of a source without a lag, and lag checks that block a load; called for whole tables only."""
     sources = tuple(part.source for part in spec.parts.values()) or (spec.source,)
     followed = [source for source in sources if has_changes(source)]
-    is_kafka = all(isinstance(source, KafkaSource) for source in followed)
+    kinds = {"kafka" if isinstance(source, KafkaSource) else "postgres_changes" for source in followed}
     for number, check in enumerate(spec.checks):
         if not isinstance(check, LagCheck) or spec.is_part:
             continue
@@ -80,8 +81,8 @@ def check_lag(spec: TableSpec) -> None:
             raise Mistake(f"lag needs a source of type {CHANGES}, and {has}", "checks", number, "type")
         of_kafka = {"max_messages"} & check.model_fields_set
         others = {"max_bytes", "max_seconds", "max_slot_bytes"} & check.model_fields_set
-        if unfit := sorted(others if is_kafka else of_kafka):
-            kind = "kafka" if is_kafka else "postgres_changes"
-            raise Mistake(f"is not known for a source of type {kind}", "checks", number, unfit[0])
+        unfit = sorted(("kafka" not in kinds and of_kafka) or ("postgres_changes" not in kinds and others) or ())
+        if unfit:
+            raise Mistake(f"is not known for a source of type {kinds.pop()}", "checks", number, unfit[0])
         if check.block:
             raise Mistake("has no place in a lag check: a load makes the lag smaller", "checks", number, "block")

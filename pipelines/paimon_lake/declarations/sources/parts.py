@@ -20,13 +20,14 @@ class Part(Model):
     """A source that fills some columns of a wide table, for the rows with its keys."""
 
     source: Source
-    """Where the rows of the part come from: files, a query, a function, a database, Kafka, or a table of the lake with
-    ``key_from``."""
+    """Where the rows of the part come from: files, a query, a function, a database, changes of PostgreSQL, Kafka, or a
+    table of the lake with ``key_from``."""
     columns: SomeNames
     """The columns that this part fills, beside the primary key and ``order_by``; no other part fills them."""
     order_by: Names = ()
     """The columns that order the rows of this part with the same key: the greatest is the newest row, whenever it is
-    loaded. No other part has these columns. A row with a null in one of these columns is rejected."""
+    loaded. No other part has these columns. A row with a null in one of these columns is rejected. For changes of
+    PostgreSQL and for ``key_from`` it is one BIGINT column, which loads fill."""
     kinds: Kinds | None = None
     """The column that says whether a row of this part inserts, updates or deletes."""
     deletes: Literal["columns", "row"] = "columns"

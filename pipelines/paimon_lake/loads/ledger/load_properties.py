@@ -39,8 +39,17 @@ def table_of(loaded: str) -> str:
 
 def load_command(loaded: str) -> str:
     """Return the command that loads the table, or the part of a table, with this load name."""
+    return f"paimon-lake load {_asked(loaded)}"
+
+
+def release_command(loaded: str) -> str:
+    """Return the command that drops the slot of the table, or of the part of a table, with this load name."""
+    return f"paimon-lake release {_asked(loaded)}"
+
+
+def _asked(loaded: str) -> str:
     part = part_of(loaded)
-    return f"paimon-lake load --table {table_of(loaded)}{f' --part {part}' if part else ''}"
+    return f"--table {table_of(loaded)}{f' --part {part}' if part else ''}"
 
 
 def key_digest(value: object) -> str:

@@ -50,7 +50,7 @@ def _carry(table: Table, parts: Sequence[str], stays: Callable[[int], bool], beg
         listed, found = table.latest_snapshot(), table.inspect.snapshots()
         if not found.num_rows:
             return None
-        known = dict.fromkeys([*parts, *_recorded(table.name, found)])
+        known = dict.fromkeys([*parts, *recorded_parts(table.name, found)])
         if all(needed_copy(table, part, found, stays, begin) is None for part in known):
             return None
         if listed is None or listed.id != found["snapshot_id"][-1].as_py():
@@ -85,7 +85,7 @@ def _commit_copy(table: Table, parts: Collection[str], found: pa.Table, listed: 
     return None if snapshot is None else table.settle(snapshot)
 
 
-def _recorded(table: str, found: pa.Table) -> list[str]:
+def recorded_parts(table: str, found: pa.Table) -> list[str]:
     """Return the load names of the parts that snapshots record, also of parts that are not declared any more.
 
     Raises PipelineError for a damaged property.

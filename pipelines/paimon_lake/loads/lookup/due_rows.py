@@ -24,8 +24,8 @@ LOOKUPS = "pipeline.lookups"
 def are_due(spec: TableSpec, table: Table, since_ms: int, positions: Mapping[str, Position], now_ms: float) -> bool:
     """Whether rows that wait are tried again; ``since_ms``: since when the oldest of them waits, ``positions``: the
     snapshots of the looked-up tables."""
-    loads = loads_of(table)
-    known = loads[-1].json(LOOKUPS, table.name) if loads else None
+    loads = loads_of(table, spec.load_name)
+    known = loads[-1].json(LOOKUPS, spec.load_name) if loads else None
     wait_ms = max(lookup.max_wait_ms for lookup in lookups_of(spec.source))  # all lookups that wait have the same
     return known != {name: list(position) for name, position in positions.items()} or since_ms + wait_ms <= now_ms
 
@@ -39,7 +39,7 @@ def due_now(settings: Settings, spec: TableSpec) -> bool:
     if not waits(spec) or not lake.table_exists(spec.name) or not lake.table_exists(spec.waiting_table):
         return False
     table, waiting = lake.table(spec.name), lake.table(spec.waiting_table)
-    if unpublished_loads(table, waiting):
+    if unpublished_loads(spec, table, waiting):
         return True
     since_ms = first_since_ms(waiting) if waiting.latest_snapshot() is not None else None
     if since_ms is None:

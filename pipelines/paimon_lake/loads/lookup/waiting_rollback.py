@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from paimon_core.table.table import Table
 from paimon_lake.declarations import Settings, TableSpec
+from paimon_lake.declarations.part_spec import load_specs
 from paimon_lake.loads.commit import newest_load
 from paimon_lake.loads.ledger.load_snapshot import loads_of
 from paimon_lake.loads.lookup.waiting_table import publish_waiting
@@ -27,8 +28,8 @@ def restored(settings: Settings, spec: TableSpec, table: Table, *, all_again: bo
     if not catalog.table_exists(spec.waiting_table):
         return False
     waiting = catalog.table(spec.waiting_table)
-    loads = loads_of(waiting, spec.name)
-    kept = newest_load(table)
+    loads = loads_of(waiting, spec.load_name)
+    kept = newest_load(table, spec.load_name)
     if max((load.number for load in loads), default=0) <= kept:
         return False
     if all_again:
@@ -39,7 +40,7 @@ def restored(settings: Settings, spec: TableSpec, table: Table, *, all_again: bo
     if waiting.context.snapshots.earliest_id() == 1:
         return True
     raise PipelineError(
-        f"{spec.name} was rolled back to load {kept}, and which rows waited then is not known, because snapshots "
+        f"{spec.load_name} was rolled back to load {kept}, and which rows waited then is not known, because snapshots "
         f"of {spec.waiting_table} have expired: load the whole table with reload"
     )
 
@@ -49,9 +50,10 @@ def restore_before_copy(settings: Settings, spec: TableSpec, table: Table) -> No
 
     Raises PipelineError when the rows that waited are not known, or when a load must run first.
     """
-    publish_waiting(settings, spec, table)
-    if not spec.parts and restored(settings, spec, table, all_again=False):
-        raise PipelineError(
-            f"{spec.name} was rolled back to a time at which no row waited, and {spec.waiting_table} still has rows: "
-            "load the table first"
-        )
+    for one in load_specs(spec):
+        publish_waiting(settings, one, table)
+        if restored(settings, one, table, all_again=False):
+            raise PipelineError(
+                f"{one.load_name} was rolled back to a time at which no row waited, and {one.waiting_table} still has "
+                "rows: load the table first"
+            )

@@ -51,13 +51,16 @@ _COPIED = ("sequence.field", "sequence.field.sort-order")
 
 
 def open_waiting(settings: Settings, spec: TableSpec, table: Table, only_in_source: Mapping[str, DataType]) -> Table:
-    """Open the table of waiting rows of a table; create it, or change its columns, when that is necessary.
+    """Open the table of waiting rows of a table, or of a part; create it, or change its columns, when necessary.
+
+    The order of a part decides which of two rows of a key waits, as it decides in the table.
 
     Raises PipelineError when its rows cannot be looked up as the declaration says now.
     """
     catalog, name = open_lake(settings), spec.waiting_table
     targets = {column for lookup in lookups_of(spec.source) for column in lookup.columns}
-    types = {one.name: one.type for one in table.schema.fields if one.name not in targets}
+    fields = (one for one in table.schema.fields if spec.fills(one.name) and one.name not in targets)
+    types = {one.name: one.type for one in fields}
     key = table.schema.primary_keys or _NUMBERS
     texts = {
         column: kind.with_nullable(column not in key).sql for column, kind in {**types, **only_in_source}.items()
@@ -66,16 +69,17 @@ def open_waiting(settings: Settings, spec: TableSpec, table: Table, only_in_sour
         "bucket": "1",
         "write-only": "true",
         "commit.force-create-snapshot": "true",
+        **({"sequence.field": ",".join(spec.order_by)} if spec.is_part else {}),
         **{option: text for option in _COPIED if (text := table.schema.options.get(option)) is not None},
     }
     arrow = pa.schema([(column, parse_type(text).to_arrow()) for column, text in texts.items()])
-    comment = f"rows of {spec.name} that wait for rows of other tables"
+    comment = f"rows of {spec.load_name} that wait for rows of other tables"
     if not catalog.table_exists(name):
         catalog.create_database(name.split(".")[0], ignore_if_exists=True)
         made = catalog.create_table(
             name, arrow, types=texts, primary_key=key, options=options, comment=comment, ignore_if_exists=True
         )
-        _begin(made, table.name)
+        _begin(made, spec.load_name)
         return made
     found = catalog.table(name)
     wanted = Definition(arrow, key, (), options, texts, comment).to_schema(name)
@@ -87,16 +91,16 @@ def open_waiting(settings: Settings, spec: TableSpec, table: Table, only_in_sour
         return found.alter(*changes) if changes else found
     except InvalidRequest as error:
         raise PipelineError(
-            f"{spec.name}: {name} does not fit the declaration: {error}; {_ADVICE.format(name=name, of=spec.name)}"
+            f"{spec.name}: {name} does not fit the declaration: {error}; {_ADVICE.format(name=name, of=spec.load_name)}"
         ) from None
 
 
-def _begin(waiting: Table, table: str) -> None:
+def _begin(waiting: Table, loaded: str) -> None:
     """Commit a snapshot without rows as load 0: the target when the table is rolled back to before its first load."""
     if waiting.latest_snapshot() is not None:
         return
     try:
-        waiting.complete(CommitRequest.of(waiting.context, load_user(table), 0, {}), [], None)
+        waiting.complete(CommitRequest.of(waiting.context, load_user(loaded), 0, {}), [], None)
     except InvalidRequest:
         if waiting.refresh().latest_snapshot() is None:
             raise
@@ -153,7 +157,7 @@ def changes_waiting(properties: Mapping[str, str]) -> bool:
 
 
 def publish_waiting(settings: Settings, spec: TableSpec, table: Table) -> None:
-    """Commit the files of waiting rows of each load of a table whose files are not committed yet.
+    """Commit the files of waiting rows of each load of a table or part whose files are not committed yet.
 
     Several processes may call this at the same time: each load is committed once. Raises PipelineError when a property
     is damaged.
@@ -161,24 +165,24 @@ def publish_waiting(settings: Settings, spec: TableSpec, table: Table) -> None:
     catalog = open_lake(settings)
     if catalog.table_exists(spec.waiting_table):
         waiting = catalog.table(spec.waiting_table)
-        for load in unpublished_loads(table, waiting):
-            _publish(table, waiting, load)
+        for load in unpublished_loads(spec, table, waiting):
+            _publish(spec.load_name, waiting, load)
 
 
-def unpublished_loads(table: Table, waiting: Table) -> list[LoadSnapshot]:
-    """Return the loads of a table after which is not committed yet which rows wait, the oldest first."""
-    loads = [load for load in loads_of(table) if changes_waiting(load.properties)]
-    missing = set(waiting.filter_committed(load_user(table.name), [load.number for load in loads])) if loads else ()
+def unpublished_loads(spec: TableSpec, table: Table, waiting: Table) -> list[LoadSnapshot]:
+    """Return the loads of a table or part after which is not committed yet which rows wait, the oldest first."""
+    loads = [load for load in loads_of(table, spec.load_name) if changes_waiting(load.properties)]
+    missing = set(waiting.filter_committed(load_user(spec.load_name), [load.number for load in loads])) if loads else ()
     return [load for load in loads if load.number in missing and load.properties.get(OF_TABLE) == identity(waiting)]
 
 
-def _publish(table: Table, waiting: Table, load: LoadSnapshot) -> None:
-    listed: Any = load.json(MESSAGES, table.name)
+def _publish(loaded: str, waiting: Table, load: LoadSnapshot) -> None:
+    listed: Any = load.json(MESSAGES, loaded)
     try:
         messages = [CommitMessage.from_bytes(base64.b64decode(one, validate=True)) for one in listed]
     except (ValueError, TypeError, PaimonError):
-        raise PipelineError(f"{table.name}: the property {MESSAGES} of load {load.number} is damaged") from None
-    user, properties = load_user(table.name), {"pipeline.step": f"waiting rows of {table.name}"}
+        raise PipelineError(f"{loaded}: the property {MESSAGES} of load {load.number} is damaged") from None
+    user, properties = load_user(loaded), {"pipeline.step": f"waiting rows of {loaded}"}
     overwrite = waiting.overwrite_spec(None) if CLEARED in load.properties else None
     try:
         waiting.complete(CommitRequest.of(waiting.context, user, load.number, properties), messages, overwrite)
@@ -201,6 +205,6 @@ def newest_waiting(settings: Settings, spec: TableSpec) -> int:
     if not waits(spec) and (count := waiting_rows(waiting)):
         raise PipelineError(
             f"{spec.name}: {count:,} rows wait in {spec.waiting_table}, and no lookup of the declaration has missing: "
-            f"wait; {_ADVICE.format(name=spec.waiting_table, of=spec.name)}"
+            f"wait; {_ADVICE.format(name=spec.waiting_table, of=spec.load_name)}"
         )
-    return max((load.number for load in loads_of(waiting, spec.name)), default=0)
+    return max((load.number for load in loads_of(waiting, spec.load_name)), default=0)

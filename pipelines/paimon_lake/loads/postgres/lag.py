@@ -9,6 +9,7 @@ from typing import cast
 
 from paimon_core.errors import PaimonError
 from paimon_lake.declarations import Settings
+from paimon_lake.declarations.part_spec import loaded_spec
 from paimon_lake.declarations.sources.source import PostgresChangesSource
 from paimon_lake.loads.ledger.recorded_position import recorded_position
 from paimon_lake.loads.postgres.rules import check_confirmed, check_position, check_server, check_slot, check_tables
@@ -34,11 +35,11 @@ CONNECT_SECONDS = 5
 
 
 def postgres_lags(settings: Settings, names: Sequence[str], deadline: float) -> Iterator[Answer]:
-    """Yield the lag of each table; all tables have the same ``source.url``, and one connection asks for them.
+    """Yield the lag of each table, or part of a table; all have the same ``source.url``, and one connection asks.
 
-    ``deadline`` is a monotonic time, after which no further table is asked.
+    ``names`` are load names. ``deadline`` is a monotonic time, after which no further table is asked.
     """
-    sources = {name: cast(PostgresChangesSource, settings.table(name).source) for name in names}
+    sources = {name: cast(PostgresChangesSource, loaded_spec(settings.tables, name).source) for name in names}
     try:
         databases = {name: _database(settings, source) for name, source in sources.items()}
         first = next(iter(databases.values()))

@@ -13,8 +13,11 @@ from dataclasses import dataclass, replace
 from paimon_core.catalog.catalog import Catalog
 from paimon_core.errors import PaimonError
 from paimon_lake.declarations import Settings
+from paimon_lake.declarations.part_spec import followed_specs
 from paimon_lake.declarations.sources.source import PostgresChangesSource
 from paimon_lake.loads.ledger.ledger import read_ledger
+from paimon_lake.loads.ledger.load_properties import part_of, release_command, table_of
+from paimon_lake.loads.ledger.part_ledgers import recorded_parts
 from paimon_lake.loads.postgres.lag import CONNECT_SECONDS
 from paimon_lake.loads.postgres.names import SLOT, names_of, owner_of_slot
 from paimon_lake.protocol import PipelineError, size_text
@@ -77,12 +80,13 @@ def _release(owner: str, declared: Mapping[str, PostgresChangesSource]) -> str:
     """Return how the command drops a slot of a table; the slot of a removed database is only dropped by SQL."""
     if "." not in owner:
         return ""
-    declare = "" if owner in declared else "declare the table again and "
-    return f"{declare}run `paimon-lake release --table {owner}`, or "
+    declare = "" if owner in declared else f"declare the {'part' if part_of(owner) else 'table'} again and "
+    return f"{declare}run `{release_command(owner)}`, or "
 
 
 def _sources(settings: Settings) -> Mapping[str, PostgresChangesSource]:
-    found = {name: spec.source for name, spec in settings.tables.items()}
+    """Return the sources by load names: those of tables, and those of parts of tables."""
+    found = {one.load_name: one.source for spec in settings.tables.values() for one in followed_specs(spec)}
     return {name: source for name, source in found.items() if isinstance(source, PostgresChangesSource)}
 
 
@@ -90,28 +94,34 @@ def _declared_slots(settings: Settings) -> set[str]:
     """Return the slots that loads of the declared tables read."""
     lake, used = open_lake(settings), set[str]()
     for name, source in _sources(settings).items():
-        entry = _position(lake, name) if lake.table_exists(name) else {}
+        entry = _position(lake, name) if lake.table_exists(table_of(name)) else {}
         used |= {names_of(settings, name, source, entry).slot, str(entry.get(SLOT))}
     return used
 
 
 def _recorded_slots(settings: Settings) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield ((system, slot), table) for the recorded slots of tables that do not have the source any more."""
+    """Yield ((system, slot), load name) for the recorded slots of tables and parts without the source now."""
     lake, declared = open_lake(settings), _sources(settings)
     for database in lake.list_databases():
         for table in lake.list_tables(database):
-            name = f"{database}.{table}"
-            if name in declared:
-                continue
-            entry = _position(lake, name)
-            if {"system", SLOT} <= entry.keys():
-                yield (str(entry["system"]), str(entry[SLOT])), name
+            for name in _loaded(lake, f"{database}.{table}"):
+                entry = {} if name in declared else _position(lake, name)
+                if {"system", SLOT} <= entry.keys():
+                    yield (str(entry["system"]), str(entry[SLOT])), name
+
+
+def _loaded(lake: Catalog, table: str) -> list[str]:
+    """Return the load names of a table and of the parts that its snapshots record."""
+    try:
+        return [table, *recorded_parts(table, lake.table(table).inspect.snapshots())]
+    except (PaimonError, PipelineError):
+        return [table]
 
 
 def _position(lake: Catalog, name: str) -> Mapping[str, object]:
-    """Return the recorded position of a table; {} if it has none, or is damaged, which ``show`` reports."""
+    """Return the recorded position of a table or part; {} if it has none, or is damaged, which ``show`` reports."""
     try:
-        entry = read_ledger(lake.table(name), accept_gaps=True).position
+        entry = read_ledger(lake.table(table_of(name)), name, accept_gaps=True).position
     except (PaimonError, PipelineError):
         return {}
     return entry if isinstance(entry, dict) else {}

@@ -27,7 +27,7 @@ class Names:
 
 
 def names_of(settings: Settings, table: str, source: PostgresChangesSource, entry: object) -> Names:
-    """Return the names for a table; ``entry``: the position in its ledger, or None.
+    """Return the names for a table, or a part by its load name; ``entry``: the position in its ledger, or None.
 
     The tables of a database have the same names. Names that loads made contain a digest of the lake and the table or
     the database, so no other lake has them. Recorded names are kept when the lake is moved. A recorded name of
@@ -47,17 +47,19 @@ def names_of(settings: Settings, table: str, source: PostgresChangesSource, entr
 
 
 def owner_of_slot(settings: Settings, slot: str) -> str | None:
-    """Return the table, or the database that tables share, for which loads of this lake made a slot.
+    """Return the table, the part of a table or the database that tables share, for which loads made a slot.
 
-    The owner need not be declared any more. Returns None for the slots of other lakes and programs, and for owners
-    whose names are longer than 30 characters or have other characters than a to z, 0 to 9 and _.
+    A part is given by its load name. The owner need not be declared any more. Returns None for the slots of other
+    lakes and programs, and for owners whose names are longer than 30 characters or have other characters than a to z,
+    0 to 9 and _.
     """
     found = _MADE.fullmatch(slot)
     if found is None:
         return None
     stem, digest = found.groups()
-    tables = (f"{stem[:at]}.{stem[at + 1 :]}" for at, character in enumerate(stem) if character == "_")
-    return next((name for name in (stem, *tables) if _digest(settings, name) == digest), None)
+    tables = [f"{stem[:at]}.{stem[at + 1 :]}" for at, character in enumerate(stem) if character == "_"]
+    parts = [f"{one[: at.start()]} part {one[at.end() :]}" for one in tables for at in re.finditer("_part_", one)]
+    return next((name for name in (stem, *tables, *parts) if _digest(settings, name) == digest), None)
 
 
 def _digest(settings: Settings, owner: str) -> str:

@@ -102,5 +102,5 @@ def open_source(
     split = options.split and split_column(database.name, table.schema(), options.split, is_postgresql=True)
     read = DatabaseRead(database, shape, rows, (), split)
     columns = SourceColumns(database.name, name, table, key, options.schema_changes)
-    names = names or names_of(step.settings, step.spec.name, options, step.ledger.position)
+    names = names or names_of(step.settings, step.spec.load_name, options, step.ledger.position)
     return OpenedSource(name, facts, table, read, key, names, columns)

@@ -92,7 +92,7 @@ class PostgresChangesLoads:
             self._begin(step, source)
             with self._reserved(server, source):
                 if step.ledger.position is None or step.reload:
-                    return planned_copy(step, server, source, self._source, is_shared=self._shared is not None)
+                    return self._copy(step, server, source)
                 return self._changes(step, server, source, Position.from_json(step.ledger.position))
 
     def _begin(self, step: LoadStep, source: OpenedSource) -> None:
@@ -111,6 +111,9 @@ class PostgresChangesLoads:
         latest = step.table.latest_snapshot()
         if latest is not None and latest.total_record_count:
             raise PipelineError(f"the table has rows of another source: {RELOAD} and replaces these rows")
+
+    def _copy(self, step: LoadStep, server: Server, source: OpenedSource) -> PlannedLoad:
+        return planned_copy(step, server, source, self._source, is_shared=self._shared is not None)
 
     # -- the changes
 
@@ -277,12 +280,9 @@ class PostgresChangesLoads:
         latest = step.table.latest_snapshot()
         stored = StoredRows(TableReference.of(step.table.context), None if latest is None else latest.id)
         waiting = None if step.lookups is None else step.lookups.waiting
-        payload = pa.BufferOutputStream()
-        with pa.ipc.new_stream(payload, batch.schema) as writer:
-            writer.write_batch(batch)
         written = write_parts(
             step.spark(),
-            [payload.getvalue().to_pybytes()] if len(batch) else [],
+            [encoded(batch)] if len(batch) else [],
             _Reader(ChangeRows(rows, step.spec.primary_key), NewestRows.of(stored, waiting), name),
             step.table,
             step.rejects,
@@ -302,6 +302,15 @@ def rows_at(server: Server, source: OpenedSource, position: Position) -> Databas
     names = type_names(server, other) if other else {}
     types = [names.get(then.get(name, 0), kind) for name, kind in zip(rows.columns, rows.types, strict=True)]
     return replace(rows, types=tuple(types))
+
+
+def encoded(batch: pa.RecordBatch) -> bytes:
+    """Return a batch as a stream for a task."""
+    payload = pa.BufferOutputStream()
+    with pa.ipc.new_stream(payload, batch.schema) as writer:
+        writer.write_batch(batch)
+    data: bytes = payload.getvalue().to_pybytes()
+    return data
 
 
 @dataclass(frozen=True)

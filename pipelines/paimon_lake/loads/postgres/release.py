@@ -10,8 +10,10 @@ from collections.abc import Sequence
 
 from paimon_lake.declarations import Settings
 from paimon_lake.declarations.databases import tables_of
+from paimon_lake.declarations.part_spec import followed_specs
 from paimon_lake.declarations.sources.source import PostgresChangesSource
 from paimon_lake.loads.ledger.ledger import read_ledger
+from paimon_lake.loads.ledger.load_properties import part_of, table_of
 from paimon_lake.loads.postgres.names import PUBLICATION, SLOT, names_of
 from paimon_lake.loads.postgres.slot_keys import naming_keys
 from paimon_lake.protocol import PipelineError, some
@@ -21,21 +23,34 @@ from paimon_lake.sources.postgres.server import Server, connected
 from paimon_lake.tables import open_lake
 
 
-def release(settings: Settings, table: str) -> list[str]:
-    """Drop the slot and the publication that loads made for a table; return one sentence for each.
+def release(settings: Settings, table: str, part: str = "") -> list[str]:
+    """Drop the slot and the publication that loads made for a table, or a part of it; return one sentence for each.
 
     The table need not exist. A shared slot and publication are kept, and the table is removed from the publication. A
     slot and a publication of the user stay, whatever their names. Then loads are refused, until one with ``reload``.
     Raises PipelineError for a table with another source, and when the server refuses, for example because the slot is
     in use.
     """
-    source = settings.table(table).source
-    if not isinstance(source, PostgresChangesSource):
-        raise PipelineError(f"{table}: only a table with a source of type postgres_changes has something to release")
-    lake = open_lake(settings)
-    entry = read_ledger(lake.table(table), accept_gaps=True).position if lake.table_exists(table) else None
+    spec = settings.table(table)
+    sources = {one.load_name: one.source for one in followed_specs(spec)}
+    found = {name: source for name, source in sources.items() if isinstance(source, PostgresChangesSource)}
+    if part:
+        if part not in spec.parts:
+            known = f"its parts are {', '.join(spec.parts)}" if spec.parts else "it has no parts"
+            raise PipelineError(f"{table} has no part {part!r:.80}: {known}")
+        found = {name: source for name, source in found.items() if part_of(name) == part}
+    if not found:
+        what = "part" if part else "table"
+        raise PipelineError(f"{table}: only a {what} with a source of type postgres_changes has something to release")
+    return [text for name, source in found.items() for text in _release(settings, name, source)]
+
+
+def _release(settings: Settings, loaded: str, source: PostgresChangesSource) -> list[str]:
+    """Drop what loads made for a table, or for a part, by its load name."""
+    lake, table = open_lake(settings), table_of(loaded)
+    entry = read_ledger(lake.table(table), loaded, accept_gaps=True).position if lake.table_exists(table) else None
     made_by_loads = source.model_copy(update={SLOT: "", PUBLICATION: ""})  # also if a name was declared later
-    names = names_of(settings, table, made_by_loads, entry)
+    names = names_of(settings, loaded, made_by_loads, entry)
     database = open_database(source.url, table=source.name, query="", folder=settings.folder)
     done = []
     others = [name for name in tables_of(settings.tables, source.database) if name != table]

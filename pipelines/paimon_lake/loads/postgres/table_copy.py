@@ -7,11 +7,12 @@ LSN. The lasting slot is created earlier, so it has all transactions after this 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from paimon_lake.declarations.sources.source import PostgresChangesSource
 from paimon_lake.loads.added_columns import check_not_looked_up
-from paimon_lake.loads.database import naming, parts_of, write_read
+from paimon_lake.loads.database import DatabaseRead, naming, parts_of, write_read
 from paimon_lake.loads.ledger.load_snapshot import POSITION
 from paimon_lake.loads.postgres.names import PUBLICATION, SLOT
 from paimon_lake.loads.postgres.opened_source import OpenedSource
@@ -25,9 +26,23 @@ from paimon_lake.sources.postgres.position import Position
 from paimon_lake.sources.postgres.server import Server, connected, exported_snapshot
 from paimon_lake.sources.postgres.source_table import read_publication, read_table
 
+WriteCopy = Callable[[LoadStep, DatabaseRead, Sequence[str], str, int], WriteResult]
+"""Writes the rows of the source for which conditions hold, one task each, at a snapshot of the server and its LSN."""
+
+
+def write_all(step: LoadStep, read: DatabaseRead, parts: Sequence[str], snapshot: str, _: int) -> WriteResult:
+    """Write the rows of the source as all rows of the table."""
+    return write_read(step, read, parts, snapshot, overwrites=True)
+
 
 def planned_copy(
-    step: LoadStep, server: Server, source: OpenedSource, options: PostgresChangesSource, *, is_shared: bool
+    step: LoadStep,
+    server: Server,
+    source: OpenedSource,
+    options: PostgresChangesSource,
+    *,
+    is_shared: bool,
+    write: WriteCopy = write_all,
 ) -> PlannedLoad:
     """Return the load that replaces all rows by the source rows; ``is_shared``: whether tables share the slot.
 
@@ -38,7 +53,7 @@ def planned_copy(
     version = prepared(server, source, is_shared=is_shared)
     again = [source.text]
     return PlannedLoad(
-        lambda: _write(step, source, version, options.parts),
+        lambda: _write(step, source, version, options.parts, write),
         replace=Replace(everything=True),
         rejects_of=again,
         has_more=True,
@@ -85,7 +100,7 @@ def prepared(server: Server, source: OpenedSource, *, is_shared: bool) -> str:
     return version
 
 
-def _write(step: LoadStep, source: OpenedSource, version: str, parts: int) -> WriteResult:
+def _write(step: LoadStep, source: OpenedSource, version: str, parts: int, write: WriteCopy) -> WriteResult:
     database = source.read.database
     with (
         naming(step),
@@ -99,7 +114,6 @@ def _write(step: LoadStep, source: OpenedSource, version: str, parts: int) -> Wr
         if source.read.split:
             with database.connected(snapshot) as connection:
                 texts = parts_of(connection, source.read, parts)
-        written = write_read(step, source.read, texts, snapshot, overwrites=True)
-        return replace(
-            written, entries={POSITION: json.dumps(source.position(lsn, version, source.table.columns).to_json())}
-        )
+        written = write(step, source.read, texts, snapshot, lsn)
+        position = source.position(lsn, version, source.table.columns)
+        return replace(written, entries={**written.entries, POSITION: json.dumps(position.to_json())})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from paimon_lake.declarations.agreement.tables import inputs_of
 from paimon_lake.declarations.part_spec import followed_specs, load_specs, loaded_spec
-from tests.support.declared_lakes import OTHERS, PARTS, STREAMS, written_lake
+from tests.support.declared_lakes import OTHERS, PARTS, SLOTS, STREAMS, written_lake
 
 
 def test_the_options_and_the_loads_follow_from_the_parts(tmp_path: Path) -> None:
@@ -36,3 +36,9 @@ def test_topics_fill_parts(tmp_path: Path) -> None:
     (followed,) = followed_specs(spec)
     assert (followed.load_name, followed.write_mode) == ("d.streams part a", "changes")
     assert loaded_spec({"d.streams": spec}, followed.load_name) == followed
+
+
+def test_tables_of_postgresql_fill_parts(tmp_path: Path) -> None:
+    spec = written_lake(tmp_path / "lake", dict([SLOTS])).table("d.slots")
+    assert [one.load_name for one in followed_specs(spec)] == ["d.slots part a", "d.slots part b"]
+    assert spec.table_options["fields.a_at.sequence-group"] == "a"

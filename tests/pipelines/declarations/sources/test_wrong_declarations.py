@@ -14,6 +14,7 @@ from tests.support.declared_lakes import (
     LOOKUPS,
     OTHERS,
     PARTS,
+    SLOTS,
     STREAMS,
     refused,
     written_lake,
@@ -118,7 +119,7 @@ WRONG = [
     (PARTS, "partitions:", "partition_by: gate\npartitions:", ":20: partition_by: 'gate' is not in the primary_key: only one part could fill it"),
     (PARTS, "    kinds: {column: rowkind}\n", "", ":18: parts.delays.deletes: row has no effect: the part has no kinds, so none of its rows deletes"),
     (PARTS, "kinds: {column: rowkind}", "kinds: {column: gate}", ":18: parts.delays.kinds.column: 'gate' is a column that this part does not fill"),
-    (PARTS, '{type: files, path: "gates/{date}.csv"}', '{type: postgres_changes, url: "postgresql://h/d", table: a.b}', ":11: parts.gates.source.type: postgres_changes cannot fill a part: load a table from it, and fill the part by a query with `read: changes` over this table"),
+    (PARTS, '{type: files, path: "gates/{date}.csv"}', '{type: postgres_changes, url: "postgresql://h/d", table: a.b}', ":13: parts.gates.order_by: must be one column of the type BIGINT, which loads fill with the position in the log: the log has no old values for rows that are deleted, so a column of the source cannot order them"),
     (PARTS, '{type: files, path: "gates/{date}.csv"}', '{type: files, path: "gates/{date}.csv", add: {delay: file}}', ":11: parts.gates.source.add: 'delay' is not a column of this part"),
     (PARTS, "gates/{date}.csv", "gates/*.csv", ":20: partitions: have no effect: no source of a part is divided by partitions"),
     (PARTS, "inputs: [d.delays]", "inputs: [d.delay]", ":15: parts.delays.source.inputs names d.delay, which is not declared; did you mean d.delays?"),
@@ -128,7 +129,7 @@ WRONG = [
     (PARTS, "parts: gates}", "block: true}", ":22: checks[0].block: has no effect here: a load of one part cannot load the other parts; remove block"),
     (PARTS, "max_wait: 2 h", "max_wait: 2 weeks", ":22: checks[0].max_wait: must be a duration with its unit, such as 2 d or 12 h, not '2 weeks'"),
     (PARTS, "  gates:", "  the gates:", ":10: parts.the gates: the name of a part has letters, digits and underscores, and begins with a letter"),
-    (PARTS, "partitions:", "schedule: {on: changes}\npartitions:", ":20: schedule.on: changes needs a part whose source is of type kafka"),
+    (PARTS, "partitions:", "schedule: {on: changes}\npartitions:", ":20: schedule.on: changes needs a part whose source is of type postgres_changes or kafka"),
     (EVENTS, "primary_key: id", "primary_key: id\nchecks: [{type: parts_complete, max_wait: 2 h}]", ":3: checks[0]: parts_complete needs a table with parts"),
     (STREAMS, "format: json}", "format: json, key: id}", ":4: parts.a.source.key: has no place in a part: a tombstone has no value of order_by; delete by kinds, or by change events"),
     (STREAMS, ", order_by: a_at", "", ":4: parts.a.order_by: is missing: name the columns that say which of two rows with the same key is newer; files may have `source.add: {column: file}`, and a query current_timestamp()"),
@@ -173,6 +174,16 @@ WRONG = [
     (CHANGES, "source", "checks: [{type: lag, max_minutes: 1}]\nsource", ":3: unknown key checks[0].max_minutes; did you mean max_bytes? (known here: …)"),
     (CHANGES, "source", "checks: [{type: lag, max_seconds: 9, block: true}]\nsource", ":3: checks[0].block: has no place in a lag check: a load makes the lag smaller"),
     (CHANGES, "t: STRING", "t: VARIANT", ":1: columns.t: a database has no values of the type VARIANT: load the table from parquet, a query or a function"),
+    (SLOTS, 'url: "postgresql://h/d"', "database: shop", ":4: parts.a.source.database: has no place in a part: each part has a slot of its own, and loads alone; write url"),
+    (SLOTS, "table: s.a}", "table: [s.a, s.b], source_column: a}", ":4: parts.a.source.source_column: has no place in a part, which follows one table: load a table from these tables, and fill the part by a query with `read: changes` over it"),
+    (SLOTS, ", order_by: a_at", "", ":4: parts.a.order_by: must be one column of the type BIGINT, which loads fill with the position in the log: the log has no old values for rows that are deleted, so a column of the source cannot order them"),
+    (SLOTS, "columns: a,", "columns: [a, a_at],", ":4: parts.a.order_by: 'a_at' is filled by loads: remove it from columns"),
+    (SLOTS, "order_by: a_at,", "order_by: a_at, kinds: {column: op},", ":4: parts.a.kinds: has no place here: the log of PostgreSQL says what is inserted, updated and deleted"),
+    (SLOTS, "table: s.a}", "table: s.a, schema_changes: apply}", ":4: parts.a.source.schema_changes: apply does not fit a part: a new column would belong to no part"),
+    (SLOTS, "table: s.a}", "table: s.a, lookup: [{table: d.delays, on: {b_at: id}, columns: {a: delay}}]}", ":4: parts.a.source.lookup[0].on.b_at: 'b_at' is filled by another part, or by loads: the log may not repeat its value; look up by a column of this part"),
+    (SLOTS, "table: s.a}", "table: s.a, lookup: [{table: d.delays, on: {id: id}, columns: {a: delay}, missing: wait, max_wait: 2 d}]}", ":4: parts.a.source.lookup[0].missing: wait does not fit a part with changes of PostgreSQL: use null or reject, or load a table with this lookup, and fill the part by a query with `read: changes` over it"),
+    (SLOTS, "schedule:", "options: {deletion-vectors.enabled: true}\nschedule:", ":6: options.deletion-vectors.enabled: must be false, as the table would differ from its source in PostgreSQL"),
+    (SLOTS, "schedule:", "options: {bucket: -2}\nschedule:", ":6: options.bucket: must not be -2: loads read rows that would wait for a compaction"),
 ]  # fmt: skip
 """A declaration, what is replaced in it by what, and the place and the sentence of the error."""
 
@@ -185,5 +196,5 @@ def test_a_wrong_declaration(tmp_path: Path, declaration: tuple[str, str], old: 
 
 
 def test_the_declarations_without_a_mistake(tmp_path: Path) -> None:
-    tables = dict((EVENTS, KAFKA, LOOKUPS, PARTS, STREAMS, CHANGES)) | OTHERS
+    tables = dict((EVENTS, KAFKA, LOOKUPS, PARTS, SLOTS, STREAMS, CHANGES)) | OTHERS
     assert written_lake(tmp_path / "lake", tables).tables.keys() == tables.keys()

@@ -57,6 +57,27 @@ def test_messages_wait_in_one_task_and_keep_the_offsets(fed, monkeypatch):
     assert [row[0] for row in fed.rows()] == [1, 2, 3, 4, 6]
 
 
+def test_messages_of_a_part_wait_in_their_order(fed):
+    declare(fed, WAIT)
+    source = f'{{type: kafka, servers: "{fed.server.servers}", topic: {fed.topic}, format: json'
+    lookup = f"lookup: [{{table: dim.names, on: {{t: id}}, columns: {{name: name}}, {WAIT}}}]"
+    columns = "columns: {id: BIGINT, t: STRING, name: STRING, at: INT, b: INT, b_at: INT}\nprimary_key: id\nparts:\n"
+    a = f"  a: {{source: {source}, {lookup}}}, columns: [t, name], order_by: at}}\n"
+    b = "  b: {source: {type: files, path: 'b/*.csv'}, columns: b, order_by: b_at}\n"
+    fed.lake.declare("shop.o", f"{columns}{a}{b}")
+    fed.lake.file("b/1.csv", "id,b,b_at\n1,1,1\n2,2,1\n")
+    names(fed, 1, "a,Anna")
+    fed.send({"id": 1, "t": "b", "at": 5}, {"id": 2, "t": "b", "at": 5}, {"id": 3, "t": "b", "at": 5})
+    assert fed.load().details["a_rows_waiting"] == 3
+    fed.send({"id": 1, "t": "a", "at": 4}, {"id": 2, "t": "a", "at": 6})
+    assert fed.load().details["a_rows_waiting"] == 2
+    names(fed, 2, "b,Bert")
+    done = fed.load()
+    assert (done.details["rows_waited"], done.details["a_position"]) == (2, f"{fed.topic}[0]=5")
+    of_a = [("b", "Bert", 5), ("a", "Anna", 6), ("b", "Bert", 5)]
+    assert fed.rows() == [(n + 1, *row, n + 1 if n < 2 else None, 1 if n < 2 else None) for n, row in enumerate(of_a)]
+
+
 def test_rows_of_events_are_rejected_at_their_offsets_or_get_nulls(fed):
     declare(fed, "missing: reject", "format: maxwell-json")
     names(fed, 1, "a,Anna")
