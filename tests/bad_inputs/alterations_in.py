@@ -95,7 +95,7 @@ VALUES: dict[str, Case] = {
     "a comment of the table of 2 MB": keyed(UpdateComment("c" * (2 << 20)), "comment", str(TEXT_BYTES)),
     "a default that is none": wide(UpdateDefault("i8", "300"), "'i8'", "300"),
     "a default that is a number": wide(UpdateDefault("i8", 3), "'i8'", "3"),
-    "a default of a ROW": wide(UpdateDefault("r", "x"), "'r'", "form of a ROW"),
+    "a default of a ROW": wide(UpdateDefault("r", "x"), "'r'", "form of type ROW"),
     "a position of nothing": keyed(UpdatePosition("v"), "first, last, after"),
     "a position next to itself": keyed(UpdatePosition("v", after="v"), "'v'", "itself"),
     "a position after a missing column": keyed(UpdatePosition("v", after="zz"), "'zz'"),

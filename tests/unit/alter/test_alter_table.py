@@ -319,7 +319,7 @@ def test_a_type_that_live_files_cannot_be_cast_to_is_refused(table):
     """INT to STRING and STRING to DATE are casts, INT to DATE is none."""
     table.write([{"id": 1, "v": 1}])
     table = table.alter("ALTER COLUMN v TYPE STRING")
-    with pytest.raises(paimon.InvalidRequest, match=r"db\.t: column 'v' was written as INT.*Files of schema 0 hold"):
+    with pytest.raises(paimon.InvalidRequest, match=r"db\.t: column 'v' was written as INT.*Files of schema 0 have"):
         table.alter("ALTER COLUMN v TYPE DATE")
     table.overwrite(table.scan().to_arrow())
     assert rows(table.alter("ALTER COLUMN v TYPE DATE LOSSY"))[0]["v"] == datetime.date(1970, 1, 2)

@@ -34,7 +34,7 @@ def test_values(kind, text, value):
 @pytest.mark.parametrize(
     ("kind", "text", "why"),
     [
-        ("ARRAY<INT>", "1, 2", "form of a ARRAY"),
+        ("ARRAY<INT>", "1, 2", "form of type ARRAY"),
         ("ARRAY<INT>", "[x]", "'x'"),
         ("ARRAY<INT NOT NULL>", "[null]", "element is NOT NULL"),
         ("MAP<STRING, INT>", "{a}", "not an entry"),
