@@ -114,3 +114,16 @@ def test_tables_with_indexes_that_this_library_does_not_write_are_refused():
                 append(context)
         else:
             assert append(context).index_manifest == name
+
+
+def test_a_second_hash_index_of_a_bucket_conflicts_also_behind_an_index_of_another_type():
+    first, second = (IndexFile("HASH", f"index-{n}", 4, 1) for n in "12")
+    context = fake_table(keyed=True, **{"bucket": "-1", "deletion-vectors.enabled": "true"})
+    file = fake_file(context, level=5)
+    commit([message(context, file)], context=context, user="u")
+    (index,) = write_vectors(context, {file.file_name: np.array([1])})
+    vectors(context, new=(index,))
+    vectors(context, new=(first,))
+    assert held(context)[0].index_type != "HASH"
+    with pytest.raises(CommitConflict, match="would have two hash indexes, index-2 is one"):
+        vectors(context, new=(second,))
