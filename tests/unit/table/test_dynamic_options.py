@@ -51,7 +51,7 @@ def test_later_options_replace_earlier_ones_and_survive_a_branch_and_a_task(tabl
         ("ignore-delete", False, "from true to false"),
         ("type", "format-table", "never changes"),
         ("owner", "me", "is not an option of Paimon"),
-        ("read.batch-size", 5, "has no effect here"),
+        ("read.batch-size", 5, "this library does not use it"),
         ("file.fromat", "orc", "did you mean 'file.format'"),
         ("target-file-size", 128, "'128 b' or '128 mb'"),
         ("commit.timeout", "5", "'5 ms' or '5 s'"),
