@@ -199,6 +199,7 @@ def test_the_sensor_asks_once_a_snapshot_and_not_while_a_run_is_under_way(
     assert after.cursor == "[]"
 
 
+@pytest.mark.long
 def test_the_nightly_job_tags_before_it_expires_and_the_audit_finds_what_is_missing(
     run: Run, settings: Settings
 ) -> None:
@@ -218,6 +219,7 @@ def test_the_nightly_job_tags_before_it_expires_and_the_audit_finds_what_is_miss
     assert not found["orders", "rows"].passed
 
 
+@pytest.mark.long
 def test_a_sweep_puts_aside_what_nobody_uses(run: Run, settings: Settings) -> None:
     table = open_table(settings, CUSTOMERS, create=True)
     rows = pa.table({"id": ["c0"], "name": ["Ada"]})

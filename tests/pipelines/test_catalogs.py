@@ -56,6 +56,7 @@ def loads_and_checks(lake: SmallLake) -> None:
     assert all(finding.passed for name in ("shop.orders", "shop.total") for finding in audit(lake.settings, name))
 
 
+@pytest.mark.long
 def test_a_lake_with_a_sql_catalog(lake: SmallLake, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A relative path of SQLite starts at the folder of the declarations."""
     with_catalog(lake, "type: sql, uri: 'sqlite:///names.db', lock.enabled: true")
@@ -71,6 +72,7 @@ def test_a_lake_with_a_sql_catalog(lake: SmallLake, tmp_path: Path, capsys: pyte
     assert "shop.orders" in capsys.readouterr().out
 
 
+@pytest.mark.long
 @pytest.mark.java
 def test_a_lake_of_a_rest_server(lake: SmallLake, oracle: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     served = {"op": "startRest", "name": "lake", "path": f"file://{tmp_path}/served", "token": CANARY}

@@ -273,6 +273,7 @@ def test_times(spark, warehouse):
         write_spark(rows.withColumn("s", F.expr("time'00:00:00.0001'")), table)
 
 
+@pytest.mark.long
 def test_nanoseconds_are_cut_on_request_only(spark, warehouse):
     table = catalog_in(warehouse).create_table("db.t", "k INT, t TIMESTAMP(9), n ARRAY<TIMESTAMP(9)>")
     table.write([{"k": 1, "t": "2024-01-01T00:00:00.000001001", "n": ["2024-01-01T00:00:00.000000999"]}])
@@ -328,6 +329,7 @@ def test_a_write_merges_the_columns_of_its_frame(spark, warehouse):
     assert found.refresh().schema.by_name["n"].id > found.schema.by_name["n"].id
 
 
+@pytest.mark.long
 def test_a_column_that_is_both_kind_and_order(spark, warehouse):
     table = keyed(warehouse)
     rows = (

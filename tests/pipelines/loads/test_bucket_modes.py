@@ -131,6 +131,7 @@ QUERY = """
 """
 
 
+@pytest.mark.long
 def test_a_query_into_dynamic_buckets_and_one_whose_keys_change_partition(lake: SmallLake) -> None:
     declared(lake, "bucket: 2").load("shop.orders")
     for name, key in (("shop.by_part", "[p, id]"), ("shop.by_id", "[id]")):

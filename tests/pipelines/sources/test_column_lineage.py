@@ -103,6 +103,7 @@ def test_a_column_that_is_not_in_the_table_has_no_lineage(spark: SparkSession) -
     assert found == {"id": (("s.o", "id"),), "a": (("s.o", "id"),)}
 
 
+@pytest.mark.long
 def test_plans_may_be_deep_and_wide(spark: SparkSession) -> None:
     query = " UNION ALL ".join(["SELECT " + ", ".join(f"id + {n} AS c{n}" for n in range(30)) + " FROM s.o"] * 100)
     assert lineage(spark, query) == {f"c{n}": "s.o.id" for n in range(30)}

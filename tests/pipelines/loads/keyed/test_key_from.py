@@ -184,6 +184,7 @@ def test_indexes_end_with_their_segments(shop):
     assert not mapping_index._INDEXES
 
 
+@pytest.mark.long
 def test_tasks_of_spark(lake):
     declare(lake).load("d.wide")
     orders(lake, "10,1,2,+U")
@@ -192,6 +193,7 @@ def test_tasks_of_spark(lake):
     assert [row[3:] for row in rows(lake)] == [("Bob", "Lund"), ("Ann", "Rome"), ("Bob", "Lund"), (None, None)]
 
 
+@pytest.mark.long
 def test_the_first_load_replaces_what_another_source_brought(shop):
     before = WIDE[: WIDE.index("        source:\n          type: table")]
     files = (
@@ -212,6 +214,7 @@ def test_the_first_load_replaces_what_another_source_brought(shop):
     ]
 
 
+@pytest.mark.long
 def test_a_renamed_part_keeps_no_old_values(shop):
     shop.load("d.wide")
     orders(shop, "10,1,1,-D")
@@ -221,6 +224,7 @@ def test_a_renamed_part_keeps_no_old_values(shop):
     assert [row[3:] for row in rows(shop)] == [(None, None), ("Ann", "Rome"), (None, None), (None, None)]
 
 
+@pytest.mark.long
 def test_a_rollback_during_a_load_does_not_hide_later_loads(shop, monkeypatch):
     shop.load("d.wide")
     for n in range(2, 8):
@@ -242,6 +246,7 @@ def test_a_rollback_during_a_load_does_not_hide_later_loads(shop, monkeypatch):
     assert [row[3:] for row in rows(shop)][:2] == [("Ann", "Bari")] * 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("table", "column"), [("d.customers", "city STRING"), ("d.orders", "customer BIGINT")])
 def test_a_column_that_was_made_again_needs_a_reload(shop, table, column):
     shop.load("d.wide")

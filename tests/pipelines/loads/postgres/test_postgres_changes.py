@@ -67,6 +67,7 @@ def test_the_slot_follows_the_committed_position(followed):
     assert result.details["slot_bytes"] < 1 << 20
 
 
+@pytest.mark.long
 def test_the_log_of_other_tables_is_released_too(followed, monkeypatch):
     followed.load()
     before = position(followed)
@@ -129,6 +130,7 @@ def test_large_values_that_are_not_repeated_are_kept(followed):
     followed.check()
 
 
+@pytest.mark.long
 def test_tasks_of_spark_copy_and_convert_and_read_large_values(followed_by_spark):
     followed = followed_by_spark
     followed.declare("{id: BIGINT, n: INT, t: STRING}", more=", split: id, parts: 3")
@@ -144,6 +146,7 @@ def test_tasks_of_spark_copy_and_convert_and_read_large_values(followed_by_spark
     followed.check("SELECT id, n, t FROM s.o")
 
 
+@pytest.mark.long
 def test_large_values_of_a_key_of_several_columns(followed):
     followed.declare(
         "{day: DATE, k: STRING, n: INT, t: STRING}", rest="primary_key: [k, day]\n            partition_by: day"
@@ -178,6 +181,7 @@ def test_a_truncate_replaces_all_rows_at_its_place(followed):
     followed.check()
 
 
+@pytest.mark.long
 def test_transactions_are_loaded_in_the_order_of_their_commits(followed):
     followed.load()
     with followed.connect() as first, followed.connect() as second:
@@ -196,6 +200,7 @@ def test_transactions_are_loaded_in_the_order_of_their_commits(followed):
     followed.check()
 
 
+@pytest.mark.long
 def test_the_first_copy_waits_for_transactions_that_run_and_has_their_rows_once(followed):
     with followed.connect() as session:
         session.execute("INSERT INTO s.o VALUES (1, 'open')")
@@ -226,6 +231,7 @@ def test_batches_are_commits_of_whole_transactions(followed):
     followed.check()
 
 
+@pytest.mark.long
 def test_a_run_ends_after_its_time_and_the_next_one_continues(followed, monkeypatch):
     followed.declare(more=", batch_rows: 1, run_seconds: 5")
     followed.load()
@@ -267,6 +273,7 @@ COLUMNS = {
 }
 
 
+@pytest.mark.long
 def test_all_types_are_the_same_by_the_copy_and_by_changes(followed):
     columns = ", ".join(f'"{name}" {kind[0]}' for name, kind in COLUMNS.items())
     types = ", ".join(f"{name}: '{kind[1]}'" for name, kind in COLUMNS.items())
@@ -333,6 +340,7 @@ def test_columns_that_are_not_null_do_not_prevent_deletions(followed):
     followed.check()
 
 
+@pytest.mark.long
 def test_keys_that_are_equal_and_written_differently(followed):
     followed.declare("{id: 'DECIMAL(5, 2)', t: STRING}")
     followed.run("ALTER TABLE s.o ALTER id TYPE numeric", "INSERT INTO s.o VALUES (1.0, 'a')")
@@ -343,6 +351,7 @@ def test_keys_that_are_equal_and_written_differently(followed):
     followed.check()
 
 
+@pytest.mark.long
 def test_dynamic_buckets_and_keys_that_change_their_partition(followed):
     followed.declare(rest="primary_key: id\n            partition_by: t\n            options: {bucket: -1}")
     followed.run("INSERT INTO s.o SELECT k, 'p' || k % 2 FROM generate_series(1, 10) AS k")
@@ -354,6 +363,7 @@ def test_dynamic_buckets_and_keys_that_change_their_partition(followed):
     followed.check()
 
 
+@pytest.mark.long
 def test_names_with_capitals_quotes_and_points(followed):
     followed.run('ALTER TABLE s.o RENAME TO "odd ""name"', 'ALTER TABLE s."odd ""name" RENAME t TO "T x"')
     followed.declare("{id: BIGINT, 't x': STRING}")
@@ -366,6 +376,7 @@ def test_names_with_capitals_quotes_and_points(followed):
     followed.check('SELECT * FROM s."odd ""name"')
 
 
+@pytest.mark.long
 def test_a_declared_publication_and_slot(followed):
     followed.run(
         'CREATE PUBLICATION "My pub" FOR TABLE s.o (id, t)',
@@ -381,6 +392,7 @@ def test_a_declared_publication_and_slot(followed):
     assert release(followed.lake.settings, "shop.o") == []
 
 
+@pytest.mark.long
 def test_release_drops_what_loads_made_and_a_reload_makes_it_again(followed, capsys):
     followed.run("INSERT INTO s.o VALUES (1, 'a')")
     followed.load()
@@ -396,6 +408,7 @@ def test_release_drops_what_loads_made_and_a_reload_makes_it_again(followed, cap
     followed.check()
 
 
+@pytest.mark.long
 def test_new_columns_that_are_ignored_are_told(followed):
     followed.declare(more=", schema_changes: ignore")
     followed.load()
@@ -407,6 +420,7 @@ def test_new_columns_that_are_ignored_are_told(followed):
     followed.check("SELECT id, t FROM s.o")
 
 
+@pytest.mark.long
 def test_a_reload_replaces_all_rows_and_changes_continue(followed):
     followed.run("INSERT INTO s.o VALUES (1, 'a')")
     followed.load()
@@ -419,6 +433,7 @@ def test_a_reload_replaces_all_rows_and_changes_continue(followed):
     followed.check()
 
 
+@pytest.mark.long
 def test_the_position_is_carried_on_by_an_expiry(followed):
     followed.run("INSERT INTO s.o VALUES (1, 'a')")
     followed.load()

@@ -93,7 +93,7 @@ def test_blanks_that_fill_a_char_are_no_part_of_it():
 def test_a_reader_that_stops_early_does_no_harm():
     bucket = bucket_of({"k": "INT"})
     (file,) = bucket.write(bucket.table({"k": range(50_000)}))
-    for _ in range(20):
+    for _ in range(5):
         source = STORAGE.open_input(bucket.path(file))
         batches = orc_file.OrcInput(source, "f", legacy_ltz=True).batches(
             {"k": bucket.schema.fields[0].type},
