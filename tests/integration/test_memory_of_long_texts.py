@@ -131,7 +131,7 @@ def test_peak_memory_of_long_rows_in_a_keyed_table(tmp_path, case, rows, expecte
 
 @pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc of Linux")
-@pytest.mark.parametrize(("count", "width"), [(5_000_000, 10), (6_000, 100_000)])
+@pytest.mark.parametrize(("count", "width"), [(2_000_000, 10), (3_000, 100_000)])
 def test_peak_memory_of_changes_of_an_append_table(tmp_path, count, width):
     """One update changes all rows."""
     run(FILL, tmp_path, "changed", count, width, 0, 1)

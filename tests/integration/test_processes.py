@@ -107,7 +107,7 @@ def create_table(warehouse: Path, kind: pa.DataType, **options: str):
     return catalog.create_table("db.t", schema, primary_key=["k"], options={"bucket": "1", **options})
 
 
-@pytest.mark.parametrize("commits", [30, pytest.param(50, marks=pytest.mark.long)])
+@pytest.mark.parametrize("commits", [30])
 def test_four_processes_commit_and_compact_side_by_side(tmp_path, commits):
     options = {"write-only": "true", "commit.max-retries": "400", "num-sorted-run.compaction-trigger": "5"}
     table = create_table(tmp_path, pa.string(), **options)
@@ -132,7 +132,7 @@ def test_four_processes_commit_and_compact_side_by_side(tmp_path, commits):
     assert report.errors == (), report.text()
 
 
-@pytest.mark.parametrize("kills", [20, pytest.param(50, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kills", [20])
 def test_a_job_that_is_killed_again_and_again(tmp_path, kills):
     """Each write also compacts and expires when it is time, so the kills fall into these too."""
     options = {"num-sorted-run.compaction-trigger": "3", "snapshot.num-retained.min": "3"}

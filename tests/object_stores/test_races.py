@@ -41,7 +41,7 @@ for number in range(commits):
 DROP = Fault(drop=True)
 
 
-@pytest.mark.parametrize("commits", [5, pytest.param(10, marks=pytest.mark.long)])
+@pytest.mark.parametrize("commits", [5])
 def test_four_processes_while_answers_get_lost(s3, commits):
     options = {
         "bucket": "-1",

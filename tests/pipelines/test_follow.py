@@ -255,7 +255,7 @@ def test_the_command_line(lake, capsys, monkeypatch):
 
 @pytest.mark.programs
 @pytest.mark.long
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM])
 def test_a_signal_ends_the_program_after_the_load_that_runs(tmp_path, number):
     lake = small_lake(tmp_path / "lake")
     lake.declare("shop.orders", ORDERS)

@@ -193,7 +193,7 @@ def _orphans_ignore_branches() -> list[Patch]:
 
 
 def _keep_orphaned_snapshots() -> list[Patch]:
-    return [(publish, "_follows", lambda base, snapshot: True)]
+    return [(publish, "follows", lambda base, snapshot: True)]
 
 
 def _delete_without_read_check() -> list[Patch]:

@@ -75,7 +75,7 @@ def counts(folder):
     return [sum(column) for column in zip(*found, strict=True)]
 
 
-@pytest.mark.parametrize("step", [11, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("step", [11, pytest.param(3, marks=pytest.mark.long)])
 def test_a_load_that_died_anywhere_is_completed_by_the_next(folder, monkeypatch, step):
     pristine = folder.parent / "pristine"
     shutil.copytree(folder, pristine)
