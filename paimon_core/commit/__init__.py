@@ -11,8 +11,7 @@ Core types and functions:
 - ``Draft``: the manifests that an attempt has written for a snapshot that is not published yet
 - ``OwnSnapshots``: the snapshots that a (user, identifier) has committed before, so that it commits exactly once
 - ``Reads``: the partitions that a commit has read; a concurrent change of their rows is a conflict
-- ``publish``: creates the file of a snapshot if its id is unused; this is the compare-and-set of a commit
-- ``follows``, ``withdraw``: recognize and delete an orphaned snapshot, which is outside of the chain
+- ``publish`` (in ``publishing``): creates the file of a snapshot if its id is unused, the compare-and-set of a commit
 - ``commit_changes``: publishes the snapshots of changes, with retries
 
 Errors: CommitConflict (plan again and retry), CommitStateUnknown (look for the snapshot before a retry), and

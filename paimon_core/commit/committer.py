@@ -26,7 +26,7 @@ from paimon_core.commit.changes import Change
 from paimon_core.commit.draft import Draft
 from paimon_core.commit.exactly_once import NOTHING_SEARCHED, OwnSnapshots, find_own
 from paimon_core.commit.overwrite import Overwrite
-from paimon_core.commit.publish import publish_draft
+from paimon_core.commit.publishing.publish import publish_draft
 from paimon_core.commit.read_set import Reads
 from paimon_core.commit.retry import tries
 from paimon_core.commit.snapshot_history import describe

@@ -14,7 +14,7 @@ from paimon_core.commit.assembly import time_after, writer_version
 from paimon_core.commit.base import Base
 from paimon_core.commit.draft import Draft
 from paimon_core.commit.manifest_merge import ManifestMerge
-from paimon_core.commit.publish import publish_draft
+from paimon_core.commit.publishing.publish import publish_draft
 from paimon_core.commit.retry import tries
 from paimon_core.errors import CommitConflict, CorruptTable, SnapshotNotFound
 from paimon_core.metadata.context import TableContext

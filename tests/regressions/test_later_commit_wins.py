@@ -7,7 +7,7 @@ import paimon_core as paimon
 from paimon_core import col
 from paimon_core.commit import committer, duplicates, numbering
 from paimon_core.commit.base import Base
-from paimon_core.commit.publish import publish_draft
+from paimon_core.commit.publishing.publish import publish_draft
 from paimon_core.errors import CommitConflict, CommitStateUnknown
 from paimon_core.maintain.orphans.removal import plan_orphan_removal
 from paimon_core.metadata.commit_message import CommitMessage

@@ -13,7 +13,8 @@ from functools import partial
 from typing import Any
 
 from paimon_core.catalog import filesystem
-from paimon_core.commit import assembly, base, committer, indexes, numbering, publish, read_set
+from paimon_core.commit import assembly, base, committer, indexes, numbering, read_set
+from paimon_core.commit.publishing import publish
 from paimon_core.compact import compactor
 from paimon_core.errors import CommitStateUnknown
 from paimon_core.fsck import check

@@ -22,7 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from paimon_core.commit.base import Base
-from paimon_core.commit.publish import publish
+from paimon_core.commit.publishing.publish import publish
 from paimon_core.errors import AlreadyExists, CommitConflict, InvalidRequest
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot

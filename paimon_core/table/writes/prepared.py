@@ -19,7 +19,7 @@ from paimon_core.commit.changes import changes_of
 from paimon_core.commit.draft import Draft
 from paimon_core.commit.exactly_once import OwnSnapshots
 from paimon_core.commit.overwrite import Overwrite
-from paimon_core.commit.publish import publish
+from paimon_core.commit.publishing.publish import publish
 from paimon_core.commit.snapshot_chain import chain_break
 from paimon_core.errors import (
     CommitConflict,

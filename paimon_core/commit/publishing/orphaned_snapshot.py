@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from paimon_core.commit.base import Base
+from paimon_core.commit.publishing.unknown_outcome import PUBLISH_TRIES, unknown_outcome
 from paimon_core.commit.retry import attempts
 from paimon_core.commit.snapshot_chain import descends_from
-from paimon_core.commit.unknown_outcome import PUBLISH_TRIES, unknown_outcome
 from paimon_core.errors import CorruptTable, PaimonError, SnapshotNotFound, StorageError
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import SNAPSHOT_TRIES

@@ -9,7 +9,7 @@ from paimon_core.commit.author import Author
 from paimon_core.commit.base import Base
 from paimon_core.commit.changes import changes_of
 from paimon_core.commit.draft import Draft
-from paimon_core.commit.publish import PUBLISH_TRIES, publish
+from paimon_core.commit.publishing.publish import PUBLISH_TRIES, publish
 from paimon_core.errors import CommitConflict, CommitStateUnknown, PaimonError
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 from tests.support.commits import commit

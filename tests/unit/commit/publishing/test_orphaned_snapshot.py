@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from paimon_core.commit.base import Base
-from paimon_core.commit.orphaned_snapshot import follows, withdraw
+from paimon_core.commit.publishing.orphaned_snapshot import follows, withdraw
 from paimon_core.errors import CommitConflict, CommitStateUnknown
 from paimon_core.maintain.expiry.snapshots import plan_snapshot_expiry
 from paimon_core.maintain.rollback.rollback import rollback

@@ -19,9 +19,9 @@ import contextlib
 
 from paimon_core.commit.base import Base
 from paimon_core.commit.draft import Draft
-from paimon_core.commit.orphaned_snapshot import follows, withdraw
+from paimon_core.commit.publishing.orphaned_snapshot import follows, withdraw
+from paimon_core.commit.publishing.unknown_outcome import PUBLISH_TRIES, unknown_outcome
 from paimon_core.commit.retry import attempts
-from paimon_core.commit.unknown_outcome import PUBLISH_TRIES, unknown_outcome
 from paimon_core.errors import (
     CommitConflict,
     CommitStateUnknown,
