@@ -68,8 +68,7 @@ def load_parts(
     parts = [one for one in load_specs(spec) if isinstance(one, PartSpec)]
     chosen = [one for one in parts if part in ("", one.part) and one.part not in without]
     if not chosen:
-        known = f"its parts are {', '.join(one.part for one in parts)}" if parts else "it has no parts"
-        raise PipelineError(f"{spec.name} has no part {part!r:.80}: {known}")
+        raise unknown_part(spec, part)
     table = open_table(settings, spec.name, create=True)
     before = state_of(table)
     spark()  # started once, before several threads need it
@@ -79,6 +78,12 @@ def load_parts(
     others = {one.part for one in parts} - {one.part for one in chosen}
     states = {one.part: one.sentence() for one in part_states(settings, spec, table) if one.part in others}
     return _combined(table, before, started, loads, states, stale_now(settings, spec.name))
+
+
+def unknown_part(spec: TableSpec, part: str) -> PipelineError:
+    """Return the error for a part that a table does not have; it names the parts of the table."""
+    known = f"its parts are {', '.join(spec.parts)}" if spec.parts else "it has no parts"
+    return PipelineError(f"{spec.name} has no part {part!r:.80}: {known}")
 
 
 def _loads(parts: Sequence[PartSpec], load: Callable[[TableSpec], StepResult]) -> list[PartLoad]:

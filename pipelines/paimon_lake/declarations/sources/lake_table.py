@@ -76,7 +76,7 @@ def key_from_mistakes(spec: TableSpec, part: Part) -> Iterator[tuple[Key, str]]:
     source = part.source
     if not isinstance(source, LakeTableSource):
         return
-    if len(part.order_by) != 1 or spec.columns.get(part.order_by[0], "").upper().strip() != "BIGINT":
+    if not part.has_order_to_fill(spec.columns):
         yield (
             ("order_by",),
             "must be one column of the type BIGINT, which loads fill: when the mapping changes, an older row of the "

@@ -38,6 +38,10 @@ class Part(Model):
         """The columns of the part, with the columns that order its rows."""
         return tuple(dict.fromkeys((*self.columns, *self.order_by)))
 
+    def has_order_to_fill(self, types: Mapping[str, str]) -> bool:
+        """Whether the rows are ordered by one BIGINT column, which loads can fill; ``types``: of the columns."""
+        return len(self.order_by) == 1 and types.get(self.order_by[0], "").upper().strip() == "BIGINT"
+
 
 def part_options(parts: Mapping[str, Part]) -> dict[str, str]:
     """Return the table options for parts: a sequence group for each, and which deletes remove rows; {} if none."""

@@ -29,7 +29,7 @@ def postgres_mistakes(spec: TableSpec, part: Part) -> Iterator[tuple[Key, str]]:
             "has no place in a part, which follows one table: load a table from these tables, and fill the part by a "
             "query with `read: changes` over it",
         )
-    if len(part.order_by) != 1 or spec.columns.get(part.order_by[0], "").upper().strip() != "BIGINT":
+    if not part.has_order_to_fill(spec.columns):
         yield (
             ("order_by",),
             "must be one column of the type BIGINT, which loads fill with the position in the log: the log has no old "

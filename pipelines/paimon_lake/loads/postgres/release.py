@@ -14,6 +14,7 @@ from paimon_lake.declarations.part_spec import followed_specs
 from paimon_lake.declarations.sources.source import PostgresChangesSource
 from paimon_lake.loads.ledger.ledger import read_ledger
 from paimon_lake.loads.ledger.load_properties import part_of, table_of
+from paimon_lake.loads.parts import unknown_part
 from paimon_lake.loads.postgres.names import PUBLICATION, SLOT, names_of
 from paimon_lake.loads.postgres.slot_keys import naming_keys
 from paimon_lake.protocol import PipelineError, some
@@ -36,8 +37,7 @@ def release(settings: Settings, table: str, part: str = "") -> list[str]:
     found = {name: source for name, source in sources.items() if isinstance(source, PostgresChangesSource)}
     if part:
         if part not in spec.parts:
-            known = f"its parts are {', '.join(spec.parts)}" if spec.parts else "it has no parts"
-            raise PipelineError(f"{table} has no part {part!r:.80}: {known}")
+            raise unknown_part(spec, part)
         found = {name: source for name, source in found.items() if part_of(name) == part}
     if not found:
         what = "part" if part else "table"
