@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from paimon_lake.cli.main import main
 from paimon_lake.protocol import PipelineError
 from paimon_lake.steps.infer import infer
 from tests.pipelines.loads.postgres.conftest import Followed
@@ -43,6 +44,18 @@ def test_several_tables_have_the_columns_of_all(followed: Followed) -> None:
     followed.run("CREATE TABLE s.o_1 (id int PRIMARY KEY, a text)", "CREATE TABLE s.o_2 (id int PRIMARY KEY, b date)")
     declare(followed, columns="infer")
     assert inferred(followed).columns == {"shard": "STRING", "id": "INT", "a": "STRING", "b": "DATE"}
+
+
+def test_the_command_tells_what_is_left_out_with_its_exit_code(followed: Followed, capsys) -> None:
+    command = ["infer", "--configs", str(followed.lake.folder), "--table", "shop.o"]
+    for columns, code, told in (
+        ("g int GENERATED ALWAYS AS (1) STORED", 1, "g is left out: it is generated, and the log does not contain it"),
+        ("g int", 0, "g   INT"),
+    ):
+        followed.run("DROP TABLE IF EXISTS s.o", f"CREATE TABLE s.o (id int PRIMARY KEY, {columns})")
+        followed.declare("infer")
+        assert main(command) == code
+        assert capsys.readouterr().out.splitlines() == ["id  INT", told]
 
 
 def test_a_key_that_is_not_in_the_source_is_told(followed: Followed) -> None:
