@@ -19,12 +19,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from paimon_core.spark.changes import changes_spark
     from paimon_core.spark.compactor import compact_spark, sort_compact_spark
     from paimon_core.spark.datasource import PaimonDataSource
-    from paimon_core.spark.reader import read_spark
+    from paimon_core.spark.reads.changes import changes_spark
+    from paimon_core.spark.reads.reader import read_spark
     from paimon_core.spark.removal import apply_spark, plan_orphan_removal_spark
-    from paimon_core.spark.writer import write_spark
+    from paimon_core.spark.writes.writer import write_spark
 
 __all__ = [
     "PaimonDataSource",
@@ -40,12 +40,12 @@ __all__ = [
 _MODULE_OF = {
     "PaimonDataSource": "datasource",
     "apply_spark": "removal",
-    "changes_spark": "changes",
+    "changes_spark": "reads.changes",
     "compact_spark": "compactor",
     "plan_orphan_removal_spark": "removal",
-    "read_spark": "reader",
+    "read_spark": "reads.reader",
     "sort_compact_spark": "compactor",
-    "write_spark": "writer",
+    "write_spark": "writes.writer",
 }
 
 if not TYPE_CHECKING:  # otherwise type checkers would accept any attribute name

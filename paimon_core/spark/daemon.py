@@ -16,13 +16,13 @@ def main() -> None:
     import pyspark.worker  # noqa: F401
     from pyspark.daemon import manager
 
-    import paimon_core.spark.changes
     import paimon_core.spark.compactor
     import paimon_core.spark.datasource
-    import paimon_core.spark.placement
-    import paimon_core.spark.reader
+    import paimon_core.spark.reads.changes
+    import paimon_core.spark.reads.reader
     import paimon_core.spark.removal
-    import paimon_core.spark.writer  # noqa: F401
+    import paimon_core.spark.writes.placement
+    import paimon_core.spark.writes.writer  # noqa: F401
 
     gc.collect()
     gc.freeze()

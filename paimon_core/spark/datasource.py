@@ -46,15 +46,15 @@ from paimon_core.plan.split import Split
 from paimon_core.read.damaged_files import DamagedFiles
 from paimon_core.read.request import ReadRequest
 from paimon_core.read.split_reader import read_split
-from paimon_core.spark.merged_schema import MERGE_OPTIONS, merge_rules, merged_for, parsed_bool
 from paimon_core.spark.packing import UNKNOWN_CORES, packed
-from paimon_core.spark.placement import in_this_process, place
+from paimon_core.spark.reads.system_reader import SystemReader
 from paimon_core.spark.reference import TableReference
-from paimon_core.spark.stream_sink import USER, PaimonStreamWriter, query_user
-from paimon_core.spark.stream_source import LIMITS, Limits, PaimonStreamReader
-from paimon_core.spark.system_reader import SystemReader
-from paimon_core.spark.task_writer import committed_messages, is_placed_at_commit, staged, write_task
+from paimon_core.spark.streams.sink import USER, PaimonStreamWriter, query_user
+from paimon_core.spark.streams.source import LIMITS, Limits, PaimonStreamReader
 from paimon_core.spark.types import arrow_schema, spark_schema, to_spark
+from paimon_core.spark.writes.merged_schema import MERGE_OPTIONS, merge_rules, merged_for, parsed_bool
+from paimon_core.spark.writes.placement import in_this_process, place
+from paimon_core.spark.writes.task_writer import committed_messages, is_placed_at_commit, staged, write_task
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.system.system_table import SystemTable
 from paimon_core.table.table import Table

@@ -6,7 +6,7 @@ import pytest
 
 from paimon_core.codec.binary_row.bucket_hash import bucket_of, hash_rows
 from paimon_core.schema import new_schema
-from paimon_core.spark.bucket_expression import bucket_expression
+from paimon_core.spark.writes.bucket_expression import bucket_expression
 
 N = 20_000
 RANDOM = np.random.default_rng(5)

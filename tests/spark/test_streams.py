@@ -12,8 +12,8 @@ import paimon_core as paimon
 from paimon_core import col
 from paimon_core.errors import InvalidOption, ReadOutdated, UnsupportedFeature
 from paimon_core.spark import PaimonDataSource, changes_spark
-from paimon_core.spark.stream_sink import PaimonStreamWriter, query_user
-from paimon_core.spark.stream_source import Limits, PaimonStreamReader
+from paimon_core.spark.streams.sink import PaimonStreamWriter, query_user
+from paimon_core.spark.streams.source import Limits, PaimonStreamReader
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.string())])
 

@@ -11,7 +11,8 @@ from pyspark.sql import functions as F
 import paimon_core as paimon
 from paimon_core import col
 from paimon_core.errors import CommitConflict
-from paimon_core.spark import PaimonDataSource, compact_spark, placement, read_spark, sort_compact_spark, write_spark
+from paimon_core.spark import PaimonDataSource, compact_spark, read_spark, sort_compact_spark, write_spark
+from paimon_core.spark.writes import placement
 
 SCHEMA = pa.schema(
     [("p", pa.string()), ("k", pa.int64()), ("v", pa.float64()), ("d", pa.decimal128(9, 2)), ("t", pa.timestamp("us"))]

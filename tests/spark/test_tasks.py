@@ -51,7 +51,7 @@ def test_workers_start_with_the_package_imported_and_left_out_of_garbage_collect
         import gc
         import sys
 
-        return b"%d" % (gc.get_freeze_count() if "paimon_core.spark.writer" in sys.modules else 0)
+        return b"%d" % (gc.get_freeze_count() if "paimon_core.spark.writes.writer" in sys.modules else 0)
 
     (count,) = collect_tasks(spark, [b""], frozen)
     assert int(count) > 50_000

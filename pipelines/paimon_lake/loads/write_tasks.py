@@ -5,7 +5,7 @@ small values pass through Spark: the parts, and in return commit messages and co
 files; only the messages that Spark returns are committed.
 
 Where tasks cannot choose buckets independently (dynamic buckets, the postpone bucket), they stage their rows, and tasks
-of a second stage place them (``paimon_core.spark.placement``).
+of a second stage place them (``paimon_core.spark.writes.placement``).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from paimon_core.arrow import gather
 from paimon_core.errors import SchemaMismatch
 from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
-from paimon_core.spark.placement import place
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.tasks import collect_tasks
+from paimon_core.spark.writes.placement import place
 from paimon_core.table.table import Table
 from paimon_core.write.postpone import writer_name
 from paimon_core.write.staging import Staged, StagingWriter, is_staged

@@ -9,7 +9,8 @@ import pytest
 
 from paimon_core.errors import CommitConflict
 from paimon_core.metadata.commit_message import position_of
-from paimon_core.spark import compactor, placement
+from paimon_core.spark import compactor
+from paimon_core.spark.writes import placement
 from paimon_core.table.table import Table
 from paimon_lake.declarations import SettingsError
 from paimon_lake.loads import load as loading

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from paimon_core import open_catalog
-from paimon_core.spark.reader import SplitReader
+from paimon_core.spark.reads.reader import SplitReader
 from paimon_core.spark.reference import TableReference
 
 

@@ -28,12 +28,12 @@ from paimon_core.errors import InvalidRequest, SchemaMismatch
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate
-from paimon_core.spark.bucket_expression import bucket_expression
-from paimon_core.spark.key_assignment import KeyAssignment, assign_keys
-from paimon_core.spark.merged_schema import merged_for
-from paimon_core.spark.placement import place
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.tasks import collect_tasks
+from paimon_core.spark.writes.bucket_expression import bucket_expression
+from paimon_core.spark.writes.key_assignment import KeyAssignment, assign_keys
+from paimon_core.spark.writes.merged_schema import merged_for
+from paimon_core.spark.writes.placement import place
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.table import Table
 from paimon_core.write.bucketing import assign_buckets, assigned_buckets, key_hashes, valid_keys

@@ -19,7 +19,7 @@ from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import InvalidOption, UnsupportedFeature
 from paimon_core.metadata.abort import abort
 from paimon_core.spark.reference import TableReference
-from paimon_core.spark.task_writer import committed_messages, write_task
+from paimon_core.spark.writes.task_writer import committed_messages, write_task
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.table import Table
 from paimon_core.write.staging import is_staged

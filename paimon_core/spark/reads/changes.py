@@ -16,7 +16,7 @@ from paimon_core.predicate import Predicate
 from paimon_core.query.scan import new_scan
 from paimon_core.read.changelog_reader import ROW_KIND
 from paimon_core.spark.reference import TableReference
-from paimon_core.spark.stream_source import UnitPartition, as_partition, unit_of
+from paimon_core.spark.streams.source import UnitPartition, as_partition, unit_of
 from paimon_core.spark.tasks import run_tasks
 from paimon_core.spark.types import arrow_schema, spark_schema, to_spark
 from paimon_core.table.stream.start import overwrite_rule

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 import paimon_core as paimon
-from paimon_core.spark import placement
-from paimon_core.spark.placement import in_this_process, place
+from paimon_core.spark.writes import placement
+from paimon_core.spark.writes.placement import in_this_process, place
 from paimon_core.write.staging import Staged, StagingWriter
 
 SCHEMA = pa.schema([pa.field("p", pa.int32(), False), pa.field("k", pa.int64(), False), ("v", pa.string())])

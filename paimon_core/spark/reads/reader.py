@@ -22,7 +22,7 @@ from paimon_core.read.damaged_files import DamagedFiles
 from paimon_core.read.request import ReadRequest
 from paimon_core.read.split_reader import read_split
 from paimon_core.schema import DataField
-from paimon_core.spark.filters import compares_types_natively, to_column
+from paimon_core.spark.reads.filters import compares_types_natively, to_column
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.tasks import run_tasks
 from paimon_core.spark.types import arrow_schema, spark_schema, to_spark

@@ -17,8 +17,8 @@ from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
 from paimon_core.read.live_keys import live_keys
-from paimon_core.spark.key_assignment import KeyAssignment, assignment_of
 from paimon_core.spark.reference import TableReference
+from paimon_core.spark.writes.key_assignment import KeyAssignment, assignment_of
 from paimon_core.write.postpone import bucket_counts, spread
 from paimon_core.write.staging import Staged, rows_wait, waiting_in_order
 from paimon_core.write.table_writer import TableWriter

@@ -1,0 +1,9 @@
+"""Reads by Spark: DataFrames of tables, of changes and of system tables.
+
+Core types and functions:
+
+- ``read_spark``: reads a table as a DataFrame
+- ``changes_spark``: reads the changes between two snapshots
+- ``to_column``: translates a filter to a column of Spark
+- ``SystemReader``: reads a system table in one task
+"""

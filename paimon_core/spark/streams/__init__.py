@@ -1,0 +1,1 @@
+"""Structured Streaming: ``PaimonStreamReader`` reads changes, ``PaimonStreamWriter`` commits batches exactly once."""

@@ -1,0 +1,11 @@
+"""Writes by Spark: rows are sent to the tasks of their buckets, and the driver commits the files.
+
+Core types and functions:
+
+- ``write_spark``: writes a DataFrame
+- ``write_task``: writes the rows of one task of ``format("paimon")``
+- ``place``: writes staged rows to their buckets
+- ``KeyAssignment``: the dynamic buckets of all keys of a job
+- ``bucket_expression``: the bucket of a key as an expression of Spark SQL
+- ``merged_for``: a table with the columns of a DataFrame added
+"""
