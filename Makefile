@@ -84,7 +84,7 @@ bench-reads: setup ## time queries, counts, extremes and limits, compared with J
 	@$(BIN)/python -m benchmarks.reads $(ARGS)
 
 cluster-archive: setup ## write build/paimon.tar.gz, the packages for the workers of a Spark cluster (EXTRAS=s3,polars)
-	@$(BIN)/python -m paimon_core.spark.cluster_archive build/paimon.tar.gz --extras "$(EXTRAS)"
+	@$(BIN)/paimon-core cluster-archive build/paimon.tar.gz $(if $(EXTRAS),--extras "$(EXTRAS)")
 
 clean: ## delete the lake and all caches, but not .venv
 	@rm -rf lake .dagster spark-warehouse metastore_db derby.log build dist *.egg-info

@@ -1,4 +1,4 @@
-"""An archive of the packages that Spark's Python workers need: ``python -m paimon_core.spark.cluster_archive TARGET``.
+"""An archive of the packages that Spark's Python workers need: ``paimon-core cluster-archive TARGET``.
 
 The archive has the packages of the environment that runs this command, so that the driver and the workers have the same
 versions: this package, what it requires, and what the extras require that ``--extras`` names. Spark unpacks it on each
@@ -10,10 +10,8 @@ executor. The workers need a Python of the same minor version and platform as th
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
-import sys
 import tarfile
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import metadata, util
@@ -111,27 +109,3 @@ def _files(distribution: metadata.Distribution) -> Iterator[tuple[Path, str]]:
             path = Path(str(distribution.locate_file(file)))
             if path.is_file():
                 yield path, name.as_posix()
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the archive that the arguments name; return the exit code, 2 for a request that cannot be met."""
-    parser = argparse.ArgumentParser(
-        prog="python -m paimon_core.spark.cluster_archive", description=__doc__.split("\n")[0]
-    )
-    parser.add_argument("target", type=Path, help="the file to write, NAME.tar.gz")
-    parser.add_argument("--extras", default="", help="extras of paimon-core, such as s3,polars")
-    asked = parser.parse_args(arguments)
-    try:
-        found = write_archive(asked.target, [name for name in asked.extras.split(",") if name])
-    except InvalidRequest as error:
-        print(error, file=sys.stderr)
-        return 2
-    print(
-        f"{asked.target}: {asked.target.stat().st_size >> 20} MB for Python {sys.version_info[0]}.{sys.version_info[1]}"
-    )
-    print("\n".join(f"  {one}" for one in found))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

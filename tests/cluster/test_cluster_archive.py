@@ -9,7 +9,7 @@ import pyspark
 import pytest
 
 import paimon_core as paimon
-from paimon_core.spark.cluster_archive import main
+from paimon_core.cli.main import main
 from tests.support.project import ROOT
 from tests.support.standalone import ClusterUnavailable, standalone_cluster
 
@@ -44,7 +44,7 @@ def bare_python() -> tuple[Path, str]:
 def test_workers_with_a_bare_python(tmp_path):
     python, prefix = bare_python()
     archive = tmp_path / "paimon.tar.gz"
-    assert main([str(archive), "--extras", ""]) == 0
+    assert main(["cluster-archive", str(archive)]) == 0
     job = tmp_path / "job.py"
     job.write_text(JOB)
     submit = [

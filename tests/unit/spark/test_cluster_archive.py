@@ -2,8 +2,9 @@
 
 import pytest
 
+from paimon_core.cli.main import main
 from paimon_core.errors import InvalidRequest
-from paimon_core.spark.cluster_archive import main, required, write_archive
+from paimon_core.spark.cluster_archive import required, write_archive
 
 
 def names(*extras):
@@ -20,6 +21,6 @@ def test_it_has_what_the_core_requires_and_no_spark():
 def test_requests_that_cannot_be_met_write_nothing(tmp_path, capsys):
     with pytest.raises(InvalidRequest, match=r"has no extra 's4'; its extras are all, azure"):
         write_archive(tmp_path / "paimon.tar.gz", ["s4"])
-    assert main([str(tmp_path / "paimon.zip")]) == 2
+    assert main(["cluster-archive", str(tmp_path / "paimon.zip")]) == 2
     assert "must end with .tar.gz" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
