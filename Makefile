@@ -18,7 +18,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-java setup-run demo ui quick test test-long check lint types layers format docs bench bench-commits bench-planning bench-indexes bench-reads clean
+.PHONY: help setup setup-java setup-run demo ui quick test test-long check lint types layers format docs bench bench-commits bench-planning bench-indexes bench-reads bench-spark clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -81,6 +81,9 @@ bench-indexes: setup ## time the choice of buckets, queries of a key and deletes
 
 bench-reads: setup ## time queries, counts, extremes and limits, compared with Java Paimon and pypaimon
 	@$(BIN)/python -m benchmarks.reads $(ARGS)
+
+bench-spark: setup ## measure writes by Spark, compared with plain Parquet through Spark and this library alone
+	@$(BIN)/python -m benchmarks.spark $(ARGS)
 
 clean: ## delete the lake and all caches, but not .venv
 	@rm -rf lake .dagster spark-warehouse metastore_db derby.log build dist *.egg-info

@@ -1,8 +1,8 @@
 """Processor seconds of Spark jobs on the rows of TPC-H, beside plain Parquet through Spark and this library alone.
 
 The columns are the seconds of the JVM, of Spark's Python workers, and of this process, and their sum; the last column
-is the ratio to the peer of the case. Each case runs ``--repeats`` times, in turns with the other cases, and the run with
-the smallest sum counts. ``--partitions`` are values of ``spark.sql.shuffle.partitions``.
+is the ratio to the peer of the case. Each case runs ``--repeats`` times, in turns with the other cases, and the run
+with the smallest sum counts. ``--partitions`` are values of ``spark.sql.shuffle.partitions``.
 
     python -m benchmarks.spark --scale 0.1 --repeats 2 --partitions 4 200 --cases "orders: append" "orders: from files"
 """
@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -109,9 +109,7 @@ class Lake:
         schema = pa.schema([*fields, ("price", pa.float64()), ("clerk", pa.string())])
         options = {"bucket": "2"}
         name = f"db.small_{self.count}"
-        return catalog.create_table(
-            name, schema, primary_key=["part", "id"], partition_by=["part"], options=options
-        )
+        return catalog.create_table(name, schema, primary_key=["part", "id"], partition_by=["part"], options=options)
 
     def small_rows(self) -> pa.Table:
         """Return the rows of the table of small buckets: every tenth order."""
@@ -247,7 +245,7 @@ def generated(folder: Path, scale: float, names: Iterable[str]) -> None:
 
 
 @contextlib.contextmanager
-def started(folder: Path):
+def started(folder: Path) -> Iterator[SparkSession]:
     """Start a session with two cores, whose workers start with this package imported."""
     settings = {
         "spark.ui.enabled": "false",
@@ -290,7 +288,9 @@ def main() -> None:
             start = processes.used()
             write_spark(lake.frame("orders"), lake.table("orders"))
             first = processes.used().since(start)
-            print(f"first write of the session, orders from a DataFrame: {first.total:.2f} s (mark: 2 warm writes + 4 s)")
+            print(
+                f"first write of the session, orders from a DataFrame: {first.total:.2f} s (mark: 2 warm writes + 4 s)"
+            )
             for partitions in args.partitions:
                 report(lake, cases, partitions, args.repeats)
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
@@ -20,6 +21,15 @@ class Piece:
 
     rows: pa.Table
     place: Callable[[int], str]
+
+    @staticmethod
+    def numbered(rows: pa.Table, first: int) -> Piece:
+        """Return rows of a file whose rows have no lines; ``first`` is the number of the first row."""
+        return Piece(rows, partial(_row_number, first))
+
+
+def _row_number(first: int, row: int) -> str:
+    return f"row {first + row}"
 
 
 def written_fields(schema: TableSchema, columns: Sequence[str] | None, table: str) -> list[DataField]:

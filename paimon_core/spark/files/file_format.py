@@ -73,7 +73,7 @@ class FileFormat:
         return found
 
 
-_DEFAULTS = {f.name: f.default for f in fields(FileFormat)}
+_DEFAULTS: dict[str, Any] = {f.name: f.default for f in fields(FileFormat)}
 
 
 def _checked(name: str, value: Any) -> Any:

@@ -74,7 +74,7 @@ def _pieces(split: FileSplit, rules: FileRules) -> Iterator[Piece]:
     read = read_parquet if form.kind == "parquet" else read_orc
     with _opened(split, None) as stream:
         for first, batch in read(stream, split, select):
-            yield Piece(pa.Table.from_batches([batch]), lambda row, at=first: f"row {at + row}")
+            yield Piece.numbered(pa.Table.from_batches([batch]), first)
 
 
 @contextmanager

@@ -54,7 +54,7 @@ def list_files(paths: str | Iterable[str], storage_options: Mapping[str, str] | 
     Raises InvalidRequest for a path without files, for a symbolic link, and for a file that two paths name; NotFound
     for a path that does not exist; the errors of ``open_storage``.
     """
-    listed = [paths] if isinstance(paths, str) else list(paths)
+    listed = [paths] if isinstance(paths, str) else list(paths) if isinstance(paths, Iterable) else []
     if not listed or not all(isinstance(path, str) for path in listed):
         raise InvalidRequest(f"paths must be one path or a list of paths, not {paths!r:.100}")
     found: dict[str, SourceFile] = {}

@@ -7,9 +7,11 @@ value. With ``multiline``, quoted values of CSV may contain line ends, and one t
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.csv as pc_csv
@@ -23,6 +25,8 @@ from paimon_core.spark.files.lines import BLOCK_BYTES, line_blocks, line_of, lin
 from paimon_core.spark.files.splits import FileSplit
 from paimon_core.spark.files.text_types import converted, parsed_types
 
+_ROW_OF_PIECE = re.compile(r"Row #\d+: | in row \d+$")
+"""What a message of Arrow says about the row in the parsed bytes."""
 _HEAD_BYTES = 1 << 20
 """The longest header line."""
 
@@ -45,7 +49,7 @@ class TextSplit:
                     line, block = 1, block[block.find(b"\n") + 1 or len(block) :]
                 if not row_count(block):
                     continue
-                yield Piece(self._parsed(block, line, parse), lambda row, at=line, of=block: self._place(at, of, row))
+                yield Piece(self._parsed(block, line, parse), partial(self._place, line, block))
                 line += block.count(b"\n")
 
     def _parsed(self, block: bytes, line: int, parse: Callable[[bytes], pa.Table]) -> pa.Table:
@@ -59,6 +63,7 @@ class TextSplit:
             return checked(block)
         except (InvalidRequest, pa.ArrowInvalid, pa.ArrowNotImplementedError):
             inner, message = refused_line(block, checked)
+            message = _ROW_OF_PIECE.sub("", message)
             number = self._lines_before() + line + inner + 1
             raise SchemaMismatch(f"file {self.split.file.path}, line {number}: {message}") from None
 
@@ -78,13 +83,6 @@ def read_csv(text: TextSplit, select: Select, fields: Sequence[DataField]) -> It
     names = _header(text) if form.header else [field.name for field in fields]
     chosen = set(select(names))
     types = parsed_types([field for field in fields if field.name in chosen], form)
-    parsing = pc_csv.ParseOptions(
-        delimiter=form.delimiter,
-        quote_char=form.quote or False,
-        double_quote=bool(form.quote),
-        escape_char=form.escape or False,
-        newlines_in_values=form.multiline,
-    )
     conversion = pc_csv.ConvertOptions(
         column_types=types,
         include_columns=list(types),
@@ -98,15 +96,15 @@ def read_csv(text: TextSplit, select: Select, fields: Sequence[DataField]) -> It
         return pc_csv.ReadOptions(use_threads=False, block_size=size, column_names=names, skip_rows=skipped)
 
     def parse(block: bytes) -> pa.Table:
-        return pc_csv.read_csv(io.BytesIO(block), options(len(block) + 1), parsing, conversion)
+        return pc_csv.read_csv(io.BytesIO(block), options(len(block) + 1), _parsing(form), conversion)
 
     if not form.multiline:
         yield from text.pieces(parse, skipped=int(form.header))
         return
     first = 0
     with text.open() as stream:
-        for batch in pc_csv.open_csv(stream, options(BLOCK_BYTES, int(form.header)), parsing, conversion):
-            yield Piece(pa.table(batch), lambda row, at=first: f"row {at + row}")
+        for batch in pc_csv.open_csv(stream, options(BLOCK_BYTES, int(form.header)), _parsing(form), conversion):
+            yield Piece.numbered(pa.table(batch), first)
             first += len(batch)
 
 
@@ -118,25 +116,22 @@ def _header(text: TextSplit) -> list[str]:
     line = head[: head.find(b"\n") + 1] or head
     if not line.strip() or len(line) == _HEAD_BYTES:
         raise InvalidRequest(f"file {path} has no header line; without a header, set the option header to False")
-    parsing = pc_csv.ParseOptions(
+    try:
+        read = pc_csv.ReadOptions(use_threads=False)
+        names: list[str] = pc_csv.read_csv(io.BytesIO(line.rstrip(b"\r\n") + b"\n"), read, _parsing(form)).column_names
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+        raise InvalidRequest(f"file {path}: the header cannot be read: {error}") from None
+    return names
+
+
+def _parsing(form: FileFormat) -> pc_csv.ParseOptions:
+    return pc_csv.ParseOptions(
         delimiter=form.delimiter,
         quote_char=form.quote or False,
         double_quote=bool(form.quote),
         escape_char=form.escape or False,
+        newlines_in_values=form.multiline,
     )
-    try:
-        read = pc_csv.ReadOptions(use_threads=False, autogenerate_column_names=True)
-        table = pc_csv.read_csv(io.BytesIO(line.rstrip(b"\r\n") + b"\n"), read, parsing, _ALL_TEXT)
-    except pa.ArrowInvalid as error:
-        raise InvalidRequest(f"file {path}: the header cannot be read: {error}") from None
-    return [str(column[0].as_py()) for column in table.columns]
-
-
-_ALL_TEXT = (
-    pc_csv.ConvertOptions(default_column_type=pa.string(), null_values=[])
-    if hasattr(pc_csv.ConvertOptions(), "default_column_type")
-    else pc_csv.ConvertOptions(null_values=[], true_values=[], false_values=[])
-)
 
 
 def read_json(text: TextSplit, fields: Sequence[DataField], *, ignores: bool) -> Iterator[Piece]:
