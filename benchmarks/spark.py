@@ -114,11 +114,12 @@ class Lake:
     def small_rows(self) -> pa.Table:
         """Return the rows of the table of small buckets: every tenth order."""
         rows = pq.read_table(self.source("orders"), columns=["o_orderkey", "o_totalprice", "o_clerk"])
+        rows = rows.set_column(2, "o_clerk", rows["o_clerk"].cast(pa.string()))
         rows = rows.take(pa.array(range(0, len(rows), 10)))
         part = pc.cast(pc.bit_wise_and(pc.divide(rows["o_orderkey"], 32), 2**20 - 1), pa.int32())
         part = pc.subtract(part, pc.multiply(pc.divide(part, PARTITIONS), PARTITIONS))
-        clerk, price = rows["o_clerk"].cast(pa.string()), rows["o_totalprice"].cast(pa.float64())
-        return pa.table({"part": part, "id": rows["o_orderkey"], "price": price, "clerk": clerk})
+        price = rows["o_totalprice"].cast(pa.float64())
+        return pa.table({"part": part, "id": rows["o_orderkey"], "price": price, "clerk": rows["o_clerk"]})
 
 
 def _column(column: pa.Field, is_key: bool) -> pa.Field:

@@ -82,6 +82,7 @@ def test_the_names_of_paimon_core_spark():
         "plan_orphan_removal_spark",
         "read_spark",
         "sort_compact_spark",
+        "write_files_spark",
         "write_spark",
     }
 
