@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import psutil
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -116,8 +116,7 @@ class Lake:
         rows = pq.read_table(self.source("orders"), columns=["o_orderkey", "o_totalprice", "o_clerk"])
         rows = rows.set_column(2, "o_clerk", rows["o_clerk"].cast(pa.string()))
         rows = rows.take(pa.array(range(0, len(rows), 10)))
-        part = pc.cast(pc.bit_wise_and(pc.divide(rows["o_orderkey"], 32), 2**20 - 1), pa.int32())
-        part = pc.subtract(part, pc.multiply(pc.divide(part, PARTITIONS), PARTITIONS))
+        part = np.arange(len(rows), dtype=np.int32) % PARTITIONS
         price = rows["o_totalprice"].cast(pa.float64())
         return pa.table({"part": part, "id": rows["o_orderkey"], "price": price, "clerk": rows["o_clerk"]})
 

@@ -56,9 +56,9 @@ def read_orc(stream: pa.NativeFile, split: FileSplit, select: Select) -> Iterato
     metadata = check_metadata(stream)
     opened = orc.ORCFile(stream)
     names = select(opened.schema.names)
-    if metadata is not None and opened.nrows:
-        stripe_rows = -(-opened.nrows // max(1, opened.nstripes))
-        if length_checks.rows_within(stream, metadata, names, _STRIPE_BYTES) < min(stripe_rows, opened.nrows):
+    if metadata is not None and opened.nstripes:
+        most = max(stripe.rows for stripe in metadata.stripes)
+        if length_checks.rows_within(stream, metadata, names, _STRIPE_BYTES) < most:
             raise UnsupportedFeature(
                 f"file {split.file.path}: its stripes unpack to more than {_STRIPE_BYTES >> 20} MiB: write it with "
                 "smaller stripes"

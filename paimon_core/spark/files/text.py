@@ -47,9 +47,8 @@ class TextSplit:
             for block in line_blocks(stream, self.split, is_divided=divided):
                 if skipped and line == 0 and self.split.start == 0:
                     line, block = 1, block[block.find(b"\n") + 1 or len(block) :]
-                if not row_count(block):
-                    continue
-                yield Piece(self._parsed(block, line, parse), partial(self._place, line, block))
+                if row_count(block):
+                    yield Piece(self._parsed(block, line, parse), partial(self._place, line, block))
                 line += block.count(b"\n")
 
     def _parsed(self, block: bytes, line: int, parse: Callable[[bytes], pa.Table]) -> pa.Table:

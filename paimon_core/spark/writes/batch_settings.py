@@ -1,7 +1,7 @@
-"""Batch settings: the sizes of the Arrow batches that Spark sends to the tasks of a write.
+"""Batch settings: the number of rows of the Arrow batches that Spark sends to the tasks of a write.
 
-Spark's default of 10,000 rows a batch costs a sixth more processor time for narrow rows. The bytes of a batch are
-limited too, so that batches of wide rows are not larger than before.
+Spark's default of 10,000 rows costs a sixth more processor time for narrow rows. Spark also limits the bytes of a batch
+(``spark.sql.execution.arrow.maxBytesPerBatch``); this limit stays as it is, so batches of wide rows do not grow.
 """
 
 from __future__ import annotations
@@ -9,23 +9,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from pyspark.sql import SparkSession
 
-_SETTINGS = {
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
-    "spark.sql.execution.arrow.maxBytesPerBatch": "64m",
-}
+_SETTING, _ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch", 50_000
 
 
 @dataclass
 class _Changed:
-    """The settings of a session before the first write that runs now."""
+    """The number of writes that run now in a session, and the setting before the first one."""
 
     writes: int = 0
-    before: dict[str, str] = field(default_factory=dict)
+    before: str = ""
 
 
 _LOCK = threading.Lock()
@@ -34,16 +31,16 @@ _CHANGED: WeakKeyDictionary[SparkSession, _Changed] = WeakKeyDictionary()
 
 @contextmanager
 def large_batches(spark: SparkSession) -> Iterator[None]:
-    """Set the settings for the queries of the block, and restore them when the last such block of the session ends.
+    """Raise the setting for the queries of the block, and restore it when the last such block of the session ends.
 
     Other queries that run at the same time in the session get larger batches too.
     """
     with _LOCK:
         changed = _CHANGED.setdefault(spark, _Changed())
         if not changed.writes:
-            changed.before = {key: str(spark.conf.get(key)) for key in _SETTINGS}
-            for key, value in _SETTINGS.items():
-                spark.conf.set(key, value)
+            changed.before = str(spark.conf.get(_SETTING))
+            if 0 < int(changed.before) < _ROWS:  # zero and less mean no limit
+                spark.conf.set(_SETTING, str(_ROWS))
         changed.writes += 1
     try:
         yield
@@ -51,5 +48,4 @@ def large_batches(spark: SparkSession) -> Iterator[None]:
         with _LOCK:
             changed.writes -= 1
             if not changed.writes:
-                for key, value in changed.before.items():
-                    spark.conf.set(key, value)
+                spark.conf.set(_SETTING, changed.before)
