@@ -1,7 +1,7 @@
 """Batch settings: the number of rows of the Arrow batches that Spark sends to the tasks of a write.
 
-Spark's default of 10,000 rows costs a sixth more processor time for narrow rows. Spark also limits the bytes of a batch
-(``spark.sql.execution.arrow.maxBytesPerBatch``); this limit stays as it is, so batches of wide rows do not grow.
+Spark's default of 10,000 rows costs a sixth more processor time for narrow rows. Spark also limits the bytes of a
+batch. This limit stays as it is, so batches of wide rows do not grow.
 """
 
 from __future__ import annotations
