@@ -19,7 +19,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-java setup-run demo ui quick test test-long check lint types layers format docs bench bench-commits bench-planning bench-indexes bench-reads cluster-archive clean
+.PHONY: help setup setup-java setup-run demo ui quick test test-long check lint types layers format docs bench bench-commits bench-planning bench-indexes bench-reads bench-spark cluster-archive clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -85,6 +85,8 @@ bench-reads: setup ## time queries, counts, extremes and limits, compared with J
 
 cluster-archive: setup ## write build/paimon.tar.gz, the packages for the workers of a Spark cluster (EXTRAS=s3,polars)
 	@$(BIN)/paimon-core cluster-archive build/paimon.tar.gz $(if $(EXTRAS),--extras "$(EXTRAS)")
+bench-spark: setup ## measure writes by Spark, compared with plain Parquet through Spark and this library alone
+	@$(BIN)/python -m benchmarks.spark $(ARGS)
 
 clean: ## delete the lake and all caches, but not .venv
 	@rm -rf lake .dagster spark-warehouse metastore_db derby.log build dist *.egg-info

@@ -7,6 +7,7 @@ Core types and functions:
 - ``TableReference``: the values with which a task opens a table
 - ``SparkExecutor``: runs the steps of a clean-up as Spark tasks
 - ``write_spark``: writes a DataFrame
+- ``write_files_spark``: writes files of other programs
 - ``read_spark``: reads a table as a DataFrame
 
 Each name is imported when it is first used: a task of Spark imports only its own module. The module ``daemon`` is the
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from paimon_core.spark.compactor import compact_spark, rescale_spark, rewrite_file_index_spark, sort_compact_spark
     from paimon_core.spark.datasource import PaimonDataSource
+    from paimon_core.spark.files.writer import write_files_spark
     from paimon_core.spark.reads.changes import changes_spark
     from paimon_core.spark.reads.reader import read_spark
     from paimon_core.spark.removal import apply_spark, plan_orphan_removal_spark
@@ -36,6 +38,7 @@ __all__ = [
     "rescale_spark",
     "rewrite_file_index_spark",
     "sort_compact_spark",
+    "write_files_spark",
     "write_spark",
 ]
 
@@ -49,6 +52,7 @@ _MODULE_OF = {
     "rescale_spark": "compactor",
     "rewrite_file_index_spark": "compactor",
     "sort_compact_spark": "compactor",
+    "write_files_spark": "files.writer",
     "write_spark": "writes.writer",
 }
 

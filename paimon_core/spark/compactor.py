@@ -13,6 +13,7 @@ from paimon_core.compact.compaction import Work
 from paimon_core.compact.compactor import run_task
 from paimon_core.compact.report import CompactReport
 from paimon_core.compact.task import CompactionTask
+from paimon_core.errors import PaimonError, StorageError
 from paimon_core.maintain.file_indexes import index_files
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
@@ -125,5 +126,27 @@ def spark_work(spark: Callable[[], SparkSession]) -> Work:
 
         payloads, sizes = [task.to_bytes() for task in tasks], [task.input_bytes for task in tasks]
         return [CommitMessage.from_bytes(found) for found in collect_tasks(spark(), payloads, answer, sizes)]
+
+    return work
+
+
+def maintenance_work(spark: SparkSession) -> Work:
+    """Return an argument ``work`` for the compaction after a commit: ``spark_work`` that raises PaimonError only.
+
+    The rows are committed, so a failure of Spark must not fail the write. It is logged as the failed maintenance of
+    ``Table.complete``, and a later compaction does the work.
+    """
+    run = spark_work(lambda: spark)
+
+    def work(context: TableContext, tasks: Sequence[CompactionTask]) -> list[CommitMessage]:
+        try:
+            return run(context, tasks)
+        except PaimonError:
+            raise
+        except Exception as error:  # PySparkException, or an error of a connection to a JVM that has ended
+            reason = " ".join(str(error).split())
+            raise StorageError(
+                f"the compaction tasks of table {context.name} failed in Spark: {reason:.600}"
+            ) from error
 
     return work

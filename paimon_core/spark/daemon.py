@@ -18,6 +18,7 @@ def main() -> None:
 
     import paimon_core.spark.compactor
     import paimon_core.spark.datasource
+    import paimon_core.spark.files.writer
     import paimon_core.spark.reads.changes
     import paimon_core.spark.reads.reader
     import paimon_core.spark.removal

@@ -53,8 +53,7 @@ from paimon_core.spark.streams.sink import USER, PaimonStreamWriter, query_user
 from paimon_core.spark.streams.source import LIMITS, Limits, PaimonStreamReader
 from paimon_core.spark.types import arrow_schema, spark_schema, to_spark
 from paimon_core.spark.writes.merged_schema import MERGE_OPTIONS, merge_rules, merged_for, parsed_bool
-from paimon_core.spark.writes.placement import in_this_process, place
-from paimon_core.spark.writes.task_writer import committed_messages, is_placed_at_commit, staged, write_task
+from paimon_core.spark.writes.task_writer import placed_messages, write_task
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.system.system_table import SystemTable
 from paimon_core.table.table import Table
@@ -271,10 +270,7 @@ class PaimonWriter(DataSourceArrowWriter):
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Commit the messages of all tasks in one commit; before that, write staged rows to their buckets."""
         table = Table(self._reference.open())
-        if is_placed_at_commit(table.context):
-            found = place(table.context, staged(messages), in_this_process, overwrites=self._overwrite)
-        else:
-            found = committed_messages(messages)
+        found = placed_messages(table.context, messages, overwrites=self._overwrite)
         request = CommitRequest.of(table.context, None, None, None)
         table.complete(request, found, table.overwrite_spec() if self._overwrite else None)
 

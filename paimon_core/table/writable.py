@@ -12,6 +12,8 @@ from typing import Any, Self
 from paimon_core.alter.merge_schema import MergeSchema
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.commit.read_set import Reads
+from paimon_core.compact.compaction import Work
+from paimon_core.compact.compactor import run_tasks
 from paimon_core.errors import InvalidRequest
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
@@ -283,14 +285,15 @@ class WritableTable(TableView):
         operation: str | None = None,
         *,
         reads: Reads | None = None,
+        work: Work = run_tasks,
     ) -> Snapshot | None:
         """Commit files that the caller has just written; then, unless write-only, compact their buckets and expire.
 
         This method is for writers outside of this class, such as Spark's. For messages of other processes, call
         ``commit``. An error of the maintenance after the commit is logged and not raised, because the rows are
-        committed.
+        committed. ``work`` runs the compactions, as for ``compact``, and must raise PaimonError only.
         """
-        return self._completed(request.complete(messages, overwrite, operation, reads=reads))
+        return self._completed(request.complete(messages, overwrite, operation, reads=reads), work)
 
     # -- after a commit
 
@@ -309,10 +312,12 @@ class WritableTable(TableView):
             raise InvalidRequest(f"a callback must be callable with the table and a snapshot, not {bad[0]!r:.60}")
         return replace(self, callbacks=(*self.callbacks, *callbacks))
 
-    def settle(self, snapshot: Snapshot, written: Collection[tuple[bytes, int]] | None = None) -> Snapshot:
+    def settle(
+        self, snapshot: Snapshot, written: Collection[tuple[bytes, int]] | None = None, work: Work = run_tasks
+    ) -> Snapshot:
         """Run the callbacks and the maintenance after a commit, then raise AfterCommitFailed if a callback failed."""
         failed = failed_callbacks(self, self.callbacks, snapshot)
-        for automatic in maintain(self.context, snapshot, written):
+        for automatic in maintain(self.context, snapshot, written, work):
             failed += failed_callbacks(self, self.callbacks, automatic)
         raise_first(self.name, failed)
         return snapshot
@@ -321,11 +326,11 @@ class WritableTable(TableView):
         """Run ``settle`` unless ``snapshot`` is None because there was nothing to commit; return the snapshot."""
         return None if snapshot is None else self.settle(snapshot)
 
-    def _completed(self, committed: Committed | None) -> Snapshot | None:
+    def _completed(self, committed: Committed | None, work: Work = run_tasks) -> Snapshot | None:
         """Run ``settle`` for the table at the schema of the commit, when there was something to commit."""
         if committed is None:
             return None
-        return replace(self, context=committed.context).settle(committed.snapshot, committed.written)
+        return replace(self, context=committed.context).settle(committed.snapshot, committed.written, work)
 
     def _settle_on(self, context: TableContext, snapshot: Snapshot) -> Snapshot:
         """Run ``settle`` on this handle with ``context`` in place of its own context."""

@@ -84,6 +84,7 @@ def test_the_names_of_paimon_core_spark():
         "rescale_spark",
         "rewrite_file_index_spark",
         "sort_compact_spark",
+        "write_files_spark",
         "write_spark",
     }
 

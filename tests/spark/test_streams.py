@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -189,7 +190,20 @@ def test_options_that_are_refused(warehouse, catalog, options, error):
         PaimonDataSource({"warehouse": warehouse, "path": "db.s", "mergeSchema": "true"}).streamWriter(None, False)
 
 
-def test_buckets_that_a_stream_cannot_write(catalog):
-    table = create(catalog, "t", bucket="-1")
-    with pytest.raises(UnsupportedFeature, match="foreachBatch"):
-        PaimonStreamWriter(table, None, "query", overwrite=False)
+@pytest.mark.parametrize("bucket", ["-1", "-2"])
+def test_batches_go_to_dynamic_and_postponed_buckets_once(spark, catalog, bucket):
+    """The driver places the rows of a batch; a repeated batch adds nothing and leaves no file."""
+    table = create(catalog, "t", bucket=bucket)
+    writer = PaimonStreamWriter(table, None, "query", overwrite=False)
+
+    def batch(number, *keys):
+        rows = pa.RecordBatch.from_pylist([{"k": k, "v": f"b{number}"} for k in keys], SCHEMA)
+        messages = [writer.write(iter([rows.slice(n, 1)])) for n in range(len(rows))]
+        writer.commit(messages, number)
+
+    batch(0, 1, 2, 3)
+    batch(1, 3, 4)
+    files = sorted(map(str, Path(table.context.paths.root).rglob("bucket-*/*")))
+    batch(1, 3, 4)
+    assert pairs(table) == [(1, "b0"), (2, "b0"), (3, "b1"), (4, "b1")]
+    assert sorted(map(str, Path(table.context.paths.root).rglob("bucket-*/*"))) == files

@@ -16,13 +16,12 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
 from paimon_core.commit.overwrite import Overwrite
-from paimon_core.errors import InvalidOption, UnsupportedFeature
+from paimon_core.errors import InvalidOption
 from paimon_core.metadata.abort import abort
 from paimon_core.spark.reference import TableReference
-from paimon_core.spark.writes.task_writer import committed_messages, write_task
+from paimon_core.spark.writes.task_writer import committed_messages, placed_messages, write_task
 from paimon_core.table.commit_request import CommitRequest
 from paimon_core.table.table import Table
-from paimon_core.write.staging import is_staged
 
 USER = "commit.user"
 
@@ -31,18 +30,8 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
     """Writes files in the tasks, and commits each batch exactly once on the driver."""
 
     def __init__(self, table: Table, kinds: str | None, user: str, *, overwrite: bool) -> None:
-        """With ``overwrite``, each batch replaces the whole content of the table (output mode complete).
-
-        Raises UnsupportedFeature for a table whose buckets depend on all rows of a batch.
-        """
+        """With ``overwrite``, each batch replaces the whole content of the table (output mode complete)."""
         table.context.options.check_writable(table.name)
-        if is_staged(table.context):
-            raise UnsupportedFeature(
-                f"table {table.name} has dynamic or postponed buckets (bucket = {table.options['bucket']}), which "
-                "streaming writes do not support: use foreachBatch with write_spark, user and identifier",
-                table=table.name,
-                option="bucket",
-            )
         self._reference = TableReference.of(table.context)
         self._kinds = kinds
         self._user = user
@@ -55,14 +44,16 @@ class PaimonStreamWriter(DataSourceStreamArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Commit a batch; when the batch was committed before, delete the new files instead.
 
-        Raises CommitConflict only for conflicts that every write may have.
+        With dynamic or postponed buckets, the driver first writes the rows of the batch to their buckets. Raises
+        CommitConflict only for conflicts that every write may have: Spark repeats the batch when the query is started
+        again.
         """
         table = Table(self._reference.open())
         request = CommitRequest.of(table.context, self._user, batchId, None, ends_input=False)
-        found = committed_messages(messages)
         if request.committed_snapshot() is not None:
-            abort(found, table.context)
+            abort(committed_messages(messages), table.context)
             return
+        found = placed_messages(table.context, messages, overwrites=self._overwrite)
         table.complete(request, found, Overwrite(lambda partition: True) if self._overwrite else None)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:

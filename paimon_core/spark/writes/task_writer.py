@@ -12,6 +12,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 from paimon_core.arrow import gather
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
+from paimon_core.spark.writes.placement import in_this_process, place
 from paimon_core.write.staging import Staged, StagingWriter, is_staged, rows_wait
 from paimon_core.write.table_writer import TableWriter
 
@@ -45,6 +46,18 @@ def is_placed_at_commit(context: TableContext) -> bool:
 def staged(messages: Sequence[WriterCommitMessage | None]) -> list[Staged]:
     """Return the decoded messages of the tasks; a failed task has no messages."""
     return [Staged.from_bytes(m.messages) for m in messages if isinstance(m, Messages)]
+
+
+def placed_messages(
+    context: TableContext, messages: Sequence[WriterCommitMessage | None], *, overwrites: bool
+) -> list[CommitMessage]:
+    """Return the messages to commit; first, this process writes staged rows to their buckets.
+
+    Raises the errors of ``place``.
+    """
+    if is_placed_at_commit(context):
+        return place(context, staged(messages), in_this_process, overwrites=overwrites)
+    return committed_messages(messages)
 
 
 def committed_messages(messages: Sequence[WriterCommitMessage | None]) -> list[CommitMessage]:

@@ -28,9 +28,12 @@ from paimon_core.errors import InvalidRequest, SchemaMismatch
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate
+from paimon_core.spark.compactor import maintenance_work
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.tasks import collect_tasks
+from paimon_core.spark.writes.batch_settings import large_batches
 from paimon_core.spark.writes.bucket_expression import bucket_expression
+from paimon_core.spark.writes.distribution import route_count, spread_rows
 from paimon_core.spark.writes.key_assignment import KeyAssignment, assign_keys
 from paimon_core.spark.writes.merged_schema import merged_for
 from paimon_core.spark.writes.placement import place
@@ -64,21 +67,24 @@ def write_spark(
     order of rows with the same key matters, give ``order_by`` columns (columns that are not in the table are not
     written) or set option sequence.field. ``overwrite`` is "dynamic" (replace the partitions in the data), a predicate
     on partition columns (replace these partitions), or None to replace no partition. With ``user`` and ``identifier``
-    the commit is done exactly once. Unless the table is write-only, the driver then compacts and expires.
+    the commit is done exactly once. Unless the table is write-only, Spark
+    tasks then compact the written buckets, and the driver expires snapshots; an error of these steps is logged, because
+    the rows are committed.
     ``merge_schema``: see ``Table.write``. The driver alters the table before the tasks start, and the table stays
     altered when the write fails. Raises SchemaMismatch for columns that do not fit, CommitConflict.
     """
-    spec = _overwrite(table, overwrite)
+    spec = overwritten(table, overwrite)
     request = CommitRequest.of(table.context, user, identifier, properties)
     if (committed := request.committed_snapshot()) is not None:
         return table.settle(committed)
     table = merged_for(table, df.schema, merge_schema, {*order_by, *((kinds,) if kinds else ())})
     request = replace(request, context=table.context)
     messages = write_messages(df, table, kinds=kinds, order_by=order_by, overwrites=overwrite is not None, tasks=tasks)
-    return table.complete(request, messages, spec)
+    return table.complete(request, messages, spec, work=maintenance_work(df.sparkSession))
 
 
-def _overwrite(table: Table, overwrite: str | Predicate | None) -> Overwrite | None:
+def overwritten(table: Table, overwrite: str | Predicate | None) -> Overwrite | None:
+    """Return the partitions that the argument ``overwrite`` replaces; raises InvalidRequest for a wrong argument."""
     if overwrite is None:
         return None
     if overwrite == "dynamic":
@@ -139,7 +145,9 @@ def _write_tasks(
             found = [m.to_bytes() for m in writer.flush()]
         yield pa.record_batch([pa.array(found, pa.binary())], names=["message"])
 
-    return [CommitMessage.from_bytes(bytes(r["message"])) for r in rows.mapInArrow(work, "message binary").collect()]
+    with large_batches(df.sparkSession):
+        found = rows.mapInArrow(work, "message binary").collect()
+    return [CommitMessage.from_bytes(bytes(row["message"])) for row in found]
 
 
 def _stage_tasks(
@@ -156,7 +164,9 @@ def _stage_tasks(
             staged = writer.finish().to_bytes()
         yield pa.record_batch([pa.array([staged], pa.binary())], names=["staged"])
 
-    staged = [Staged.from_bytes(bytes(row["staged"])) for row in rows.mapInArrow(work, "staged binary").collect()]
+    with large_batches(df.sparkSession):
+        found = rows.mapInArrow(work, "staged binary").collect()
+    staged = [Staged.from_bytes(bytes(row["staged"])) for row in found]
     return place(table.context, staged, partial(collect_tasks, df.sparkSession), overwrites=overwrites)
 
 
@@ -177,10 +187,14 @@ def routed_rows(
     """
     _check_columns(df, table, kinds, order_by)
     dropped = [c for c in order_by if c not in table.schema.by_name and c != kinds]
-    rows = _routed(df, table, tasks or int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1), keys)
+    if table.context.has_buckets or is_staged(table.context):
+        rows = _routed(df, table, tasks or route_count(df, table.context), keys)
+        dropped.append(_ROUTE)
+    else:
+        rows = spread_rows(df, table.context, tasks)
     if order_by:
         rows = rows.sortWithinPartitions(*[f"`{c}`" for c in order_by])
-    return rows, [_ROUTE, *dropped]
+    return rows, dropped
 
 
 def _check_columns(df: DataFrame, table: Table, kinds: str | None, order_by: Sequence[str]) -> None:
@@ -204,7 +218,7 @@ def _check_columns(df: DataFrame, table: Table, kinds: str | None, order_by: Seq
 
 
 def _routed(df: DataFrame, table: Table, tasks: int, keys: KeyAssignment | None) -> DataFrame:
-    """Repartition the rows so that each (partition, bucket) is in one task; without buckets, leave them unchanged."""
+    """Repartition the rows so that each (partition, bucket) is in one task."""
     context = table.context
     fields, buckets = context.schema.select(context.bucket_keys), context.options["bucket"]
     partition = [F.col(f"`{k}`") for k in context.schema.partition_keys]
@@ -213,8 +227,6 @@ def _routed(df: DataFrame, table: Table, tasks: int, keys: KeyAssignment | None)
         return _routed_by_index(df, table, spread, tasks, keys)
     if is_staged(context):
         fields, buckets, spread = context.schema.select(context.schema.trimmed_primary_keys), tasks, F.lit(0)
-    if not fields:
-        return df.withColumn(_ROUTE, F.lit(0))
     is_default = context.options["bucket-function.type"] == "default"
     expression = bucket_expression(fields, buckets) if is_default else None
     if expression is not None:

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TypeVar
 
 from paimon_core.compact import compaction
+from paimon_core.compact.compactor import run_tasks
 from paimon_core.errors import AfterCommitFailed, PaimonError
 from paimon_core.maintain.expiry.configured import expire_due
 from paimon_core.maintain.tags.automatic import create_and_expire_tags
@@ -58,10 +59,14 @@ def raise_first(name: str, failed: Failed) -> None:
 
 
 def maintain(
-    context: TableContext, snapshot: Snapshot, written: Collection[tuple[bytes, int]] | None
+    context: TableContext,
+    snapshot: Snapshot,
+    written: Collection[tuple[bytes, int]] | None,
+    work: compaction.Work = run_tasks,
 ) -> list[Snapshot]:
     """Run the maintenance that the options request; ``written``: the buckets to compact, None: no compaction or expiry.
 
+    ``work`` runs the compactions. Its errors that are not a PaimonError are raised.
     Returns the last snapshot of the compaction and the last snapshot of the expiry of partitions, if these steps
     committed.
     """
@@ -71,15 +76,15 @@ def maintain(
     for step in AFTER_COMMIT:
         _run(context, snapshot, partial(step, context, snapshot))
     if written is not None:
-        _run(context, snapshot, partial(_compact_and_expire, context, written, committed))
+        _run(context, snapshot, partial(_compact_and_expire, context, written, committed, work))
     return committed
 
 
 def _compact_and_expire(
-    context: TableContext, written: Collection[tuple[bytes, int]], committed: list[Snapshot]
+    context: TableContext, written: Collection[tuple[bytes, int]], committed: list[Snapshot], work: compaction.Work
 ) -> None:
     author = CommitRequest.of(context, None, None, None).author()
-    committed += compaction.compact(context, author, written=written).snapshots[-1:]
+    committed += compaction.compact(context, author, written=written, work=work).snapshots[-1:]
     expire_due(context, clock.now_millis(), committed)
 
 
