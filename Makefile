@@ -83,10 +83,11 @@ bench-indexes: setup ## time the choice of buckets, queries of a key and deletes
 bench-reads: setup ## time queries, counts, extremes and limits, compared with Java Paimon and pypaimon
 	@$(BIN)/python -m benchmarks.reads $(ARGS)
 
-cluster-archive: setup ## write build/paimon.tar.gz, the packages for the workers of a Spark cluster (EXTRAS=s3,polars)
-	@$(BIN)/paimon-core cluster-archive build/paimon.tar.gz $(if $(EXTRAS),--extras "$(EXTRAS)")
 bench-spark: setup ## measure writes by Spark, compared with plain Parquet through Spark and this library alone
 	@$(BIN)/python -m benchmarks.spark $(ARGS)
+
+cluster-archive: setup ## write build/paimon.tar.gz, the packages for the workers of a Spark cluster (EXTRAS=s3,polars)
+	@$(BIN)/paimon-core cluster-archive build/paimon.tar.gz $(if $(EXTRAS),--extras "$(EXTRAS)")
 
 clean: ## delete the lake and all caches, but not .venv
 	@rm -rf lake .dagster spark-warehouse metastore_db derby.log build dist *.egg-info
