@@ -37,7 +37,7 @@ def target_rows(
     plan: ScanPlan,
     where: Predicate | None,
     columns: Sequence[str],
-    flags: Mapping[str, Predicate] = {},  # noqa: B006
+    flags: Mapping[str, Predicate] = {},
 ) -> DataFrame:
     """Return the rows that satisfy ``where``: ``columns``, a boolean column for each of ``flags``, and the place.
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from paimon_core.errors import InvalidRequest, SchemaMismatch, listed
 from paimon_core.metadata.context import TableContext
-from paimon_core.predicate import Column, Predicate, parse_where
+from paimon_core.predicate import Column, parse_where
 from paimon_core.schema import DataField
 from paimon_core.table.rows.row_changes import assigned, check_assignments
 

@@ -55,7 +55,7 @@ class MergeSource:
 
         Raises InvalidRequest and SchemaMismatch, which name the column, for data that does not fit the table.
         """
-        _check_on(context, on)
+        check_on(context, on)
         extra, tested = clauses.source_columns, clauses.condition_columns
         fields = [replace(f, type=f.type.with_nullable(True), default=None) for f in context.schema.fields]
         known, tables, first_row = set(context.schema.names), [], 0
@@ -153,7 +153,8 @@ def selected(rows: pa.Table, where: Predicate | None, fields: Sequence[DataField
     return np.asarray(pc.fill_null(where.bind(fields).mask(rows), False), np.bool_)
 
 
-def _check_on(context: TableContext, on: Any) -> None:
+def check_on(context: TableContext, on: Any) -> None:
+    """Raise InvalidRequest or SchemaMismatch unless ``on`` is a list of columns by which rows can be matched."""
     if not isinstance(on, list | tuple) or not on or any(not isinstance(n, str) for n in on) or len(set(on)) < len(on):
         raise InvalidRequest(f"on must be a list of different columns, not {on!r:.80}")
     for name in on:
