@@ -70,7 +70,7 @@ def merge_spark(
         def change(context: TableContext, plan: ScanPlan, where: Predicate | None) -> list[CommitMessage]:
             fitting = clauses if context is table.context else clauses.again(context)
             with errors_of_tasks(context.name):
-                changes = merge_changes(spark, context, plan, where, fitting, prepared(fitting), unique=unique)
+                changes = merge_changes(spark, context, plan, where, fitting, prepared(fitting), keys)
             return row_messages(changes, table, context, plan)
 
         def prepared(fitting: SparkClauses) -> DataFrame:
@@ -78,7 +78,6 @@ def merge_spark(
 
         with errors_of_tasks(table.name):
             keys = key_statistics(prepared(clauses), table.context, clauses.on)
-        unique = keys.most_rows_of_a_key == 1
         where = None if clauses.checked.not_matched_by_source else keys.may_match
         return settled(table, commit_change(request, where, change))
     finally:

@@ -22,6 +22,7 @@ from paimon_core.spark.row_changes.conditions import TARGET
 from paimon_core.spark.row_changes.delete_update import deleted_columns
 from paimon_core.spark.row_changes.expressions import SOURCE, used_columns, value_column
 from paimon_core.spark.row_changes.merge_clauses import SparkClause, SparkClauses
+from paimon_core.spark.row_changes.merge_source import KeyStatistics
 from paimon_core.spark.row_changes.row_messages import DELETE, INSERT, KIND, UPDATE, column
 from paimon_core.spark.row_changes.target_rows import FILE, POS, target_rows
 from paimon_core.spark.types import spark_schema
@@ -38,18 +39,18 @@ def merge_changes(
     where: Predicate | None,
     clauses: SparkClauses,
     source: DataFrame,
-    *,
-    unique: bool,
+    keys: KeyStatistics,
 ) -> DataFrame:
     """Return the changes of a merge, in the form that ``row_messages`` takes.
 
-    ``source``: the rows of the source with the types of the table and the flags of the clauses; ``unique``: whether no
-    two of its rows have the same key. Raises AnalysisException for an expression that does not fit the columns.
+    ``source``: the rows of the source with the types of the table and the flags of the clauses; ``keys``: its keys.
+    Raises AnalysisException for an expression that does not fit the columns.
     """
     matched, by_source, inserts = _groups(clauses)
     _check_inserts(source, clauses, inserts)
     columns = _target_columns(spark, context, clauses, source)
-    target = target_rows(spark, context, plan, where, columns, clauses.flags).alias(TARGET)
+    target = target_rows(spark, context, plan, where, columns, clauses.flags, None if by_source else keys.key_filter)
+    target = target.alias(TARGET)
     rows = _joined(target, _packed(source, clauses), clauses, outer=bool(by_source), inserts=bool(inserts))
     here = F.col(f"{TARGET}.{_marker(context)}").isNotNull()
     there = F.col(SOURCE).isNotNull()
@@ -62,7 +63,7 @@ def merge_changes(
     assert number is not None or not clauses.clauses
     numbered = F.lit(None).cast("int") if number is None else number
     rows = rows.withColumn(_CLAUSE, numbered).where(F.col(_CLAUSE).isNotNull()).alias(TARGET)
-    if not unique:
+    if keys.most_rows_of_a_key > 1:
         rows = _once(rows, context, clauses, here).alias(TARGET)
     return _changes(rows, context, clauses)
 

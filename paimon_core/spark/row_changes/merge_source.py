@@ -23,6 +23,7 @@ from paimon_core.errors import InvalidRequest, SchemaMismatch, listed
 from paimon_core.metadata.context import TableContext
 from paimon_core.predicate import Predicate, col
 from paimon_core.schema import DataField
+from paimon_core.spark.row_changes.key_filter import KeyFilter, filter_of_keys
 from paimon_core.spark.row_changes.row_messages import column
 from paimon_core.spark.types import spark_schema
 from paimon_core.table.rows.merge_source import LISTED_KEYS, key_filter, selected
@@ -41,7 +42,9 @@ class KeyStatistics:
 
     most_rows_of_a_key: int
     may_match: Predicate
-    """True for all table rows whose key is in the source, and maybe for other rows."""
+    """True for all table rows whose key is in the source, and maybe for other rows; it selects files."""
+    key_filter: KeyFilter | None
+    """True for all table rows whose key is in the source, and for few other rows; None: the source has many keys."""
 
 
 def fields_of(df: DataFrame, context: TableContext) -> tuple[DataField, ...]:
@@ -108,7 +111,7 @@ def _same(one: DataType, other: DataType) -> bool:
 def key_statistics(source: DataFrame, context: TableContext, on: Sequence[str]) -> KeyStatistics:
     """Run a job that counts the rows of each key of the source; keys with a null are left out.
 
-    The driver holds at most ``LISTED_KEYS`` keys.
+    A second job makes the key filter. The driver holds at most ``LISTED_KEYS`` keys, and the bits of the filter.
     """
     fields = {name: context.schema.by_name[name] for name in on}
     valid = reduce(and_, (column(name).isNotNull() for name in on))
@@ -126,7 +129,8 @@ def key_statistics(source: DataFrame, context: TableContext, on: Sequence[str]) 
         rows = keys.select(*map(column, ranged)).collect()
         values = {name: list({row[at] for row in rows}) for at, name in enumerate(ranged)}
     filters = [_filter(context, name, some, count, whole=listed_here) for name, some in values.items()]
-    return KeyStatistics(most, reduce(and_, [f for f in filters if f is not None] or [col(on[0]).is_not_null()]))
+    may_match = reduce(and_, [f for f in filters if f is not None] or [col(on[0]).is_not_null()])
+    return KeyStatistics(most, may_match, filter_of_keys(keys.select(*map(column, on)), list(fields.values()), count))
 
 
 def _filter(context: TableContext, name: str, values: list[Any], count: int, *, whole: bool) -> Predicate | None:

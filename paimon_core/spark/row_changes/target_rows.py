@@ -22,6 +22,7 @@ from paimon_core.predicate import Predicate
 from paimon_core.read.request import ReadRequest
 from paimon_core.read.split_reader import read_split
 from paimon_core.spark.reference import TableReference
+from paimon_core.spark.row_changes.key_filter import KeyFilter
 from paimon_core.spark.tasks import run_tasks
 from paimon_core.spark.types import arrow_schema, spark_schema, to_spark
 from paimon_core.table.rows.merge_source import selected
@@ -37,22 +38,23 @@ def target_rows(
     plan: ScanPlan,
     where: Predicate | None,
     columns: Sequence[str],
-    flags: Mapping[str, Predicate] = {},
+    flags: Mapping[str, Predicate] | None = None,
+    keys: KeyFilter | None = None,
 ) -> DataFrame:
     """Return the rows that satisfy ``where``: ``columns``, a boolean column for each of ``flags``, and the place.
 
     An append table adds the columns FILE and POS; with a primary key, ``columns`` contains the key. A flag is false
-    where its predicate is null.
+    where its predicate is null. With ``keys``, which tests some of ``columns``, rows that it excludes are left out.
     """
     tracked = context.tracked()
     fields = tracked.schema.select(columns)
-    schema = StructType([*spark_schema(fields).fields, *(StructField(n, BooleanType(), False) for n in flags)])
+    schema = StructType([*spark_schema(fields).fields, *(StructField(n, BooleanType(), False) for n in flags or {})])
     if not context.is_keyed:
         places = [StructField(FILE, IntegerType()), StructField(POS, LongType())]
         schema = StructType([*schema.fields, *places])
     if not plan.splits:
         return spark.createDataFrame([], schema)
-    reader = _Reader(TableReference.of(context), tuple(columns), where, dict(flags), arrow_schema(fields))
+    reader = _Reader(TableReference.of(context), tuple(columns), where, dict(flags or {}), arrow_schema(fields), keys)
     payloads, first = [], 0
     for split in plan.splits:
         payloads.append(pack(_VERSION, {"first": first, "split": split.to_bytes().decode()}))
@@ -69,6 +71,7 @@ class _Reader:
     where: Predicate | None
     flags: Mapping[str, Predicate]
     schema: pa.Schema
+    keys: KeyFilter | None
 
     def __call__(self, payload: bytes) -> Iterator[pa.RecordBatch]:
         with unpacked(payload, "split", _VERSION) as value:
@@ -78,15 +81,19 @@ class _Reader:
         names = [*self.columns, *sorted(extra)]
         if context.is_keyed:
             for rows in read_split(context, split, ReadRequest(names, self.where)):
-                yield from self._shown(context, rows).to_batches()
+                yield from self._shown(context, self._candidates(rows)).to_batches()
             return
         request = ReadRequest(names, self.where, position=POSITION)
         for number, file in enumerate(split.files, first):
-            for rows in read_split(context, replace(split, files=(file,)), request):
+            for found in read_split(context, replace(split, files=(file,)), request):
+                rows = self._candidates(found)
                 shown = self._shown(context, rows)
                 file_number = pa.repeat(pa.scalar(number, pa.int32()), len(rows))
                 position = rows[POSITION].cast(pa.int64())
                 yield from shown.append_column(FILE, file_number).append_column(POS, position).to_batches()
+
+    def _candidates(self, rows: pa.Table) -> pa.Table:
+        return rows if self.keys is None else rows.filter(pa.array(self.keys.may_match(rows)))
 
     def _shown(self, context: TableContext, rows: pa.Table) -> pa.Table:
         shown = to_spark(rows.select(list(self.columns)), self.schema)
