@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 
+import sqlglot
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+from sqlglot import exp
 
 from paimon_core.errors import InvalidRequest, PaimonError
 from paimon_core.predicate import Predicate, parse_where
@@ -53,9 +55,6 @@ class Condition:
 
 def _conjuncts(text: str) -> list[str]:
     """Return the parts of a condition that AND joins, without the qualifier of the target."""
-    import sqlglot
-    from sqlglot import exp
-
     try:
         tree = sqlglot.parse_one(text, dialect="spark")
     except sqlglot.errors.SqlglotError as error:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from paimon_core.errors import InvalidRequest
 from paimon_core.metadata.context import TableContext
@@ -64,7 +65,7 @@ class SparkClauses:
     ) -> SparkClauses:
         """Check the clauses; raises InvalidRequest and SchemaMismatch as ``Table.merge`` does."""
         check_on(context, on)
-        check_names(source, context, on, frozenset())
+        check_names(source, on)
         fields = fields_of(source, context)
         groups = [_listed(group) for group in (matched, by_source, not_matched)]
         plain = [[_plain(clause) for clause in group] if isinstance(group, list) else group for group in groups]
@@ -72,7 +73,7 @@ class SparkClauses:
         if context.is_keyed:
             check_by_key(context, checked, on)
         own = [c for group in groups for c in group]
-        used = {*context.schema.names, *_named(checked), *_in_columns(own, fields)}
+        used = {*context.schema.names, *checked.source_columns, *_in_columns(own, fields)}
         for name in source.columns:
             if name not in used:
                 raise InvalidRequest(
@@ -129,10 +130,6 @@ def _predicate(where: Any) -> Any:
     return None if isinstance(where, str | Column) else where
 
 
-def _named(checked: Clauses) -> frozenset[str]:
-    return checked.source_columns
-
-
 def _in_columns(clauses: Sequence[Any], fields: Sequence[DataField]) -> frozenset[str]:
     """Return all columns of the source when a clause has an expression of Spark, whose columns are not known here."""
     spark = any(
@@ -171,8 +168,6 @@ def _clause(
 
 def _source_condition(where: Any, fields: Sequence[DataField]) -> Condition:
     """Return the condition on the source; a text is evaluated by Spark."""
-    from pyspark.sql import functions as F
-
     if isinstance(where, str):
         return Condition(column=F.expr(where))
     return Condition.of(where, fields)

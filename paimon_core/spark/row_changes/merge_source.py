@@ -59,8 +59,8 @@ def fields_of(df: DataFrame, context: TableContext) -> tuple[DataField, ...]:
     return (*found, *others)
 
 
-def check_names(df: DataFrame, context: TableContext, on: Sequence[str], used: frozenset[str]) -> None:
-    """Raise InvalidRequest or SchemaMismatch for columns of the source that are missing, doubled or not used."""
+def check_names(df: DataFrame, on: Sequence[str]) -> None:
+    """Raise InvalidRequest for two columns of the source with one name, SchemaMismatch for a missing column."""
     if doubled := sorted({name for name in df.columns if df.columns.count(name) > 1}):
         raise InvalidRequest(f"the source has several columns {doubled[0]!r}: rename them", column=doubled[0])
     for name in on:

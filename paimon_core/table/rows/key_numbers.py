@@ -74,7 +74,7 @@ def _valid(columns: Sequence[pa.ChunkedArray]) -> npt.NDArray[np.bool_]:
 
 
 def _is_whole(kind: pa.DataType) -> bool:
-    return pa.types.is_integer(kind) or pa.types.is_temporal(kind)
+    return bool(pa.types.is_integer(kind) or pa.types.is_temporal(kind))
 
 
 def _whole(column: pa.ChunkedArray) -> Numbers:
