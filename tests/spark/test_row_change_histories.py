@@ -262,3 +262,13 @@ def play(spark, warehouse, seed, operations):
 @pytest.mark.long
 def test_changes_in_spark_give_the_rows_of_the_model(spark, warehouse):
     assert sum(play(spark, warehouse, SEED, OPERATIONS).values()) >= OPERATIONS
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["partitioned", "vectors", "tracked"])
+def test_java_reads_what_changes_in_spark_have_written(spark, oracle, warehouse, name):
+    history = History(spark, warehouse, name, SEED)
+    history.write()
+    for operation in ("merge", "update", "merge", "delete"):
+        getattr(history, operation)()
+    assert sorted(map(str, oracle.dump(warehouse, history.table.name))) == listed(history.model)

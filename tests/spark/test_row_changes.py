@@ -13,6 +13,7 @@ from paimon_core import Delete, Insert, Update, col
 from paimon_core.errors import CommitConflict, InvalidRequest, SchemaMismatch, UnsupportedFeature
 from paimon_core.spark import delete_spark, merge_spark, update_spark
 from paimon_core.spark.row_changes import delete_update, merge
+from tests.support.long_cases import long_cases
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("s", pa.string())])
 KEYED = {"primary_key": ["k"], "options": {"bucket": "2"}}
@@ -59,6 +60,7 @@ def test_row_ids_stay_and_updated_rows_get_the_sequence_number_of_the_commit(spa
     assert (found[1]["v"], found[2]["s"], found[2]["_SEQUENCE_NUMBER"]) == (17, "S2", snapshot.id)
 
 
+@pytest.mark.long
 def test_keys_of_floats_match_as_in_the_library(spark, warehouse):
     nan = float("nan")
     schema = pa.schema([("k", pa.float64()), ("v", pa.int64()), ("s", pa.string())])
@@ -73,7 +75,7 @@ def rows_of_any(table):
     return [tuple(row.values()) for row in table.scan().to_arrow().to_pylist()]
 
 
-@pytest.mark.parametrize("definition", [KEYED, VECTORS], ids=["keyed", "vectors"])
+@pytest.mark.parametrize("definition", [VECTORS, *long_cases([KEYED])])
 def test_a_repeated_call_commits_once(spark, warehouse, definition):
     table = create(warehouse, **definition)
     for _ in range(2):
@@ -90,6 +92,7 @@ def test_a_repeated_call_commits_once(spark, warehouse, definition):
     assert rows(table) == sorted([(1, 11, "s1"), *old(0, 2, 3, 4, 5)])
 
 
+@pytest.mark.long
 def test_nothing_that_changes_is_no_commit(spark, warehouse):
     table = create(warehouse)
     assert delete_spark(spark, table, F.col("k") > 100) is None
@@ -122,7 +125,7 @@ def test_a_condition_of_sql_text_leaves_out_files_of_other_partitions(spark, war
 # -- concurrent commits
 
 
-@pytest.mark.parametrize("definition", [KEYED, VECTORS], ids=["keyed", "vectors"])
+@pytest.mark.parametrize("definition", [KEYED, *long_cases([VECTORS])])
 def test_a_concurrent_commit_of_the_same_rows_is_merged_too(spark, warehouse, monkeypatch, definition):
     table = create(warehouse, **definition)
     tries = committing_in_between(monkeypatch, merge, lambda: table.update(col("k") == 1, {"v": 500}))
@@ -137,6 +140,7 @@ def test_a_concurrent_commit_of_the_same_rows_is_merged_too(spark, warehouse, mo
     assert rows(table) == sorted([(1, 501, "s1"), (7, 7, "new"), *old(0, 2, 3, 4, 5)])
 
 
+@pytest.mark.long
 def test_a_concurrent_commit_to_another_partition_does_not_repeat_a_merge(spark, warehouse, monkeypatch):
     table = create(warehouse, primary_key=["k", "s"], partition_by=["s"], options={"bucket": "1"})
     tries = committing_in_between(monkeypatch, merge, lambda: table.write([{"k": 50, "v": 0, "s": "other"}]))

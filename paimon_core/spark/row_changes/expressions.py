@@ -16,6 +16,7 @@ from paimon_core.errors import InvalidRequest, SchemaMismatch, UnsupportedFeatur
 from paimon_core.predicate import Column as LibraryColumn
 from paimon_core.schema import DataField
 from paimon_core.spark.types import spark_schema
+from paimon_core.table.rows.row_changes import assigned
 from paimon_core.types import TIMESTAMP_ROOTS, TypeRoot
 
 SOURCE = "source"
@@ -86,20 +87,21 @@ def _check_assignable(found: DataType, target: DataType, field: DataField, rows:
 
 
 def _literal(value: Any, field: DataField, target: DataType) -> Column:
-    """Return a literal that the library has checked as a column."""
+    """Return a literal as a column; raises SchemaMismatch for a value that does not fit the column of the table."""
     if value is None:
         return F.lit(None).cast(target)
     root = field.type.root
-    if root in TIMESTAMP_ROOTS and isinstance(value, datetime.datetime):
+    if root is TypeRoot.TIME or not isinstance(value, _PLAIN):
+        raise InvalidRequest(
+            f"column {field.name!r} cannot be set to {value!r:.60} by Spark: pass a Column of Spark", column=field.name
+        )
+    assigned(pa.schema([field.arrow]).empty_table(), {field.name: value})
+    if root in TIMESTAMP_ROOTS:
         scalar = pa.scalar(value, field.arrow.type)
         micros = scalar.cast(pa.timestamp("us", tz=scalar.type.tz)).value
         instant = F.timestamp_micros(F.lit(micros))
         return (
             instant if root is TypeRoot.TIMESTAMP_LTZ else F.convert_timezone(None, F.lit("UTC"), instant).cast(target)
-        )
-    if root is TypeRoot.TIME or not isinstance(value, _PLAIN):
-        raise InvalidRequest(
-            f"column {field.name!r} cannot be set to {value!r:.60} by Spark: pass a Column of Spark", column=field.name
         )
     return F.lit(pa.scalar(value, field.arrow.type).as_py()).cast(target)
 

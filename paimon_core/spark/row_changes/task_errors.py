@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from paimon_core import errors
 from paimon_core.errors import CorruptTable, InvalidRequest, PaimonError
 
-_RAISED = re.compile(r"paimon_core\.errors\.(\w+): (.*)")
+_RAISED = re.compile(r"paimon_core\.errors\.(\w+): (.*?)(?: SQLSTATE: \w+)?\s*$", re.MULTILINE)
 
 
 @contextmanager
@@ -31,5 +31,5 @@ def errors_of_tasks(table: str) -> Iterator[None]:
             kind = getattr(errors, name, None)
             if isinstance(kind, type) and issubclass(kind, PaimonError):
                 missing = {"missing": True} if kind is CorruptTable and "missing" in text else {}
-                raise kind(text.rstrip("' "), **missing) from error
+                raise kind(text, **missing) from error
         raise

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 
-from paimon_core.errors import CorruptTable, SchemaMismatch
+from paimon_core.errors import CorruptTable, InvalidRequest, SchemaMismatch
 from paimon_core.schema import new_schema
 from paimon_core.spark.row_changes.key_filter import MOST_KEYS, filter_of_keys
 from paimon_core.spark.row_changes.task_errors import errors_of_tasks
@@ -45,6 +45,8 @@ def test_an_error_of_a_task_is_raised_again():
     text = "Job aborted: x\nTraceback\npaimon_core.errors.SchemaMismatch: column k is wrong\n"
     with pytest.raises(SchemaMismatch, match=r"^column k is wrong$"), errors_of_tasks("t"):
         raise PySparkException(text)
+    with pytest.raises(InvalidRequest, match=r"^only one may$"), errors_of_tasks("t"):
+        raise PySparkException("[RAISED] paimon_core.errors.InvalidRequest: only one may SQLSTATE: P0001")
     with pytest.raises(CorruptTable) as raised, errors_of_tasks("t"):
         raise PySparkException("paimon_core.errors.CorruptTable: file x is missing")
     assert raised.value.facts == {"missing": True}
