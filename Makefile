@@ -7,6 +7,7 @@
 PORT ?= 3000
 ARGS ?=
 CONFIGS ?=
+EXTRAS ?=
 
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest --numprocesses 3 --dist loadfile
@@ -18,10 +19,10 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-java setup-run demo ui quick test test-long check lint types layers format docs bench bench-commits bench-planning bench-indexes bench-reads clean
+.PHONY: help setup setup-java setup-run demo ui quick test test-long check lint types layers format docs bench bench-commits bench-planning bench-indexes bench-reads cluster-archive clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: ## create .venv and install the packages of the project
 	@scripts/setup.sh
@@ -81,6 +82,9 @@ bench-indexes: setup ## time the choice of buckets, queries of a key and deletes
 
 bench-reads: setup ## time queries, counts, extremes and limits, compared with Java Paimon and pypaimon
 	@$(BIN)/python -m benchmarks.reads $(ARGS)
+
+cluster-archive: setup ## write build/paimon.tar.gz, the packages for the workers of a Spark cluster (EXTRAS=s3,polars)
+	@$(BIN)/paimon-core cluster-archive build/paimon.tar.gz $(if $(EXTRAS),--extras "$(EXTRAS)")
 
 clean: ## delete the lake and all caches, but not .venv
 	@rm -rf lake .dagster spark-warehouse metastore_db derby.log build dist *.egg-info

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
-from paimon_core.cli import option_commands, plan_commands, read_commands, show_command, write_commands
+from paimon_core.cli import cluster_command, option_commands, plan_commands, read_commands, show_command, write_commands
 from paimon_core.cli.arguments import Parser, add_plan_arguments, duration, moment, partition
 from paimon_core.cli.catalogs import add_arguments
 from paimon_core.cli.plan_commands import Command, Planner
 
-OPTIONS = "options"
-"""The name of the only command that needs no warehouse."""
+OPTIONS, ARCHIVE = "options", "cluster-archive"
+WITHOUT_WAREHOUSE = (OPTIONS, ARCHIVE)
 _OPTIONS_HELP = "list the options of tables, or explain one of them"
+_ARCHIVE_HELP = "write an archive of the packages that the Python workers of a Spark cluster need"
 _Commands = Any  # argparse has no public type for its group of subcommands
 
 
@@ -59,6 +61,11 @@ def parser() -> argparse.ArgumentParser:
     options.set_defaults(run=option_commands.options)
     options.add_argument("--json", action="store_true", help="print one JSON value")
     options.add_argument("name", nargs="?", help="the name of one option, or a part of names")
+    archive = found.add_parser(ARCHIVE, help=_ARCHIVE_HELP, description=_ARCHIVE_HELP)
+    archive.set_defaults(run=cluster_command.cluster_archive)
+    archive.add_argument("--json", action="store_true", help="print one JSON value")
+    archive.add_argument("--extras", type=lambda text: text.split(","), default=[], help="extras, such as s3,polars")
+    archive.add_argument("target", type=Path, metavar="NAME.tar.gz", help="the file to write")
     plan = _add(found, "apply", "apply a plan that --plan-out wrote", plan_commands.apply, table=False)
     plan.add_argument("file", metavar="FILE")
     return top

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from paimon_core.advice import REPAIR, for_table
 from paimon_core.cli.catalogs import open_catalog_of
-from paimon_core.cli.commands import OPTIONS, parser
+from paimon_core.cli.commands import WITHOUT_WAREHOUSE, parser
 from paimon_core.cli.output import Output, OutputError, discard_output
 from paimon_core.errors import AlreadyExists, CorruptTable, InvalidRequest, NotFound, PaimonError
 
@@ -36,7 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     out = Output(args.json)
-    code: int = args.run(args, out) if args.command == OPTIONS else args.run(open_catalog_of(args), args, out)
+    alone = args.command in WITHOUT_WAREHOUSE
+    code: int = args.run(args, out) if alone else args.run(open_catalog_of(args), args, out)
     return code
 
 

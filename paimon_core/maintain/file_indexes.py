@@ -7,7 +7,7 @@ until a removal of orphans, because older snapshots may use it.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -22,37 +22,50 @@ from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile, index_file_name
 from paimon_core.metadata.latest_snapshot import latest_entries
-from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.parallel_work import run_parallel
 from paimon_core.plan.partitions import matching_partitions
 from paimon_core.predicate import Where
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.schema import TableSchema
 
+IndexWork = Callable[[TableContext, Sequence[CommitMessage], bool], list[CommitMessage]]
+"""Runs tasks as ``index_files`` does, in this process or in other processes; it raises if one task fails."""
 
-def rewrite_indexes(context: TableContext, where: Where | None, *, every: bool) -> list[CommitMessage]:
-    """Write the indexes and return a message for each bucket with a changed file.
 
-    ``where`` selects partitions. Without ``every``, files that already have exactly the indexes of the options are
-    skipped. A data file that a concurrent commit removes is skipped. If one file fails, the new index files are
-    deleted.
+def index_files(context: TableContext, tasks: Sequence[CommitMessage], every: bool) -> list[CommitMessage]:
+    """Write the indexes of the files ``compact_before`` of each task; return a message for each bucket that changes.
+
+    Without ``every``, files that already have exactly the indexes of the options are skipped. A data file that a
+    concurrent commit removes is skipped. If one file fails, the new index files are deleted.
     """
     indexes = indexed_fields(context.options.file_indexes, context.schema.by_name)
-    matches = None if where is None else matching_partitions(context, where)
-    entries = [e for e in latest_entries(context) if matches is None or matches(e.partition)]
     done: list[CommitMessage] = []
 
-    def rewrite(entry: ManifestEntry) -> CommitMessage | None:
-        file = _rewritten(context, entry, indexes, every=every)
+    def rewrite(task: CommitMessage) -> CommitMessage | None:
+        (before,) = task.compact_before
+        file = _rewritten(context, task, before, indexes, every=every)
         if file is None:
             return None
-        place = (entry.partition, entry.bucket, entry.total_buckets)
-        done.append(message := CommitMessage(*place, compact_before=(entry.file,), compact_after=(file,)))
+        done.append(message := replace(task, compact_after=(file,)))
         return message
 
+    each = [replace(task, compact_before=(file,)) for task in tasks for file in task.compact_before]
     with aborted_on_error(done, context):
-        rewritten = by_bucket(m for m in run_parallel(rewrite, entries) if m is not None)
+        rewritten = by_bucket(m for m in run_parallel(rewrite, each) if m is not None)
     return [_joined(messages) for messages in rewritten.values()]
+
+
+def rewrite_indexes(
+    context: TableContext, where: Where | None, *, every: bool, work: IndexWork = index_files
+) -> list[CommitMessage]:
+    """Write the indexes that ``index_files`` describes for the partitions that ``where`` selects."""
+    matches = None if where is None else matching_partitions(context, where)
+    entries = by_bucket(e for e in latest_entries(context) if matches is None or matches(e.partition))
+    tasks = [
+        CommitMessage(*place, some[0].total_buckets, compact_before=tuple(e.file for e in some))
+        for place, some in entries.items()
+    ]
+    return work(context, tasks, every) if tasks else []
 
 
 def _joined(messages: Sequence[CommitMessage]) -> CommitMessage:
@@ -88,12 +101,11 @@ class _Wanted:
 
 
 def _rewritten(
-    context: TableContext, entry: ManifestEntry, indexes: Sequence[IndexedField], *, every: bool
+    context: TableContext, task: CommitMessage, file: DataFile, indexes: Sequence[IndexedField], *, every: bool
 ) -> DataFile | None:
     """Return the file with the wanted indexes; None when nothing changes or another commit has removed the file."""
-    wanted = _Wanted.of(context, indexes, entry.file.schema_id)
-    reader = BucketReader(context, entry.partition, entry.bucket, threads=False)
-    file = entry.file
+    wanted = _Wanted.of(context, indexes, file.schema_id)
+    reader = BucketReader(context, task.partition, task.bucket, threads=False)
     others = tuple(name for name in file.extra_files if name not in file.index_files)
     try:
         held = _held(context, reader, file)
@@ -103,7 +115,7 @@ def _rewritten(
             return None if held is None else replace(file, extra_files=others, embedded_index=None)
         data = _build(reader, file, wanted)
     except CorruptTable as error:
-        if error.facts.get("missing") and entry.identity not in {e.identity for e in latest_entries(context)}:
+        if error.facts.get("missing") and not _is_live(context, task, file):
             return None
         raise
     if data == held:
@@ -114,6 +126,12 @@ def _rewritten(
     name = index_file_name(f"{file.file_name}-{uuid.uuid4().hex}")
     context.storage.write(reader.path_of(file, name), data)
     return replace(file, extra_files=(*others, name), embedded_index=None)
+
+
+def _is_live(context: TableContext, task: CommitMessage, file: DataFile) -> bool:
+    """Whether the latest snapshot has the file in the bucket of the task."""
+    place = (task.partition, task.bucket, file.file_name)
+    return any((e.partition, e.bucket, e.file.file_name) == place for e in latest_entries(context))
 
 
 def _held(context: TableContext, reader: BucketReader, file: DataFile) -> bytes | None:

@@ -49,7 +49,10 @@ def changed_snapshots(context: TableContext, after: int | None, until: int | Non
     if last is not None and end > last:
         raise InvalidRequest(f"table {context.name} is pinned to snapshot {last}: until must not exceed it, not {end}")
     if until is not None and start > end:
-        raise InvalidRequest(f"after (snapshot {start}) must not exceed until (snapshot {end})", table=context.name)
+        raise InvalidRequest(
+            f"table {context.name}: the argument 'after' ({start}) is greater than the argument 'until' ({end})",
+            table=context.name,
+        )
     if max(start, end) > newest:
         raise SnapshotNotFound(
             f"table {context.name} has no snapshot {max(start, end)}: its latest snapshot is {newest or 'none'}",

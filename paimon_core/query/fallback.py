@@ -124,7 +124,10 @@ class FallbackRows:
 
 
 def _partitions(scan: Scan) -> frozenset[bytes]:
-    """Return the partitions in which the snapshot of a scan has files, also in level 0 when reads ignore level 0."""
+    """Return the partitions in which the snapshot of a scan has files.
+
+    Files of level 0 count even if reads ignore level 0.
+    """
     snapshot, context = scan.plan.snapshot, scan.context
     if snapshot is None:
         return frozenset()

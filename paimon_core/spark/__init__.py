@@ -20,7 +20,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from paimon_core.spark.compactor import compact_spark, sort_compact_spark
+    from paimon_core.spark.compactor import compact_spark, rescale_spark, rewrite_file_index_spark, sort_compact_spark
     from paimon_core.spark.datasource import PaimonDataSource
     from paimon_core.spark.reads.changes import changes_spark
     from paimon_core.spark.reads.reader import read_spark
@@ -38,6 +38,8 @@ __all__ = [
     "merge_spark",
     "plan_orphan_removal_spark",
     "read_spark",
+    "rescale_spark",
+    "rewrite_file_index_spark",
     "sort_compact_spark",
     "update_spark",
     "write_spark",
@@ -52,6 +54,8 @@ _MODULE_OF = {
     "merge_spark": "row_changes.merge",
     "plan_orphan_removal_spark": "removal",
     "read_spark": "reads.reader",
+    "rescale_spark": "compactor",
+    "rewrite_file_index_spark": "compactor",
     "sort_compact_spark": "compactor",
     "update_spark": "row_changes.delete_update",
     "write_spark": "writes.writer",

@@ -1,4 +1,7 @@
-"""Compaction in Spark: tasks rewrite the files of buckets, and the driver commits."""
+"""Compaction, rescale and rewriting of indexes in Spark: tasks rewrite the files of buckets, and the driver commits.
+
+A task that fails leaves no files; the files of tasks that finished before stay as orphans.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,15 @@ from paimon_core.compact.compaction import Work
 from paimon_core.compact.compactor import run_task
 from paimon_core.compact.report import CompactReport
 from paimon_core.compact.task import CompactionTask
+from paimon_core.maintain.file_indexes import index_files
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Where
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.tasks import collect_tasks
 from paimon_core.table.table import Table
+from paimon_core.table.upkeep.rescale_task import RescaleTask, run_rescale
 
 
 def compact_spark(
@@ -44,6 +50,68 @@ def sort_compact_spark(
     """Sort the rows of an append table as ``table.sort_compact`` does, in Spark tasks: one task per large partition."""
     work = spark_work(lambda: spark)
     return table.sort_compact(order_by, strategy, where, user=user, properties=properties, work=work)
+
+
+def rescale_spark(
+    spark: SparkSession,
+    table: Table,
+    buckets: int | None = None,
+    where: Where | None = None,
+    *,
+    user: str | None = None,
+    properties: Mapping[str, str] | None = None,
+) -> Snapshot | None:
+    """Rewrite partitions into another number of buckets as ``table.rescale`` does, in Spark tasks: one per partition.
+
+    It promises the same, and raises the same errors, when other commits change the partitions in between.
+    """
+
+    def work(context: TableContext, tasks: Sequence[RescaleTask]) -> list[CommitMessage]:
+        reference = TableReference.of(context)
+
+        def answer(payload: bytes) -> bytes:
+            return _joined(run_rescale(reference.open(), RescaleTask.from_bytes(payload)))
+
+        payloads, sizes = [task.to_bytes() for task in tasks], [task.input_bytes for task in tasks]
+        return _messages(collect_tasks(spark, payloads, answer, sizes))
+
+    return table.rescale(buckets, where, user=user, properties=properties, work=work)
+
+
+def rewrite_file_index_spark(
+    spark: SparkSession,
+    table: Table,
+    where: Where | None = None,
+    *,
+    every: bool = False,
+    user: str | None = None,
+    properties: Mapping[str, str] | None = None,
+) -> Snapshot | None:
+    """Give data files their indexes as ``table.rewrite_file_index`` does, in Spark tasks; small buckets share a task.
+
+    It promises the same, and raises the same errors, when other commits change the buckets in between.
+    """
+
+    def work(context: TableContext, tasks: Sequence[CommitMessage], every: bool) -> list[CommitMessage]:
+        reference = TableReference.of(context)
+
+        def answer(payload: bytes) -> bytes:
+            return _joined(index_files(reference.open(), [CommitMessage.from_bytes(payload)], every))
+
+        payloads = [task.to_bytes() for task in tasks]
+        sizes = [sum(file.file_size for file in task.compact_before) for task in tasks]
+        return _messages(collect_tasks(spark, payloads, answer, sizes))
+
+    return table.rewrite_file_index(where, every=every, user=user, properties=properties, work=work)
+
+
+def _joined(messages: Sequence[CommitMessage]) -> bytes:
+    """Return the messages as lines; a message as JSON has no line breaks."""
+    return b"\n".join(message.to_bytes() for message in messages)
+
+
+def _messages(answers: Sequence[bytes]) -> list[CommitMessage]:
+    return [CommitMessage.from_bytes(line) for answer in answers for line in answer.split(b"\n") if line]
 
 
 def spark_work(spark: Callable[[], SparkSession]) -> Work:

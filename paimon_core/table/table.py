@@ -24,7 +24,7 @@ from paimon_core.compact.task import CompactionTask
 from paimon_core.errors import InvalidRequest
 from paimon_core.maintain.expiry.configured import expire_retained
 from paimon_core.maintain.expiry.snapshots import ExpireReport
-from paimon_core.maintain.file_indexes import rewrite_indexes
+from paimon_core.maintain.file_indexes import IndexWork, index_files, rewrite_indexes
 from paimon_core.maintain.rollback.rollback import rollback
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.snapshot import Snapshot
@@ -40,6 +40,7 @@ from paimon_core.table.upkeep.analysis import analyze
 from paimon_core.table.upkeep.expiry import requested_retentions
 from paimon_core.table.upkeep.maintenance import Maintenance
 from paimon_core.table.upkeep.rescale import rescale
+from paimon_core.table.upkeep.rescale_task import RescaleWork, run_rescales
 from paimon_core.table.writable import WritableTable
 
 _LOG = logging.getLogger(__name__)
@@ -198,6 +199,7 @@ class Table(WritableTable):
         *,
         user: str | None = None,
         properties: Mapping[str, str] | None = None,
+        work: RescaleWork = run_rescales,
     ) -> Snapshot | None:
         """Rewrite partitions into another number of fixed ``buckets`` (default: option ``bucket``) in one commit.
 
@@ -213,10 +215,10 @@ class Table(WritableTable):
         rescale, a commit of rows that were written for the old number of buckets fails. Raises CommitConflict when each
         attempt was outdated (nothing is changed then), and InvalidRequest for a table without fixed buckets. Memory:
         about ``write-buffer-size`` and the memory of a compaction; with a primary key, more rows of a partition are
-        stored on local disk until they are written.
+        stored on local disk until they are written. ``work`` runs the tasks, one for each partition.
         """
         request = CommitRequest.of(self.context, user, None, properties)
-        return self._completed(rescale(request, buckets, where))
+        return self._completed(rescale(request, buckets, where, work))
 
     def rewrite_file_index(
         self,
@@ -225,6 +227,7 @@ class Table(WritableTable):
         every: bool = False,
         user: str | None = None,
         properties: Mapping[str, str] | None = None,
+        work: IndexWork = index_files,
     ) -> Snapshot | None:
         """Give existing data files the indexes of the options ``file-index.<kind>.columns`` (format 13.1).
 
@@ -233,10 +236,10 @@ class Table(WritableTable):
         commits add keep the indexes that they have. All buckets are committed together. After a conflict, each bucket
         is committed separately; a bucket in which a concurrent commit removed or re-indexed one of the files is left as
         it is. Returns None when there was nothing to do. Raises CommitConflict when every bucket had a conflict,
-        CorruptTable for a data file that cannot be read.
+        CorruptTable for a data file that cannot be read. ``work`` runs the tasks, one for each bucket.
         """
         author = CommitRequest.of(self.context, user, None, properties).author()
-        messages = rewrite_indexes(table_to_change(self.context), where, every=every)
+        messages = rewrite_indexes(table_to_change(self.context), where, every=every, work=work)
         report = compaction.commit_buckets(self.context, author, messages) if messages else CompactReport()
         return self._settled(report.snapshot)
 

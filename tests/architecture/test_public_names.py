@@ -81,6 +81,8 @@ def test_the_names_of_paimon_core_spark():
         "compact_spark",
         "plan_orphan_removal_spark",
         "read_spark",
+        "rescale_spark",
+        "rewrite_file_index_spark",
         "sort_compact_spark",
         "write_spark",
     }

@@ -162,7 +162,7 @@ def _reserved(dtype: DataType) -> int:
 
 
 def _writer(dtype: DataType) -> Callable[[Any, int], tuple[Any, bytes]] | None:
-    """Return a function (value, offset of variable part) -> (slot, variable part); None if the slot is the value."""
+    """Return a function (value, offset of variable part) -> (slot, variable part), or None if the value is the slot."""
     root, wide = dtype.root, bool(_reserved(dtype))
     if _is_text(dtype):
         text = root in STRING_ROOTS
@@ -210,7 +210,10 @@ def _writer(dtype: DataType) -> Callable[[Any, int], tuple[Any, bytes]] | None:
 
 
 def _reader(dtype: DataType) -> Callable[[bytes, Any], Any] | None:
-    """Return a function (serialized row, slot) -> value, which may raise ValueError; None if the slot is the value."""
+    """Return a function (serialized row, slot) -> value, or None for a type whose slot is the value.
+
+    The function may raise ValueError.
+    """
     root, wide = dtype.root, bool(_reserved(dtype))
     if _is_text(dtype):
         text = root in STRING_ROOTS

@@ -2,9 +2,10 @@
 
 With tags by period, the snapshots after the last snapshot with an automatic tag are checked in order. The first
 snapshot whose time is after the end of the next period (plus the delay) gets the tag of the last period that ended
-before the snapshot. With option ``tag.automatic-completion``, this snapshot gets the tag of the next period that has no
-tag. The tags are the only state between calls, so any process can continue, also after a crash. The rules are the same
-as in Java, so that Java and this library create the same tags.
+before the snapshot. With option ``tag.automatic-completion``, the snapshot gets the tag of the period after the last
+automatic tag instead, so that no period is left out. Each snapshot gets at most one tag. The tags are the only state
+between calls, so any process can continue, also after a crash. The rules are the same as in Java, so that Java and this
+library create the same tags.
 """
 
 from __future__ import annotations

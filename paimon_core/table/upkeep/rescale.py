@@ -3,65 +3,43 @@
 Each bucket is read as a full compaction reads it: the rows of a key are merged, and deletes and deletion vectors are
 applied. Level 0 is included, even if reads leave it out. The bucket of each row is then computed again. With a primary
 key, the new files of a bucket are one sorted run at the last level, so that reads show all rows without a compaction.
-
-Memory holds one bucket reader and ``write-buffer-size`` bytes; more rows of a partition are stored on local disk until
-they are written.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-
-import pyarrow as pa
 
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.commit.read_set import Reads
 from paimon_core.compact.compaction import run
 from paimon_core.compact.planning import plan
 from paimon_core.errors import CorruptTable, InvalidRequest, ReadOutdated
-from paimon_core.lsm.key_order import key_order
 from paimon_core.lsm.levels import Levels, num_levels
-from paimon_core.lsm.merge_order import MergeOrder
-from paimon_core.lsm.sections import intervals
-from paimon_core.metadata.abort import aborted_on_error
 from paimon_core.metadata.buckets import by_bucket
-from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.data_file import DataFile
 from paimon_core.metadata.latest_snapshot import read_latest
 from paimon_core.metadata.manifests.entries import ManifestEntry
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.plan.live_files import refuse_unread
 from paimon_core.plan.partitions import matching_partitions
 from paimon_core.predicate import Where
-from paimon_core.read.bucket_reader import BucketReader
-from paimon_core.read.section_merge import SectionMerge
-from paimon_core.schema import VALUE_KIND
 from paimon_core.table.commit_request import CommitRequest, Committed
 from paimon_core.table.rows.repeat import Found, repeat_when_outdated
-from paimon_core.table_indexes.bucket_vectors import Indexes, index_files_by_bucket, vectors_in
-from paimon_core.write.table_writer import TableWriter
+from paimon_core.table.upkeep.rescale_task import OldBucket, RescaleTask, RescaleWork, run_rescales
+from paimon_core.table_indexes.bucket_vectors import index_files_by_bucket
 
 MAX_BUCKETS = 2**31 - 1
 """The largest number of buckets of a partition: it is stored as a 32-bit number (format 4.3)."""
 
 
-@dataclass(frozen=True)
-class _Bucket:
-    """The live files of one bucket."""
-
-    bucket: int
-    files: tuple[DataFile, ...]
-    indexes: Indexes
+_Partitions = Mapping[bytes, Sequence[OldBucket]]
 
 
-_Partitions = Mapping[bytes, Sequence[_Bucket]]
-
-
-def rescale(request: CommitRequest, buckets: int | None = None, where: Where | None = None) -> Committed | None:
+def rescale(
+    request: CommitRequest, buckets: int | None = None, where: Where | None = None, work: RescaleWork = run_rescales
+) -> Committed | None:
     """Rewrite the partitions into ``buckets`` buckets in one commit; see ``Table.rescale``."""
     count = _count(request.context, buckets)
 
@@ -78,7 +56,8 @@ def rescale(request: CommitRequest, buckets: int | None = None, where: Where | N
             _compact(request, where, partitions)
             raise ReadOutdated(f"table {context.name}: the compaction before the rescale has replaced files")
         target = Overwrite(partitions.__contains__, waiting=False)
-        return request.complete(_rewritten(context, count, partitions), target, reads=found.reads)
+        tasks = [RescaleTask(partition, count, tuple(old)) for partition, old in partitions.items()]
+        return request.complete(work(context, tasks), target, reads=found.reads)
 
     return repeat_when_outdated(request, read, rewrite)
 
@@ -115,11 +94,11 @@ def _to_rescale(
         entries = context.manifests.entries_of(latest)
     chosen = [e for e in entries if e.bucket >= 0 and (matches is None or matches(e.partition))]
     totals = _totals(context, chosen)
-    found: dict[bytes, list[_Bucket]] = {partition: [] for partition, total in totals.items() if total != count}
+    found: dict[bytes, list[OldBucket]] = {partition: [] for partition, total in totals.items() if total != count}
     for (partition, bucket), some in sorted(by_bucket(chosen).items()):
         if partition in found:
             files = tuple(e.file for e in some)
-            found[partition].append(_Bucket(bucket, files, indexes.get((partition, bucket), ())))
+            found[partition].append(OldBucket(bucket, files, indexes.get((partition, bucket), ())))
     return latest, found
 
 
@@ -159,46 +138,3 @@ def _compact(request: CommitRequest, where: Where | None, partitions: _Partition
     some = [replace(task, of_full_table=False) for task in tasks if task.partition in partitions]
     if some:
         run(request.context, request.author(), some)
-
-
-def _rewritten(context: TableContext, count: int, partitions: _Partitions) -> list[CommitMessage]:
-    """Write the rows to ``count`` buckets, partition by partition; when this fails, no new file remains."""
-    messages: list[CommitMessage] = []
-    # A bucket has files with disjoint keys only after a single flush, so rows are spilled to disk whatever the options
-    # say.
-    spills = {"write-buffer-spillable": True, "write-buffer-spill.max-disk-size": sys.maxsize, "bucket": count}
-    writing = TableWriter(context.with_values(spills), ignore_existing=True)
-    with aborted_on_error(messages, context), writing as writer:
-        for place, buckets in partitions.items():
-            for bucket in buckets:
-                vectors = vectors_in(bucket.indexes)
-                reader = BucketReader(context, place, bucket.bucket, vectors=vectors)
-                for rows in _rows(reader, bucket.files):
-                    writer.write_conformed(rows)
-            messages += [_settled(context, message) for message in writer.flush()]
-    return messages
-
-
-def _rows(reader: BucketReader, files: Sequence[DataFile]) -> Iterator[pa.Table]:
-    """Yield the rows of a bucket: in the order of writing, or with a primary key one merged row per key."""
-    context = reader.context
-    schema = context.schema
-    if not context.is_keyed:
-        for file in sorted(files, key=lambda f: (f.min_sequence_number, f.file_name)):
-            yield from map(pa.Table.from_batches, ([batch] for batch in reader.file(file, schema.fields)))
-        return
-    keys = [f.name for f in schema.file_key_fields]
-    for section in intervals(files, key_order([f.type for f in schema.key_fields])):
-        columns = [*schema.names, VALUE_KIND]
-        order = MergeOrder.of(context.options)
-        yield from reader.section(
-            SectionMerge(section.runs, schema.file_fields, keys, order, drop_deletes=True, columns=columns)
-        )
-
-
-def _settled(context: TableContext, message: CommitMessage) -> CommitMessage:
-    """Return the message with the new files at the last level: the files of one flush are one sorted run."""
-    if not context.is_keyed:
-        return message
-    last = num_levels(context.options) - 1
-    return replace(message, new_files=tuple(f.upgraded(last) for f in message.new_files))

@@ -101,23 +101,22 @@ def test_only_the_selected_partitions_are_rewritten(catalog):
 
 
 @pytest.mark.parametrize("beside", [False, True])
-def test_commits_in_between_keep_their_files_and_a_removed_file_is_a_conflict(catalog, beside, monkeypatch):
+def test_commits_in_between_keep_their_files_and_a_removed_file_is_a_conflict(catalog, beside):
     table = written(catalog, BESIDE if beside else {}).alter(SetOption(BITMAP, "a"))
     between = []
-    inner = file_indexes.by_bucket
 
-    def then(messages):
+    def work(*arguments):
+        messages = file_indexes.index_files(*arguments)
         between.pop()()
-        return inner(messages)
+        return messages
 
-    monkeypatch.setattr(file_indexes, "by_bucket", then)
     between.append(lambda: table.write(pa.table([[50], ["new"]], schema=SCHEMA)))
-    table.rewrite_file_index()
+    table.rewrite_file_index(work=work)
     assert sorted(table.scan().to_arrow()["k"].to_pylist()) == [0, 1, 2, 9, 10, 11, 50]
     kept = index_files(table)
     between.append(lambda: table.compact(full=True))
     table = table.alter(SetOption("file-index.bitmap.a.version", "1"))
     with pytest.raises(CommitConflict, match="no longer in the table: snapshot 6"):
-        table.rewrite_file_index(every=True)
+        table.rewrite_file_index(every=True, work=work)
     assert len(index_files(table)) == (len(kept) + 1 if beside else 0)
     assert sorted(table.scan().to_arrow()["k"].to_pylist()) == [0, 1, 2, 9, 10, 11, 50]

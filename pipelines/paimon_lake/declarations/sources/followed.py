@@ -25,7 +25,10 @@ _NOT_FOLLOWED = {
 
 
 def check_followed(spec: TableSpec) -> None:
-    """Refuse keys and options with which a table would differ from the table of PostgreSQL that it follows."""
+    """Refuse a declaration whose settings would make the table differ from the table of PostgreSQL that it follows.
+
+    The settings are keys of the declaration, such as ``mode``, and table options, such as ``sequence.field``.
+    """
     if not isinstance(spec.source, PostgresChangesSource):
         return
     if not spec.primary_key:

@@ -119,7 +119,7 @@ class KeyedRows:
             yield self._rows_of(cached, keys, segment, row, had)
 
     def _names(self, mapping: pa.Table | pa.RecordBatch) -> list[pa.Array]:
-        """Return the key of the source that each mapping row names."""
+        """Return the key of the source row of each mapping row, as one array per key column."""
         columns = [mapping[name] for name in self.on]
         return [one.combine_chunks() if isinstance(one, pa.ChunkedArray) else one for one in columns]
 

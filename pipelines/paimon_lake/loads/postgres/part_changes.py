@@ -3,7 +3,8 @@
 The copy and the increments are those of a table, with a slot of the part. Their rows replace only the values of the
 part, so nothing is overwritten: a copy and a TRUNCATE write a row -D for what is gone. The rows of a load have its
 position in the log as their order, or a greater number where the part has greater ones, because the log of a server
-that was restored, or of another server, may begin lower. The watermark of the ledger is the last of these numbers.
+that was restored, or of another server, may begin lower. All rows of one load have the same number. The ledger
+records it as its watermark, and the next load has a greater number.
 """
 
 from __future__ import annotations

@@ -156,8 +156,8 @@ class SeveralTablesLoads(PostgresChangesLoads):
             listed = some([one.name for one in new])
             if new and self._source.schema_changes == "refuse":
                 raise PipelineError(
-                    f"{source.text} has columns that the tables from before do not have: {listed}. Add them to the "
-                    f"declaration and {RELOAD}, or set source.schema_changes: apply or ignore"
+                    f"{source.text} was found after the first copy and has columns that no table of that copy has: "
+                    f"{listed}. Add them to the declaration and {RELOAD}, or set source.schema_changes: apply or ignore"
                 )
             if self._source.schema_changes == "ignore":
                 ignored |= dict.fromkeys(one.name for one in new)

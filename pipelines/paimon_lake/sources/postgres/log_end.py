@@ -15,7 +15,7 @@ from paimon_lake.sources.postgres.server import Server, TookTooLong
 from paimon_lake.sources.postgres.table_positions import TablePositions
 
 SEARCH_SECONDS = 10
-"""How long the server searches the log for a change of the table."""
+"""How long the server searches the log for a change of the table at most."""
 SEARCH_MESSAGES = 10_000
 """The search ends with the first whole transaction after this many messages."""
 _WAITING = """

@@ -11,7 +11,7 @@ import paimon_core as paimon
 from paimon_core import col
 from paimon_core.errors import CommitConflict, CorruptTable, InvalidRequest
 from paimon_core.table.commit_request import CommitRequest
-from paimon_core.table.upkeep import rescale as rescale_module
+from paimon_core.table.upkeep import rescale_task
 from paimon_core.write import postpone
 from paimon_core.write.spill import SpillSpace
 from tests.support.long_cases import long_cases
@@ -148,7 +148,7 @@ def test_memory_stays_bounded_and_a_bucket_gets_one_sorted_run(warehouse, monkey
 
 def meanwhile(monkeypatch, rival, *, before=False):
     """Run ``rival`` once, after the first rescale has read and written its rows, or before it reads them."""
-    waiting, real = [rival], rescale_module._rewritten
+    waiting, real = [rival], rescale_task.run_rescale
 
     def rewritten(*arguments):
         if before and waiting:
@@ -158,7 +158,7 @@ def meanwhile(monkeypatch, rival, *, before=False):
             waiting.pop()()
         return messages
 
-    monkeypatch.setattr(rescale_module, "_rewritten", rewritten)
+    monkeypatch.setattr(rescale_task, "run_rescale", rewritten)
 
 
 @pytest.mark.parametrize("rival", ["write", "delete", "compaction", "another partition", "overwrite"])
@@ -245,8 +245,8 @@ def test_rows_written_for_the_number_before_are_refused_at_the_commit(warehouse)
 def test_endless_rivals_end_the_rescale_with_a_conflict(warehouse, monkeypatch):
     table = make(warehouse, **{"commit.max-retries": "1"})
     table.write(rows([1]))
-    real = rescale_module._rewritten
-    monkeypatch.setattr(rescale_module, "_rewritten", lambda *a: [real(*a), table.write(rows([2]))][0])
+    real = rescale_task.run_rescale
+    monkeypatch.setattr(rescale_task, "run_rescale", lambda *a: [real(*a), table.write(rows([2]))][0])
     with pytest.raises(CommitConflict, match="changed rows of the same partitions"):
         table.rescale(3)
     assert totals(table) == {"p=a": 2}
