@@ -43,6 +43,7 @@ def source(spark, *values):
 # -- results
 
 
+@pytest.mark.long
 def test_row_ids_stay_and_updated_rows_get_the_sequence_number_of_the_commit(spark, warehouse):
     table = create(warehouse, options={"row-tracking.enabled": "true"})
     before = {r["k"]: r["_ROW_ID"] for r in table.system("row_tracking").to_arrow().to_pylist()}
@@ -238,7 +239,10 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
+IN_TASKS = ("overflow", "no null")
+
+
+@pytest.mark.parametrize("case", [*(case for case in WRONG if case not in IN_TASKS), *long_cases(IN_TASKS)])
 def test_wrong_calls_are_refused_and_change_nothing(spark, warehouse, case):
     definition, call, message = WRONG[case]
     table = create(warehouse, **definition)

@@ -45,8 +45,8 @@ def refuse_functions(values: Mapping[str, Any] | None, what: str) -> None:
             )
 
 
-def value_column(value: Any, field: DataField, rows: DataFrame) -> Column:
-    """Return a value as a column of the type of ``field``, for ``rows``.
+def value_column(value: Any, field: DataField, rows: DataFrame, source: str = SOURCE) -> Column:
+    """Return a value as a column of the type of ``field``, for ``rows``; ``source``: the struct with the source row.
 
     An expression of another type is converted as Spark's INSERT does (ANSI): numbers to numbers with an error for an
     overflow, any plain value to a text. Raises SchemaMismatch for other types, AnalysisException for an expression that
@@ -54,7 +54,7 @@ def value_column(value: Any, field: DataField, rows: DataFrame) -> Column:
     """
     target = _spark_type(field)
     if isinstance(value, LibraryColumn):
-        value = F.col(f"{SOURCE}." + "`" + value.name.replace("`", "``") + "`")
+        value = F.col(f"{source}." + "`" + value.name.replace("`", "``") + "`")
     if not isinstance(value, Column):
         return _literal(value, field, target)
     found = rows.select(value).schema.fields[0].dataType

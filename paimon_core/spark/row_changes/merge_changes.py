@@ -53,7 +53,7 @@ def merge_changes(
     target = target.alias(TARGET)
     rows = _joined(target, _packed(source, clauses), clauses, outer=bool(by_source), inserts=bool(inserts))
     here = F.col(f"{TARGET}.{_marker(context)}").isNotNull()
-    there = F.col(SOURCE).isNotNull()
+    there = F.col(clauses.struct).isNotNull()
     number: Column | None = None
     for clause in clauses.clauses:
         both = there if clause in inserts else here
@@ -97,7 +97,7 @@ def _packed(source: DataFrame, clauses: SparkClauses) -> DataFrame:
         tests += [] if clause.source_where.column is None else [clause.source_where.column]
         if tests:
             flags.append(F.coalesce(reduce(and_, tests), F.lit(False)).alias(clause.source_flag))
-    return named.select(F.struct(*[column(f.name) for f in clauses.fields]).alias(SOURCE), *keys, *flags)
+    return named.select(F.struct(*[column(f.name) for f in clauses.fields]).alias(clauses.struct), *keys, *flags)
 
 
 def _joined(target: DataFrame, source: DataFrame, clauses: SparkClauses, *, outer: bool, inserts: bool) -> DataFrame:
@@ -111,7 +111,7 @@ def _target_columns(spark: SparkSession, context: TableContext, clauses: SparkCl
     """Return the columns of the target that the join needs."""
     schema = context.tracked().schema
     empty = spark.createDataFrame([], spark_schema(schema.fields)).crossJoin(
-        source.limit(0).select(F.struct(*[column(f.name) for f in clauses.fields]).alias(SOURCE))
+        source.limit(0).select(F.struct(*[column(f.name) for f in clauses.fields]).alias(clauses.struct))
     )
     expressions = [c.where.column for c in clauses.clauses if c.where.column is not None]
     needed = {*clauses.on, *context.schema.primary_keys}
@@ -129,7 +129,7 @@ def _check_inserts(source: DataFrame, clauses: SparkClauses, inserts: Sequence[S
     """Raise AnalysisException when a value of an Insert uses a column that is not a column of the source."""
     values = [v for clause in inserts for v in clause.values.values() if isinstance(v, Column)]
     if values:
-        source.select(F.struct(*[column(f.name) for f in clauses.fields]).alias(SOURCE)).select(*values).schema  # noqa: B018
+        source.select(F.struct(*[column(f.name) for f in clauses.fields]).alias(clauses.struct)).select(*values).schema  # noqa: B018
 
 
 def _once(rows: DataFrame, context: TableContext, clauses: SparkClauses, here: Column) -> DataFrame:
@@ -151,7 +151,7 @@ def _once(rows: DataFrame, context: TableContext, clauses: SparkClauses, here: C
     changed = numbered.where(_checked(several, context, clauses, "change") & (F.col(_ROW) == 1))
     added = rows.where(~here)
     if context.is_keyed:
-        whole = reduce(and_, [F.col(k).isNotNull() for k in [*keys, SOURCE]])
+        whole = reduce(and_, [F.col(k).isNotNull() for k in [*keys, clauses.struct]])
         count = F.when(whole, F.count(F.lit(1)).over(Window.partitionBy(*keys))).otherwise(1)
         counted = added.withColumn(_ROWS, count)
         added = counted.where(_checked(F.col(_ROWS) > 1, context, clauses, "insert"))
@@ -189,7 +189,7 @@ def _new_value(field: DataField, rows: DataFrame, clauses: SparkClauses) -> Colu
     found = F.lit(None).cast(kind) if old is None else old
     for clause in reversed(clauses.clauses):
         if field.name in clause.values:
-            value = value_column(clause.values[field.name], field, rows)
+            value = value_column(clause.values[field.name], field, rows, clauses.struct)
         elif clause.kind is Insert or old is None:
             value = F.lit(None).cast(kind)
         else:

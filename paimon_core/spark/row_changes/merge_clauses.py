@@ -32,7 +32,7 @@ class SparkClause:
     where: Condition
     source_where: Condition
     values: Mapping[str, Any]
-    """The new values by column; () for a Delete."""
+    """The new values by column; empty for a Delete."""
 
     @property
     def flag(self) -> str:
@@ -82,7 +82,7 @@ class SparkClauses:
                     column=name,
                 )
         checked.check(context, source.columns, fields, on)
-        if SOURCE in context.schema.by_name:
+        if has_column_source(context):
             _refuse_ambiguous(context, own)
         clauses = tuple(_clause(n, one, context, source.columns, fields, on) for n, one in enumerate(own))
         given = (matched, not_matched, by_source)
@@ -91,6 +91,11 @@ class SparkClauses:
     def again(self, context: TableContext) -> SparkClauses:
         """Return the clauses for a table that was altered; raises the errors of ``of``."""
         return SparkClauses.of(context, self.source, self.on, *self.given)
+
+    @property
+    def struct(self) -> str:
+        """The name of the column with the row of the source, in the rows of the join."""
+        return f"__paimon_{SOURCE}" if has_column_source(self.context) else SOURCE
 
     @property
     def known(self) -> list[str]:
@@ -136,6 +141,11 @@ def _in_columns(clauses: Sequence[Any], fields: Sequence[DataField]) -> frozense
         isinstance(value, Column | str) for c in clauses for value in (getattr(c, "where", None), c.source_where)
     ) or any(isinstance(v, Column) for c in clauses for v in (values_of(c) or {}).values())
     return frozenset(f.name for f in fields) if spark else frozenset()
+
+
+def has_column_source(context: TableContext) -> bool:
+    """Whether the table has a column of the name by which expressions of Spark name the source."""
+    return any(name.lower() == SOURCE for name in context.schema.names)
 
 
 def _refuse_ambiguous(context: TableContext, clauses: Sequence[Any]) -> None:
