@@ -16,6 +16,7 @@ The signatures::
     merge_spark(spark, table, source, on, *, when_matched=Update(), when_not_matched=Insert(),
                 when_not_matched_by_source=None, user=None, identifier=None, properties=None)
 
-``where``, ``set`` and the clauses take predicates and values of this library, and Columns of Spark, which name columns of
-the target as ``x`` or ``target.x`` and columns of the source as ``source.x``. Conditions may be texts of Spark SQL.
+``where``, ``set`` and the clauses take predicates and values of this library, and Columns of Spark. A Column names the
+columns of the target ``x`` or ``target.x``, and the columns of the source ``source.x``. Conditions may also be texts of
+Spark SQL.
 """

@@ -34,16 +34,29 @@ def in_tasks(spark: SparkSession) -> Run:
         reference, bare = TableReference.of(context), replace(plan, splits=())
 
         def work(payload: bytes) -> bytes:
-            splits = splits_of(payload)
-            return Staged(tuple(change(reference.open(), replace(bare, splits=splits), where))).to_bytes()
+            there, part = reference.open(), replace(bare, splits=splits_of(payload))
+            return Staged(tuple(change(there, part, where))).to_bytes()
 
         parts = parts_of(context, plan)
         sizes = [sum(split.size_bytes for split in part) for part in parts]
         with errors_of_tasks(context.name):
             answers = collect_tasks(spark, [payload_of(part) for part in parts], work, sizes)
-        return [message for answer in answers for message in Staged.from_bytes(answer).messages]
+        return _of_one_assigner([message for answer in answers for message in Staged.from_bytes(answer).messages])
 
     return run
+
+
+def _of_one_assigner(messages: Sequence[CommitMessage]) -> list[CommitMessage]:
+    """Return the messages with one name of an assigner, for a table with dynamic buckets.
+
+    Changed rows keep their keys, so that the tasks have assigned none, and do not contradict each other. A message with
+    new keys keeps its own name: the commit refuses it beside other messages.
+    """
+    names = [m.assignment.assigner for m in messages if m.assignment is not None]
+    return [
+        m if m.assignment is None or m.new_indexes else replace(m, assignment=replace(m.assignment, assigner=names[0]))
+        for m in messages
+    ]
 
 
 def parts_of(context: TableContext, plan: ScanPlan) -> list[tuple[Split, ...]]:
