@@ -7,14 +7,14 @@ most ``MOST_KEYS`` keys, and sends one bit array of at most 16 bits for each key
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from paimon_core.arrow import gather
+from paimon_core.arrow import conform, gather
 from paimon_core.schema import DataField
 from paimon_core.table.changes.row_hashes import row_hashes
 
@@ -46,16 +46,17 @@ class KeyFilter:
 def filter_of_keys(keys: DataFrame, fields: Sequence[DataField], count: int) -> KeyFilter | None:
     """Run a job that returns the filter of ``count`` keys; None for more than ``MOST_KEYS``.
 
-    ``keys`` has the columns ``fields`` with their types.
+    ``keys`` has the columns ``fields`` with Spark's types of them.
     """
     if count > MOST_KEYS:
         return None
     size = max(_LEAST_BITS, 1 << (_BITS_OF_A_KEY * count - 1).bit_length())
-    hashed = tuple(fields)
+    hashed = tuple(replace(field, type=field.type.with_nullable(True), default=None) for field in fields)
 
     def positions(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for rows in gather(batches):
-            data = np.unique(np.concatenate(_positions(rows, hashed, size))).tobytes()
+            typed = conform(rows, hashed)  # Spark's timestamps and times have other units than the table's
+            data = np.unique(np.concatenate(_positions(typed, hashed, size))).tobytes()
             yield pa.record_batch([pa.array([data], pa.binary())], ["positions"])
 
     bits = np.zeros(size, np.bool_)

@@ -35,6 +35,14 @@ def test_the_filter_passes_every_key_and_few_others():
     assert found.may_match(others).mean() < 0.06
 
 
+def test_keys_of_spark_in_other_units_are_the_keys_of_the_table():
+    schema = pa.schema([("at", pa.timestamp("ms")), ("time", pa.time32("ms"))])
+    rows = pa.table({"at": [1, 2, None], "time": [3, 4, 5]}, pa.schema([("at", pa.int64()), ("time", pa.int32())]))
+    rows = rows.cast(schema)
+    keys = rows.cast(pa.schema([("at", pa.timestamp("us")), ("time", pa.time64("ns"))]))
+    assert filter_of_keys(Keys(keys), new_schema(schema).fields, 3).may_match(rows).all()
+
+
 def test_no_key_and_too_many_keys():
     none = pa.table({"k": pa.array([], pa.int64()), "s": pa.array([], pa.string())})
     assert not filter_of_keys(Keys(none), FIELDS, 0).may_match(pa.table({"k": [1], "s": ["a"]})).any()
