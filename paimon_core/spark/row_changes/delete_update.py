@@ -116,6 +116,7 @@ def deleted_columns(context: TableContext) -> list[str]:
     if options["merge-engine"] != "deduplicate" or options["changelog-producer"] == "input":
         return list(schema.names)
     needed = {*schema.primary_keys, *schema.partition_keys, *(options["sequence.field"] or ())}
+    needed.add(options["record-level.time-field"])
     return [f.name for f in schema.fields if f.name in needed or not f.type.nullable]
 
 

@@ -56,11 +56,12 @@ def merge_changes(
     there = F.col(clauses.struct).isNotNull()
     number: Column | None = None
     for clause in clauses.clauses:
-        both = there if clause in inserts else here
-        side = ~here if clause in inserts else there if clause in matched else ~there
-        applies = reduce(and_, [both, side, *_conditions(clause)])
+        if clause.kind is Insert:
+            sides = [there, ~here]
+        else:
+            sides = [here, there if clause.number < len(matched) else ~there]
+        applies = reduce(and_, [*sides, *_conditions(clause)])
         number = F.when(applies, clause.number) if number is None else number.when(applies, clause.number)
-    assert number is not None or not clauses.clauses
     numbered = F.lit(None).cast("int") if number is None else number
     rows = rows.withColumn(_CLAUSE, numbered).where(F.col(_CLAUSE).isNotNull()).alias(TARGET)
     if keys.most_rows_of_a_key > 1:
