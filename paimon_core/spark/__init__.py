@@ -9,6 +9,7 @@ Core types and functions:
 - ``write_spark``: writes a DataFrame
 - ``write_files_spark``: writes files of other programs
 - ``read_spark``: reads a table as a DataFrame
+- ``update_spark``, ``delete_spark`` and ``merge_spark``: change rows
 
 Each name is imported when it is first used: a task of Spark imports only its own module. The module ``daemon`` is the
 process that starts the Python workers of a session.
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from paimon_core.spark.reads.changes import changes_spark
     from paimon_core.spark.reads.reader import read_spark
     from paimon_core.spark.removal import apply_spark, plan_orphan_removal_spark
+    from paimon_core.spark.row_changes.delete_update import delete_spark, update_spark
+    from paimon_core.spark.row_changes.merge import merge_spark
     from paimon_core.spark.writes.writer import write_spark
 
 __all__ = [
@@ -33,11 +36,14 @@ __all__ = [
     "apply_spark",
     "changes_spark",
     "compact_spark",
+    "delete_spark",
+    "merge_spark",
     "plan_orphan_removal_spark",
     "read_spark",
     "rescale_spark",
     "rewrite_file_index_spark",
     "sort_compact_spark",
+    "update_spark",
     "write_files_spark",
     "write_spark",
 ]
@@ -47,12 +53,15 @@ _MODULE_OF = {
     "apply_spark": "removal",
     "changes_spark": "reads.changes",
     "compact_spark": "compactor",
+    "delete_spark": "row_changes.delete_update",
+    "merge_spark": "row_changes.merge",
     "plan_orphan_removal_spark": "removal",
     "read_spark": "reads.reader",
     "rescale_spark": "compactor",
     "rewrite_file_index_spark": "compactor",
     "sort_compact_spark": "compactor",
     "write_files_spark": "files.writer",
+    "update_spark": "row_changes.delete_update",
     "write_spark": "writes.writer",
 }
 

@@ -79,12 +79,15 @@ def test_the_names_of_paimon_core_spark():
         "apply_spark",
         "changes_spark",
         "compact_spark",
+        "delete_spark",
+        "merge_spark",
         "plan_orphan_removal_spark",
         "read_spark",
         "rescale_spark",
         "rewrite_file_index_spark",
         "sort_compact_spark",
         "write_files_spark",
+        "update_spark",
         "write_spark",
     }
 

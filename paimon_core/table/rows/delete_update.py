@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from paimon_core.commit.read_set import Reads
@@ -28,38 +29,58 @@ from paimon_core.table.writes.overwrite_target import overwrite_target
 
 Change = Callable[[TableContext, ScanPlan, Any], list[CommitMessage]]
 """A function of context, plan and predicate: it returns the messages that change the matching rows of the plan."""
+Run = Callable[[Change, TableContext, ScanPlan, Any], list[CommitMessage]]
+"""Calls a ``Change`` with the other arguments: once in this process, or for parts of the plan in other processes."""
 
 
-def delete(request: CommitRequest, where: Where) -> Committed | None:
+def in_this_process(change: Change, context: TableContext, plan: ScanPlan, where: Any) -> list[CommitMessage]:
+    """Call ``change`` for the whole plan."""
+    return change(context, plan, where)
+
+
+def delete(request: CommitRequest, where: Where, run: Run = in_this_process) -> Committed | None:
     """Delete the rows that match; see ``Table.delete``."""
     context = request.context
     where = required_where(where, context.tracked().schema.fields, "delete")
     if where.columns <= set(context.schema.partition_keys):
         return request.complete([], overwrite_target(context, where), operation="DELETE")
+    check_delete(context)
+    return commit_change(request, where, partial(run, deleted_by_key if context.is_keyed else changed_rows))
+
+
+def check_delete(context: TableContext) -> None:
+    """Raise InvalidRequest when the options of a table with a primary key do not allow deletes of single rows."""
     if not context.is_keyed:
-        return commit_change(request, where, changed_rows)
+        return
     if context.options["ignore-delete"]:
         raise InvalidRequest(
             f"table {context.name} has ignore-delete = true: rows cannot be deleted", table=context.name
         )
     check_deletes(context)
-    return commit_change(request, where, deleted_by_key)
 
 
-def update(request: CommitRequest, where: Where, assignments: Assignments) -> Committed | None:
+def update(
+    request: CommitRequest, where: Where, assignments: Assignments, run: Run = in_this_process
+) -> Committed | None:
     """Set columns of the rows that match; see ``Table.update``."""
     context = request.context
     where = required_where(where, context.tracked().schema.fields, "update")
+    check_update(context, assignments)
+
+    def change(context: TableContext, plan: ScanPlan, where: Predicate) -> list[CommitMessage]:
+        check_assignments(context, assignments)  # again, because the table may have been altered
+        one = updated_by_key if context.is_keyed else changed_rows
+        return run(partial(one, assignments=assignments), context, plan, where)
+
+    return commit_change(request, where, change)
+
+
+def check_update(context: TableContext, assignments: Assignments) -> None:
+    """Raise InvalidRequest or SchemaMismatch when an update cannot set these columns of the table."""
     check_assignments(context, assignments)
     if context.is_keyed and (engine := context.options["merge-engine"]) != "deduplicate":
         problem = f"table {context.name} has merge-engine = {engine}: an update would not replace its rows"
         raise InvalidRequest(problem, table=context.name)
-
-    def change(context: TableContext, plan: ScanPlan, where: Predicate) -> list[CommitMessage]:
-        check_assignments(context, assignments)  # again, because the table may have been altered
-        return (updated_by_key if context.is_keyed else changed_rows)(context, plan, where, assignments=assignments)
-
-    return commit_change(request, where, change)
 
 
 def commit_change(request: CommitRequest, where: Predicate | None, change: Change) -> Committed | None:

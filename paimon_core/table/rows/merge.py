@@ -8,11 +8,10 @@ from typing import Any
 from paimon_core.errors import InvalidRequest
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.rules.engine_rules import check_deletes
 from paimon_core.plan.plan_scan import ScanPlan
 from paimon_core.predicate import Predicate
 from paimon_core.table.commit_request import CommitRequest, Committed
-from paimon_core.table.rows.delete_update import commit_change
+from paimon_core.table.rows.delete_update import check_delete, commit_change
 from paimon_core.table.rows.merge_clauses import Clauses, Delete, Update
 from paimon_core.table.rows.merge_rows import Merge, merged_by_key, merged_rows
 from paimon_core.table.rows.merge_source import MergeSource
@@ -23,7 +22,7 @@ def merge(request: CommitRequest, source: Any, on: Sequence[str], clauses: Claus
     own = request.context
     rows = MergeSource.read(own, source, on, clauses)
     if own.is_keyed:
-        _check_by_key(own, clauses, rows.on)
+        check_by_key(own, clauses, rows.on)
     clauses.check(own, rows.rows.column_names, rows.fields, rows.on)
     where = None if clauses.not_matched_by_source else rows.may_match(own)
 
@@ -38,7 +37,7 @@ def merge(request: CommitRequest, source: Any, on: Sequence[str], clauses: Claus
     return commit_change(request, where, change)
 
 
-def _check_by_key(context: TableContext, clauses: Clauses, on: Sequence[str]) -> None:
+def check_by_key(context: TableContext, clauses: Clauses, on: Sequence[str]) -> None:
     """Raise InvalidRequest for clauses that would not take effect in this table with a primary key."""
     keys, engine = context.schema.primary_keys, context.options["merge-engine"]
     if clauses.not_matched and set(on) != set(keys):
@@ -54,6 +53,4 @@ def _check_by_key(context: TableContext, clauses: Clauses, on: Sequence[str]) ->
             table=context.name,
         )
     if any(isinstance(c, Delete) for c in clauses.changes):
-        if context.options["ignore-delete"]:
-            raise InvalidRequest(f"table {context.name} has ignore-delete = true: rows cannot be deleted")
-        check_deletes(context)
+        check_delete(context)

@@ -1,7 +1,8 @@
 """Merge clauses: what ``Table.merge`` does with rows that match, and with rows that do not match.
 
 Each clause may have conditions: ``where`` is on columns of the table, ``source_where`` on columns of the source. For
-each row, the first clause of a list applies whose conditions are true.
+each row, the first clause of a list applies whose conditions are true. ``merge_spark`` also takes texts and columns of
+Spark as conditions and values.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import pyarrow as pa
 
 from paimon_core.errors import InvalidRequest, SchemaMismatch, listed
 from paimon_core.metadata.context import TableContext
-from paimon_core.predicate import Column, Predicate, parse_where
+from paimon_core.predicate import Column, parse_where
 from paimon_core.schema import DataField
 from paimon_core.table.rows.row_changes import assigned, check_assignments
 
@@ -32,16 +33,16 @@ class Update:
     """
 
     set: Values | None = None
-    where: Predicate | None = None
-    source_where: Predicate | None = None
+    where: Any = None
+    source_where: Any = None
 
 
 @dataclass(frozen=True)
 class Delete:
     """Delete the row."""
 
-    where: Predicate | None = None
-    source_where: Predicate | None = None
+    where: Any = None
+    source_where: Any = None
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Insert:
     """
 
     values: Values | None = None
-    source_where: Predicate | None = None
+    source_where: Any = None
 
 
 Clause = TypeVar("Clause", bound=Update | Delete | Insert)

@@ -29,8 +29,9 @@ from paimon_core.predicate import Column, Predicate
 from paimon_core.read.live_keys import live_keys
 from paimon_core.read.request import ReadRequest
 from paimon_core.read.split_reader import read_split
+from paimon_core.table.rows.key_numbers import Numbers
 from paimon_core.table.rows.merge_clauses import Clauses, Delete, Update, Values, as_functions, set_of
-from paimon_core.table.rows.merge_source import Flags, MergeSource, Numbers, selected
+from paimon_core.table.rows.merge_source import Flags, MergeSource, selected
 from paimon_core.table.rows.row_changes import (
     POSITION,
     ChangedBucket,

@@ -1,8 +1,8 @@
 """Merge source: the rows that ``Table.merge`` merges into a table, with a search by key.
 
-The distinct keys of the source are numbered. For the rows of a table, one search in a hash table per key column, on
-whole Arrow columns, returns the numbers of their keys. A key that contains a null is not numbered, so it matches no
-row. NaN equals NaN, and -0.0 equals 0.0.
+The distinct keys of the source are numbered (``key_numbers``). For the rows of a table, one binary search over whole
+columns returns the numbers of their keys. A key that contains a null is not numbered, so it matches no row. NaN equals
+NaN, and -0.0 equals 0.0.
 """
 
 from __future__ import annotations
@@ -25,24 +25,15 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.predicate import Predicate, col
 from paimon_core.schema import DataField
 from paimon_core.table.rows.encoded_texts import conform_encoded, joined_encoded
+from paimon_core.table.rows.key_numbers import KeyNumbers, Numbers, comparable
 from paimon_core.table.rows.merge_clauses import Clauses
 from paimon_core.types import NESTED_ROOTS, TypeRoot, from_arrow
 
-Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 _READ_BYTES = 64 << 20
 """Bytes of decoded rows of the source that are converted at once."""
-_LISTED_KEYS = 10_000
+LISTED_KEYS = 10_000
 """The most key values of a column that a filter of files lists; with more values, the filter is their range."""
-
-
-@dataclass(frozen=True)
-class _KeyColumn:
-    """One key column: its distinct values, and the distinct pairs (number of the preceding key, value number)."""
-
-    name: str
-    values: pa.Array
-    pairs: pa.Array | None
 
 
 @dataclass(frozen=True)
@@ -64,7 +55,7 @@ class MergeSource:
 
         Raises InvalidRequest and SchemaMismatch, which name the column, for data that does not fit the table.
         """
-        _check_on(context, on)
+        check_on(context, on)
         extra, tested = clauses.source_columns, clauses.condition_columns
         fields = [replace(f, type=f.type.with_nullable(True), default=None) for f in context.schema.fields]
         known, tables, first_row = set(context.schema.names), [], 0
@@ -92,31 +83,16 @@ class MergeSource:
         return MergeSource(with_contiguous(rows, short), tuple(used), tuple(on))
 
     @cached_property
-    def _columns(self) -> tuple[_KeyColumn, ...]:
-        found: list[_KeyColumn] = []
-        number: Any = None
-        for name in self.on:
-            column = _comparable(self.rows[name])
-            values = column.drop_null().unique()
-            code = pc.index_in(column, values)
-            pairs = None
-            if number is not None:
-                code = _paired(number, code, len(values))
-                pairs = code.drop_null().unique()
-                code = pc.index_in(code, pairs)
-            found.append(_KeyColumn(name, values, pairs))
-            number = code
-        return tuple(found)
+    def _keys(self) -> KeyNumbers:
+        known = {f.name: f.type for f in self.fields}
+        return KeyNumbers.of(self._key_columns(self.rows), [known[name] for name in self.on])
+
+    def _key_columns(self, rows: pa.Table) -> list[pa.ChunkedArray]:
+        return [comparable(rows[name]) for name in self.on]
 
     def numbers(self, rows: pa.Table) -> Numbers:
         """Return the number of the key of each row; -1 for a key that the source does not have."""
-        number: Any = None
-        for column in self._columns:
-            code = pc.index_in(_comparable(rows[column.name]), column.values)
-            number = (
-                code if column.pairs is None else pc.index_in(_paired(number, code, len(column.values)), column.pairs)
-            )
-        return np.asarray(number.fill_null(-1).to_numpy()).astype(np.int64)
+        return self._keys.find(self._key_columns(rows))
 
     @cached_property
     def key_of_row(self) -> Numbers:
@@ -161,7 +137,7 @@ class MergeSource:
 
     def may_match(self, context: TableContext) -> Predicate:
         """Return a filter that is true for all table rows whose key is in the source, and maybe for other rows."""
-        filters = [_filter(column, context) for column in self._columns]
+        filters = [key_filter(context, name, comparable(self.rows[name]).drop_null().unique()) for name in self.on]
         return reduce(and_, [f for f in filters if f is not None] or [col(self.on[0]).is_not_null()])
 
     def key_text(self, rows: pa.Table, row: int) -> str:
@@ -177,7 +153,8 @@ def selected(rows: pa.Table, where: Predicate | None, fields: Sequence[DataField
     return np.asarray(pc.fill_null(where.bind(fields).mask(rows), False), np.bool_)
 
 
-def _check_on(context: TableContext, on: Any) -> None:
+def check_on(context: TableContext, on: Any) -> None:
+    """Raise InvalidRequest or SchemaMismatch unless ``on`` is a list of columns by which rows can be matched."""
     if not isinstance(on, list | tuple) or not on or any(not isinstance(n, str) for n in on) or len(set(on)) < len(on):
         raise InvalidRequest(f"on must be a list of different columns, not {on!r:.80}")
     for name in on:
@@ -204,31 +181,20 @@ def _field(table: pa.Table, name: str) -> DataField:
     return DataField(-1, name, from_arrow(table.schema.field(name).type))
 
 
-def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the column in a form in which equal values have equal bits: one NaN, and 0.0 instead of -0.0."""
-    if not pa.types.is_floating(column.type):
-        return column
-    zero, nan = pa.scalar(0.0, column.type), pa.scalar(float("nan"), column.type)
-    return pc.if_else(pc.is_nan(column), nan, pc.add(column, zero))
+def key_filter(context: TableContext, name: str, values: pa.Array) -> Predicate | None:
+    """Return a filter that is true for all ``values`` of a key column; None when the filter cannot be made.
 
-
-def _paired(number: pa.ChunkedArray, code: pa.ChunkedArray, values: int) -> pa.ChunkedArray:
-    """Return one int64 for each pair; it cannot overflow: both numbers are less than the source's number of rows."""
-    wide = pa.int64()
-    return pc.add(pc.multiply(number.cast(wide), pa.scalar(values, wide)), code.cast(wide))
-
-
-def _filter(column: _KeyColumn, context: TableContext) -> Predicate | None:
-    """Return a filter that is true for the values of a key column; None when the filter cannot be made."""
-    field = context.schema.by_name[column.name]
+    At most ``LISTED_KEYS`` values are listed. With more values, the filter is their range.
+    """
+    field = context.schema.by_name[name]
     try:
-        if len(column.values) <= _LISTED_KEYS:
-            found = col(column.name).is_in(column.values.to_pylist())
-        elif pa.types.is_floating(column.values.type):
+        if len(values) <= LISTED_KEYS:
+            found = col(name).is_in(values.to_pylist())
+        elif pa.types.is_floating(values.type):
             return None
         else:
-            ends = pc.min_max(column.values)
-            found = col(column.name).between(ends["min"].as_py(), ends["max"].as_py())
+            ends = pc.min_max(values)
+            found = col(name).between(ends["min"].as_py(), ends["max"].as_py())
         found.bind([field])
     except (ValueError, OverflowError):  # such as a time with nanoseconds, or a year that Python does not have
         return None

@@ -1,0 +1,100 @@
+"""Conditions: the part of a condition that this library evaluates, and the part that Spark evaluates.
+
+A predicate of this library is evaluated by the library, which also leaves out files by it. A Column of Spark is
+evaluated by Spark for each row that is read. A text is Spark SQL. Those of its conjuncts that mean the same in both
+dialects become a predicate: comparisons of whole numbers with integers, and of texts with texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+
+import sqlglot
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from sqlglot import exp
+
+from paimon_core.errors import InvalidRequest, PaimonError
+from paimon_core.predicate import Predicate, parse_where
+from paimon_core.predicate.op import NULLS, ORDERS, Op
+from paimon_core.predicate.tree import And, Comparison, Constant, Or
+from paimon_core.schema import DataField
+from paimon_core.types import STRING_ROOTS, TypeRoot
+
+TARGET = "target"
+_WHOLE = {TypeRoot.TINYINT, TypeRoot.SMALLINT, TypeRoot.INT, TypeRoot.BIGINT}
+_SAME_OPS = {*ORDERS, *NULLS, Op.IN, Op.NOT_IN}
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A row satisfies the condition if both parts are true."""
+
+    predicate: Predicate | None = None
+    column: Column | None = None
+
+    @staticmethod
+    def of(where: object, fields: Sequence[DataField]) -> Condition:
+        """Return the condition of an argument ``where`` on the columns ``fields``; None is always true.
+
+        Raises InvalidRequest for a value that is no condition and for a text that is not SQL.
+        """
+        if isinstance(where, Column):
+            return Condition(column=where)
+        if not isinstance(where, str):
+            return Condition(parse_where(where, fields))
+        parts = _conjuncts(where)
+        predicates = [_predicate(part, fields) for part in parts]
+        left = [f"({part})" for part, found in zip(parts, predicates, strict=True) if found is None]
+        known = [found for found in predicates if found is not None]
+        return Condition(reduce(and_, known) if known else None, F.expr(" AND ".join(left)) if left else None)
+
+
+def _conjuncts(text: str) -> list[str]:
+    """Return the parts of a condition that AND joins, without the qualifier of the target."""
+    try:
+        tree = sqlglot.parse_one(text, dialect="spark")
+    except sqlglot.errors.SqlglotError as error:
+        first = str(error).strip().splitlines()[0]
+        raise InvalidRequest(f"the condition {text!r:.200} is not Spark SQL: {first}") from None
+    if _is_rewritten(text):
+        return [text]
+    for column in tree.find_all(exp.Column):
+        if column.table == TARGET and not column.args.get("db"):
+            column.set("table", None)
+    parts = list(tree.flatten()) if isinstance(tree, exp.And) else [tree]
+    return [part.sql(dialect="spark") for part in parts]
+
+
+def _is_rewritten(text: str) -> bool:
+    r"""Whether the text has signs that dialects read differently: ``\``, ``"``, two quotes in a row, a comment."""
+    return any(sign in text for sign in ("\\", '"', "''", "--", "/*"))
+
+
+def _predicate(text: str, fields: Sequence[DataField]) -> Predicate | None:
+    """Return the text as a predicate; None when it may mean something else in Spark."""
+    if _is_rewritten(text):
+        return None
+    try:
+        found = parse_where(text, fields)
+    except (PaimonError, RecursionError):
+        return None
+    known = {field.name: field for field in fields}
+    return found if found is not None and _is_same(found, known) else None
+
+
+def _is_same(predicate: Predicate, known: dict[str, DataField]) -> bool:
+    """Whether Spark gives the same result for the predicate as this library."""
+    match predicate:
+        case And(parts) | Or(parts):
+            return all(_is_same(part, known) for part in parts)
+        case Constant():
+            return True
+        case Comparison() if predicate.op in _SAME_OPS and not predicate.path:
+            root = known[predicate.column].type.root
+            kinds = int if root in _WHOLE else str if root in STRING_ROOTS else None
+            return predicate.op in NULLS or all(type(value) is kinds for value in predicate.values)
+    return False
