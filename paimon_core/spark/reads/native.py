@@ -10,8 +10,9 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -23,7 +24,7 @@ from paimon_core.metadata.data_file import DataFile
 from paimon_core.plan.split import Split
 from paimon_core.predicate import Predicate
 from paimon_core.read.damaged_files import DamagedFiles
-from paimon_core.schema import DataField, TableSchema
+from paimon_core.schema import TRACKING_NAMES, DataField, TableSchema
 from paimon_core.spark.reads.filters import compares_types_natively, to_column
 from paimon_core.spark.reads.hadoop import Place
 from paimon_core.spark.tasks import spark_context
@@ -41,6 +42,8 @@ _LISTING_LOCK = threading.Lock()
 
 Names = tuple[str | None, ...]
 """The names of the needed columns in a file; None for a column that the file does not have."""
+Placed = tuple[Split, DataFile]
+"""A file and its split."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +59,11 @@ class NativeRule:
 
     @staticmethod
     def of(context: TableContext, names: Sequence[str], where: Predicate | None) -> NativeRule:
-        """Return the rule for a read of the columns ``names``, which may also be members or metadata columns.
+        """Return the rule for a read of the columns ``names``, which may also be members, row ids or metadata columns.
 
         When damaged files are left out, Python tasks must read the splits, because only Python tasks report the files.
         """
-        if not context.schema.by_name.keys() >= set(names):
+        if not context.schema.by_name.keys() >= set(names) or not set(names).isdisjoint(TRACKING_NAMES):
             return NativeRule(context, (), False)
         fields = context.schema.select(names)
         is_possible = (
@@ -73,12 +76,11 @@ class NativeRule:
         )
         return NativeRule(context, fields, is_possible)
 
-    def names(self, split: Split) -> Names | None:
-        """Return the names of the needed columns in the files of a split; None: Python tasks must read the split."""
-        if not self.is_possible or not split.raw or split.vectors:
+    def names(self, split: Split, file: DataFile) -> Names | None:
+        """Return the names of the needed columns in a file of a split; None: a Python task must read the file."""
+        if not self.is_possible or not split.raw or file.file_name in split.vectors:
             return None
-        found = {self._in_file(file) for file in split.files}
-        return found.pop() if len(found) == 1 else None
+        return self._in_file(file)
 
     def _in_file(self, file: DataFile) -> Names | None:
         if not file.file_name.endswith(".parquet"):
@@ -122,16 +124,32 @@ def _is_unsupported(kind: DataType) -> bool:
     return kind.root is TypeRoot.TIME or (kind.root in TIMESTAMP_ROOTS and kind.precision > 6)
 
 
-def divided(rule: NativeRule, splits: Sequence[Split]) -> tuple[dict[Names, list[Split]], list[Split]]:
-    """Return the splits that Spark's Parquet reader reads, by the names in their files, and all other splits."""
-    groups: dict[Names, list[Split]] = {}
+def divided(rule: NativeRule, splits: Sequence[Split]) -> tuple[dict[Names, list[Placed]], list[Split]]:
+    """Return the files that Spark's Parquet reader reads, by the names of their columns, and splits of all other files.
+
+    A raw split is divided, because its files are read one by one.
+    """
+    named = [[rule.names(split, file) for file in split.files] for split in splits]
+    sizes: Counter[Names] = Counter()
+    for split, names in zip(splits, named, strict=True):
+        for file, found in zip(split.files, names, strict=True):
+            if found is not None:
+                sizes[found] += file.file_size
+    groups: dict[Names, list[Placed]] = {names: [] for names, _ in sizes.most_common(_MOST_GROUPS)}
     others: list[Split] = []
-    for split in splits:
-        names = rule.names(split)
-        others.append(split) if names is None else groups.setdefault(names, []).append(split)
-    largest = sorted(groups, key=lambda names: -sum(split.size_bytes for split in groups[names]))
-    for names in largest[_MOST_GROUPS:]:
-        others += groups.pop(names)
+    for split, names in zip(splits, named, strict=True):
+        rest = []
+        for file, found in zip(split.files, names, strict=True):
+            if found is not None and found in groups:
+                groups[found].append((split, file))
+            else:
+                rest.append(file)
+        if len(rest) == len(names):
+            others.append(split)
+        elif rest:
+            left = {file.file_name for file in rest}
+            vectors = {name: vector for name, vector in split.vectors.items() if name in left}
+            others.append(replace(split, files=tuple(rest), vectors=vectors))
     return groups, others
 
 
@@ -140,16 +158,16 @@ def native_frame(
     rule: NativeRule,
     place: Place,
     names: Names,
-    splits: Sequence[Split],
+    files: Sequence[Placed],
     columns: Sequence[str],
     where: Predicate | None,
 ) -> DataFrame:
-    """Return the rows of ``columns`` that satisfy ``where`` in the files of ``splits``, whose columns have ``names``.
+    """Return the rows of ``columns`` that satisfy ``where`` in ``files``, whose columns have ``names``.
 
     Raises StorageError for a symbolic link. Spark lists the files now and reads them when the query runs.
     """
     context = rule.context
-    paths = [context.file_path(s.partition, s.bucket, f) for s in splits for f in s.files]
+    paths = [context.file_path(s.partition, s.bucket, f) for s, f in files]
     if isinstance(context.storage, FsspecStorage):
         for path in paths:  # refuse symbolic links, which Spark would follow
             context.storage.check_file(path)

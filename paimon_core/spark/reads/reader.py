@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from paimon_core.errors import UnsupportedFeature
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.microseconds import in_microseconds
 from paimon_core.plan.split import Split
@@ -21,7 +22,7 @@ from paimon_core.predicate import Predicate, Where
 from paimon_core.query.description import Batching
 from paimon_core.query.fallback import FallbackRows
 from paimon_core.query.scan import Scan
-from paimon_core.read.columns import result_fields
+from paimon_core.read.columns import PARTITION, result_fields
 from paimon_core.read.damaged_files import DamagedFiles
 from paimon_core.read.request import ReadRequest
 from paimon_core.read.row_reader import read_rows
@@ -56,6 +57,12 @@ def read_spark(
     """
     scan = table.scan(columns, where, timestamps_in_micros=timestamps_in_micros)
     fields = result_fields(scan.context.schema, scan.columns)
+    if any(f.name == PARTITION and not f.type.children for f in fields):
+        raise UnsupportedFeature(
+            f"column {PARTITION!r}: table {table.name} has no partition columns, and Spark has no row without fields: "
+            "leave the column out",
+            column=PARTITION,
+        )
     read = _Read(spark, spark_schema(fields), arrow_schema(fields), timestamps_in_micros)
     if isinstance(scan.source, FallbackRows):
         _ = scan.source.second.plan  # both branches are planned before files of the first one are listed
@@ -108,8 +115,8 @@ class _Read:
         groups, others = divided(rule, scan.splits()) if place is not None else ({}, scan.splits())
         frames = []
         if place is not None:
-            for names, splits in groups.items():
-                frames.append(native_frame(self.spark, rule, place, names, splits, scan.columns, where))
+            for names, files in groups.items():
+                frames.append(native_frame(self.spark, rule, place, names, files, scan.columns, where))
         if others:
             work = SplitReader(TableReference.of(context), scan.columns, where, self.arrow, self.timestamps_in_micros)
             payloads, sizes = [split.to_bytes() for split in others], [split.size_bytes for split in others]
