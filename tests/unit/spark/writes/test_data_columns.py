@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from pyspark.sql.types import DataType
+from pyspark.sql.types import (
+    ArrayType,
+    IntegerType,
+    LongType,
+    NullType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimeType,
+)
 
 from paimon_core.errors import SchemaMismatch
 from paimon_core.schema import DataField, TableSchema
@@ -15,24 +24,31 @@ FIELDS = tuple(
     for at, (name, kind) in enumerate([("k", "BIGINT NOT NULL"), ("v", "STRING"), ("t", "TIMESTAMP(3)"), ("u", "TIME")])
 )
 TABLE = TableSchema(id=0, fields=FIELDS, highest_field_id=9, partition_keys=(), primary_keys=(), options={})
+INT, LONG, TEXT = IntegerType(), LongType(), StringType()
+
+
+def check(skipped=(), **columns):
+    data = StructType()
+    for name, kind in columns.items():
+        data.add(name, kind)
+    check_columns(TABLE, data, skipped)
+
+
+def test_columns_that_fit():
+    check(k=LONG)
+    check(k=INT, v=TEXT, t=TimestampNTZType(), u=TimeType(3))
+    check({"op"}, k=LONG, v=NullType(), op=TEXT)
 
 
 @pytest.mark.parametrize(
-    "data", ["k bigint", "k int, v string, t timestamp_ntz, u time(3)", "k bigint, v void, op string"]
-)
-def test_columns_that_fit(data):
-    check_columns(TABLE, DataType.fromDDL(data), {"op"})
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
+    ("columns", "message"),
     [
-        ("k bigint, extra int", "the table has no column 'extra'; the columns are k, t, u, v"),
-        ("v string", "column 'k' is NOT NULL and missing in the data"),
-        ("k string", "column 'k'"),
-        ("k bigint, v array<int>", "column 'v'"),
+        ({"k": LONG, "extra": INT}, "the table has no column 'extra'; the columns are k, t, u, v"),
+        ({"v": TEXT}, "column 'k' is NOT NULL and missing in the data"),
+        ({"k": TEXT}, "column 'k'"),
+        ({"k": LONG, "v": ArrayType(INT)}, "column 'v'"),
     ],
 )
-def test_columns_that_do_not_fit(data, message):
+def test_columns_that_do_not_fit(columns, message):
     with pytest.raises(SchemaMismatch, match=message):
-        check_columns(TABLE, DataType.fromDDL(data))
+        check(**columns)
