@@ -6,8 +6,10 @@
     spark.readStream.format("paimon").option("warehouse", "lake").load("ods.flights")
     df.writeStream.format("paimon").option("warehouse", "lake").option("checkpointLocation", place).start("ods.flights")
 
-Columns are not pruned automatically: pass the option ``columns``. ``pushFilters`` is not overridden on purpose: in
-Spark 4.3.0, pushed filters also apply to other reads of the same DataFrame, which gives wrong results. Rows are not
+Columns and rows are not pruned automatically: pass the options ``columns`` and ``where``. ``pushFilters`` is not
+overridden on purpose: in Spark 4.3.0, pushed filters also apply to other reads of the same DataFrame, which gives wrong
+results. Spark keeps the plan of a DataFrame and of a temporary view: a view shows no rows that were committed after its
+creation, also rows that were inserted through the view. Create the view again to read them. Rows are not
 shuffled by bucket before they are written. So there are more and smaller files than with ``write_spark``. When one
 write contains several rows of a key, it is not defined which row is the newest.
 
@@ -39,19 +41,18 @@ from pyspark.sql.types import StringType, StructField, StructType
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.catalog.open import open_catalog
 from paimon_core.errors import InvalidOption
-from paimon_core.metadata.context import TableContext
-from paimon_core.metadata.microseconds import in_microseconds
 from paimon_core.options.scan_position import POSITIONS
-from paimon_core.plan.split import Split
-from paimon_core.read.damaged_files import DamagedFiles
-from paimon_core.read.request import ReadRequest
-from paimon_core.read.split_reader import read_split
+from paimon_core.query.scan import Scan
+from paimon_core.read.columns import result_fields
 from paimon_core.spark.packing import UNKNOWN_CORES, packed
+from paimon_core.spark.reads.reader import SplitReader
+from paimon_core.spark.reads.split_tasks import joined
 from paimon_core.spark.reads.system_reader import SystemReader
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.streams.sink import USER, PaimonStreamWriter, query_user
 from paimon_core.spark.streams.source import LIMITS, Limits, PaimonStreamReader
-from paimon_core.spark.types import arrow_schema, spark_schema, to_spark
+from paimon_core.spark.types import arrow_schema, spark_schema
+from paimon_core.spark.writes.data_columns import check_columns
 from paimon_core.spark.writes.merged_schema import MERGE_OPTIONS, merge_rules, merged_for, parsed_bool
 from paimon_core.spark.writes.task_writer import placed_messages, write_task
 from paimon_core.table.commit_request import CommitRequest
@@ -59,7 +60,7 @@ from paimon_core.table.system.system_table import SystemTable
 from paimon_core.table.table import Table
 from paimon_core.table.view import TableView
 
-_READ_OPTIONS = frozenset({"warehouse", "path", "columns", "snapshot", "tag", "timestampsinmicros"})
+_READ_OPTIONS = frozenset({"warehouse", "path", "columns", "where", "snapshot", "tag", "timestampsinmicros"})
 _CATALOG_READ_OPTIONS = frozenset({"warehouse", "path", "columns"})
 """Options of reads of system tables of the catalog, such as ``sys.tables``; system tables of a table also have snapshot
 and tag."""
@@ -85,10 +86,10 @@ _KIND = StructField("rowkind", StringType(), False)
 class PaimonDataSource(DataSource):
     """The data source ``paimon``.
 
-    Options of reads: warehouse, columns, snapshot, tag, timestampsInMicros (as in ``read_spark``), read.changelog (the
-    rows of ``$audit_log``), and together with read.changelog also incremental-* (as for ``$audit_log`` and
-    ``$binlog``). Options of writes: warehouse, kinds, and mergeSchema or write.merge-schema, also with the endings
-    .type-widening and .explicit-cast. Options of streams are in docs/streams.md.
+    Options of reads: warehouse, columns, where (a text, see docs/filters.md), snapshot, tag, timestampsInMicros (as in
+    ``read_spark``), read.changelog (the rows of ``$audit_log``), and together with read.changelog also incremental-*
+    (as for ``$audit_log`` and ``$binlog``). Options of writes: warehouse, kinds, and mergeSchema or write.merge-schema,
+    also with the endings .type-widening and .explicit-cast. Options of streams are in docs/streams.md.
     """
 
     @classmethod
@@ -105,9 +106,8 @@ class PaimonDataSource(DataSource):
             table = self._stream_table()
             columns = spark_schema(table.schema.select(self._columns(table)))
             return StructType([_KIND, *columns.fields]) if self._with_kinds() else columns
-        view = self._view(_READ_OPTIONS).reading()
-        seen = in_microseconds(view.context) if self._cuts() else view.context
-        return spark_schema(seen.schema.select(self._columns(view)))
+        scan = self._scan()
+        return spark_schema(result_fields(scan.context.schema, scan.columns))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return a reader of one snapshot."""
@@ -118,8 +118,7 @@ class PaimonDataSource(DataSource):
             system = self._system_table()
             names = [name for name in self._named(system.arrow_schema.names) if name != _KIND.name]
             return SystemReader(system, [_KIND.name, *names])
-        table = self._view(_READ_OPTIONS).reading()
-        return PaimonReader(table, self._columns(table), cuts=self._cuts())
+        return PaimonReader(self._scan(), cuts=self._cuts())
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         """Return a writer; ``overwrite`` replaces the partitions in the data, or the table (``overwrite_spec``).
@@ -130,7 +129,9 @@ class PaimonDataSource(DataSource):
             self._system_table().refuse("write")
         table, kinds = self._table(_WRITE_OPTIONS), self.options.get("kinds")
         rules = merge_rules(table, self.options)
-        table = merged_for(table, schema, False if rules is None else rules, {kinds} if kinds else ())
+        skipped = {kinds} if kinds else ()
+        table = merged_for(table, schema, False if rules is None else rules, skipped)
+        check_columns(table.schema, schema, skipped)
         return PaimonWriter(table, kinds, overwrite)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
@@ -147,7 +148,7 @@ class PaimonDataSource(DataSource):
         """
         table = self._table(_SINK_OPTIONS)
         kinds, user = self.options.get("kinds"), query_user(self.options, table.name)
-        merged_for(table, schema, False, {kinds} if kinds else ())
+        check_columns(table.schema, schema, {kinds} if kinds else ())
         return PaimonStreamWriter(table, kinds, user, overwrite=overwrite)
 
     def _stream_table(self) -> Table:
@@ -194,6 +195,11 @@ class PaimonDataSource(DataSource):
             raise InvalidOption(f"option snapshot = {snapshot!r} is not a snapshot id", option="snapshot")
         return table.at(snapshot=None if snapshot is None else int(snapshot), tag=tag)
 
+    def _scan(self) -> Scan:
+        """Return the scan of a batch read of one snapshot."""
+        view = self._view(_READ_OPTIONS).reading()
+        return view.scan(self._columns(view), self.options.get("where"), timestamps_in_micros=self._cuts())
+
     def _check_options(self, allowed: frozenset[str]) -> None:
         for option in self.options:
             if option.lower() not in allowed:
@@ -226,17 +232,12 @@ class SplitPartition(InputPartition):
 class PaimonReader(DataSourceReader):
     """Reads the splits of one plan."""
 
-    def __init__(self, table: TableView, columns: Sequence[str], *, cuts: bool) -> None:
-        self._reference = TableReference.of(table.context)
-        self._columns = list(columns)
-        self._cuts = cuts
-        splits = table.scan(columns, timestamps_in_micros=cuts).splits()
+    def __init__(self, scan: Scan, *, cuts: bool) -> None:
+        schema = arrow_schema(result_fields(scan.context.schema, scan.columns))
+        self._work = SplitReader(TableReference.of(scan.context), scan.columns, scan.where, schema, cuts)
+        splits = scan.splits()
         groups = packed([split.size_bytes for split in splits], UNKNOWN_CORES)
         self._tasks = [tuple(splits[at].to_bytes() for at in group) for group in groups]
-        self._schema = arrow_schema(self._seen(table.context).schema.select(columns))
-
-    def _seen(self, context: TableContext) -> TableContext:
-        return in_microseconds(context) if self._cuts else context
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return one input partition per task; small splits share a partition."""
@@ -245,13 +246,7 @@ class PaimonReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the splits of a task."""
         assert isinstance(partition, SplitPartition)
-        if not partition.splits:
-            return
-        context = self._seen(self._reference.open())
-        request = ReadRequest(self._columns, damaged=DamagedFiles.of(context.options))
-        for split in partition.splits:
-            for table in read_split(context, Split.from_bytes(split), request):
-                yield from to_spark(table, self._schema).to_batches()
+        yield from joined(rows for split in partition.splits for rows in self._work(split))
 
 
 class PaimonWriter(DataSourceArrowWriter):

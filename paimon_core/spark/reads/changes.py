@@ -15,9 +15,9 @@ from paimon_core.plan.stream_plan import plan_changes
 from paimon_core.predicate import Predicate
 from paimon_core.query.scan import new_scan
 from paimon_core.read.changelog_reader import ROW_KIND
+from paimon_core.spark.reads.split_tasks import read_in_tasks
 from paimon_core.spark.reference import TableReference
-from paimon_core.spark.streams.source import UnitPartition, as_partition, unit_of
-from paimon_core.spark.tasks import run_tasks
+from paimon_core.spark.streams.source import Limits, UnitPartition, as_partition, unit_of
 from paimon_core.spark.types import arrow_schema, spark_schema, to_spark
 from paimon_core.table.stream.start import overwrite_rule
 from paimon_core.table.stream.table_stream import read_unit
@@ -46,11 +46,13 @@ def changes_spark(
     context, pinned = table.context, table.pinned
     scan = new_scan(context, pinned, columns, where, None)
     rule = overwrite_rule(context, on_overwrite)
-    payloads = []
+    payloads: list[bytes] = []
+    sizes: list[int] = []
     for snapshot_id in changed_snapshots(context, after, until, pinned.id if pinned else None):
         plan = plan_changes(context, changed_snapshot(context, snapshot_id), rule)
         if plan is not None:
             payloads += [_to_bytes(as_partition(plan.snapshot, unit)) for unit in plan.units]
+            sizes += [Limits().plus(unit).bytes or 0 for unit in plan.units]
     names, where = list(scan.columns), scan.where
     fields = context.schema.select(names)
     kinds = [StructField(SNAPSHOT_ID.name, LongType(), False), StructField(ROW_KIND.name, StringType(), False)]
@@ -59,16 +61,16 @@ def changes_spark(
         return spark.createDataFrame([], schema)
     reference = TableReference.of(context)
 
-    def work(payload: bytes) -> Iterator[pa.RecordBatch]:
+    def work(payload: bytes) -> Iterator[pa.Table]:
         part = _from_bytes(payload)
         snapshot = Snapshot.from_json(part.snapshot)
         for batch in read_unit(reference.open(), snapshot, unit_of(part), names, where):
             rows = pa.Table.from_batches([batch])
             values = to_spark(rows.drop_columns([ROW_KIND.name]), arrow).add_column(0, ROW_KIND, rows.column(0))
             ids = pa.repeat(pa.scalar(snapshot.id, pa.int64()), len(batch))
-            yield from values.add_column(0, SNAPSHOT_ID, ids).to_batches()
+            yield values.add_column(0, SNAPSHOT_ID, ids)
 
-    return run_tasks(spark, payloads, work, schema)
+    return read_in_tasks(spark, payloads, work, schema, sizes)
 
 
 def _to_bytes(part: UnitPartition) -> bytes:

@@ -6,33 +6,33 @@ The splits are planned on the driver from one snapshot, so a DataFrame does not 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
+from paimon_core.errors import UnsupportedFeature
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.microseconds import in_microseconds
 from paimon_core.plan.split import Split
 from paimon_core.predicate import Predicate, Where
+from paimon_core.query.description import Batching
+from paimon_core.query.fallback import FallbackRows
+from paimon_core.query.scan import Scan
+from paimon_core.read.columns import PARTITION, result_fields
 from paimon_core.read.damaged_files import DamagedFiles
 from paimon_core.read.request import ReadRequest
-from paimon_core.read.split_reader import read_split
-from paimon_core.schema import DataField
-from paimon_core.spark.reads.filters import compares_types_natively, to_column
+from paimon_core.read.row_reader import read_rows
+from paimon_core.spark.reads.hadoop import place_of
+from paimon_core.spark.reads.native import NativeRule, divided, native_frame
+from paimon_core.spark.reads.split_tasks import read_in_tasks
 from paimon_core.spark.reference import TableReference
-from paimon_core.spark.tasks import run_tasks
 from paimon_core.spark.types import arrow_schema, spark_schema, to_spark
-from paimon_core.storage.fsspec_storage import FsspecStorage
+from paimon_core.table.changes.incremental import DifferenceRows
 from paimon_core.table.view import TableView
-from paimon_core.types import TIMESTAMP_ROOTS, DataType, TypeRoot
-
-_GLOB = re.compile(r"[\[\]{}*?\\]")
-_NATIVE_COMPARISONS = 256
-"""A filter with more comparisons is too deep for Spark's optimizer: all splits are then read in Python tasks."""
 
 
 def read_spark(
@@ -45,35 +45,33 @@ def read_spark(
 ) -> DataFrame:
     """Return the rows of ``table`` that satisfy ``where`` as a DataFrame of ``columns``.
 
+    ``columns`` and ``where`` are as in ``Table.scan``, also members of ROW columns and metadata columns. The options
+    ``scan.*`` and ``incremental-*`` select the rows as in ``Table.scan``. This call selects the files; Spark reads them
+    later: rows committed after the call are not returned, and the query fails if the snapshot expires before its files
+    are read. Spark pushes filters and columns that are chosen later only into raw files, not into rows that are merged.
+
     With ``timestamps_in_micros``, as in ``Table.scan``, the values of TIMESTAMP(7..9) columns are truncated to
     microseconds, the precision of Spark, and may be in any year. Otherwise a value with more digits, or of a year
-    outside 1677 to 2262, makes the query fail. Raises SchemaMismatch for unknown columns.
+    outside 1677 to 2262, makes the query fail. Raises SchemaMismatch for unknown columns, and the errors of
+    ``Table.scan``.
     """
-    table = table.reading()
     scan = table.scan(columns, where, timestamps_in_micros=timestamps_in_micros)
-    predicate = scan.where
-    seen = in_microseconds(table.context) if timestamps_in_micros else table.context
-    fields = seen.schema.select(scan.columns)
-    schema, arrow = spark_schema(fields), arrow_schema(fields)
-    needed = list(dict.fromkeys([*scan.columns, *(sorted(predicate.columns) if predicate is not None else ())]))
-    native: list[Split] = []
-    merged: list[Split] = []
-    short = predicate is None or (
-        predicate.comparisons <= _NATIVE_COMPARISONS
-        and compares_types_natively(predicate, spark_schema(table.schema.select(needed)))
-    )
-    for split in scan.splits():
-        (native if short and _is_native(split, table, table.schema.select(needed)) else merged).append(split)
-    branches = []
-    if native:
-        branches.append(_native(spark, native, table, scan.columns, needed, predicate))
-    if merged:
-        work = SplitReader(TableReference.of(table.context), scan.columns, predicate, arrow, timestamps_in_micros)
-        sizes = [split.size_bytes for split in merged]
-        branches.append(run_tasks(spark, [s.to_bytes() for s in merged], work, schema, sizes))
-    if not branches:
-        return spark.createDataFrame([], schema)
-    return branches[0] if len(branches) == 1 else branches[0].unionAll(branches[1])
+    fields = result_fields(scan.context.schema, scan.columns)
+    if any(f.name == PARTITION and not f.type.children for f in fields):
+        raise UnsupportedFeature(
+            f"column {PARTITION!r}: table {table.name} has no partition columns, and Spark has no row without fields: "
+            "leave the column out",
+            column=PARTITION,
+        )
+    read = _Read(spark, spark_schema(fields), arrow_schema(fields), timestamps_in_micros)
+    if isinstance(scan.source, FallbackRows):
+        _ = scan.source.second.plan  # both branches are planned before files of the first one are listed
+        frames = [frame for member in (scan.source.first, scan.source.second) for frame in read.frames(member)]
+    elif isinstance(scan.source, DifferenceRows):
+        frames = [read.whole(scan)]
+    else:
+        frames = read.frames(scan)
+    return reduce(DataFrame.unionAll, frames) if frames else spark.createDataFrame([], read.schema)
 
 
 @dataclass(frozen=True)
@@ -87,11 +85,11 @@ class SplitReader:
     """The columns with the types of Spark."""
     timestamps_in_micros: bool = False
 
-    def __call__(self, payload: bytes) -> Iterator[pa.RecordBatch]:
+    def __call__(self, payload: bytes) -> Iterator[pa.Table]:
         """Yield the rows of one split, given as bytes."""
         request = ReadRequest(list(self.columns), self.where, damaged=DamagedFiles.of(self._context.options))
-        for rows in read_split(self._context, Split.from_bytes(payload), request):
-            yield from to_spark(rows, self.schema).to_batches()
+        for rows in read_rows(self._context, Split.from_bytes(payload), request):
+            yield to_spark(rows, self.schema)
 
     @cached_property
     def _context(self) -> TableContext:
@@ -99,45 +97,49 @@ class SplitReader:
         return in_microseconds(context) if self.timestamps_in_micros else context
 
 
-def _is_native(split: Split, table: TableView, needed: Sequence[DataField]) -> bool:
-    """Whether Spark's Parquet reader returns the same rows for this split as this library.
+@dataclass(frozen=True)
+class _Read:
+    """One call of ``read_spark``."""
 
-    The files must be local Parquet files of the current schema that need no merge, without TIME and INT96 timestamp
-    columns. When damaged files are left out, Python tasks must read the splits, because only Python tasks report the
-    files.
-    """
-    return (
-        split.raw
-        and DamagedFiles.of(table.options) is None
-        and not split.vectors
-        and all(f.schema_id == table.schema.id and f.file_name.endswith(".parquet") for f in split.files)
-        and not any(_is_unsupported_natively(f.type) for f in needed)
-        and table.context.storage.is_local
-    )
+    spark: SparkSession
+    schema: StructType
+    arrow: pa.Schema
+    timestamps_in_micros: bool
+
+    def frames(self, scan: Scan) -> list[DataFrame]:
+        """Return the DataFrames that together have the rows of a scan with splits."""
+        context, where = scan.context, scan.where
+        needed = list(dict.fromkeys([*scan.columns, *(() if where is None else sorted(where.columns))]))
+        place = place_of(self.spark, context.storage)
+        rule = NativeRule.of(context, needed, where)
+        groups, others = divided(rule, scan.splits()) if place is not None else ({}, scan.splits())
+        frames = []
+        if place is not None:
+            for names, files in groups.items():
+                frames.append(native_frame(self.spark, rule, place, names, files, scan.columns, where))
+        if others:
+            work = SplitReader(TableReference.of(context), scan.columns, where, self.arrow, self.timestamps_in_micros)
+            payloads, sizes = [split.to_bytes() for split in others], [split.size_bytes for split in others]
+            share = _width(self.arrow) / _width(arrow_schema(context.schema.fields))
+            frames.append(read_in_tasks(self.spark, payloads, work, self.schema, sizes, min(share, 1.0)))
+        return frames
+
+    def whole(self, scan: Scan) -> DataFrame:
+        """Return the rows of a scan without splits, which one task reads in bounded memory."""
+        schema = self.arrow
+
+        def work(payload: bytes) -> Iterator[pa.Table]:
+            for batch in scan.source.batches(scan, Batching()):
+                yield to_spark(pa.Table.from_batches([batch]), schema)
+
+        return read_in_tasks(self.spark, [b""], work, self.schema, [_UNKNOWN_BYTES])
 
 
-def _is_unsupported_natively(kind: DataType) -> bool:
-    if any(_is_unsupported_natively(c.type) for c in kind.children):
-        return True
-    return kind.root is TypeRoot.TIME or (kind.root in TIMESTAMP_ROOTS and kind.precision > 6)
+def _width(schema: pa.Schema) -> int:
+    """Return the bytes that a row takes by Spark's rule: 8, and the size of each column, which is 20 for a text."""
+    kinds = [field.type for field in schema]
+    return 8 + sum(kind.bit_width // 8 if pa.types.is_primitive(kind) else 20 for kind in kinds)
 
 
-def _native(
-    spark: SparkSession,
-    splits: Sequence[Split],
-    table: TableView,
-    columns: Sequence[str],
-    needed: Sequence[str],
-    where: Predicate | None,
-) -> DataFrame:
-    context = table.context
-    paths = [context.file_path(s.partition, s.bucket, f) for s in splits for f in s.files]
-    if isinstance(context.storage, FsspecStorage):
-        for path in paths:  # refuse symbolic links, which Spark would follow
-            context.storage.check_file(path)
-    schema = spark_schema(table.schema.select(needed))
-    # Spark treats paths as glob patterns, and looks for paths without a scheme in its default file system.
-    rows = spark.read.schema(schema).parquet(*("file:" + _GLOB.sub(r"\\\g<0>", path) for path in paths))
-    if where is not None:
-        rows = rows.where(to_column(where, schema))
-    return rows.select(*[f"`{c}`" for c in columns])
+_UNKNOWN_BYTES = 1 << 30
+"""The size that Spark expects when the size is not known: too many bytes to broadcast them."""
