@@ -6,6 +6,7 @@ Core types and functions:
 - ``KeyAssignment``: the dynamic buckets of all keys of a job
 - ``TableReference``: the values with which a task opens a table
 - ``SparkExecutor``: runs the steps of a clean-up as Spark tasks
+- ``session``: SQL on the tables of a catalog, and their DataFrames and views
 - ``write_spark``: writes a DataFrame
 - ``read_spark``: reads a table as a DataFrame
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from paimon_core.spark.reads.changes import changes_spark
     from paimon_core.spark.reads.reader import read_spark
     from paimon_core.spark.removal import apply_spark, plan_orphan_removal_spark
+    from paimon_core.spark.sql.lake import session
     from paimon_core.spark.writes.writer import write_spark
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "compact_spark",
     "plan_orphan_removal_spark",
     "read_spark",
+    "session",
     "sort_compact_spark",
     "write_spark",
 ]
@@ -44,6 +47,7 @@ _MODULE_OF = {
     "compact_spark": "compactor",
     "plan_orphan_removal_spark": "removal",
     "read_spark": "reads.reader",
+    "session": "sql.lake",
     "sort_compact_spark": "compactor",
     "write_spark": "writes.writer",
 }

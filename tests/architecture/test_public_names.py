@@ -62,6 +62,7 @@ ERRORS = {
     "ReadOutdated",
     "SchemaMismatch",
     "SnapshotNotFound",
+    "SqlError",
     "StorageError",
     "TableNotFound",
     "TagNotFound",
@@ -81,6 +82,7 @@ def test_the_names_of_paimon_core_spark():
         "compact_spark",
         "plan_orphan_removal_spark",
         "read_spark",
+        "session",
         "sort_compact_spark",
         "write_spark",
     }
