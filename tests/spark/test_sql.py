@@ -55,6 +55,7 @@ def test_insert_casts_as_spark_assigns_and_refuses_what_spark_refuses(lake):
     assert lake.catalog.table("shop.orders").latest_snapshot().id == 2
 
 
+@pytest.mark.long
 def test_merge_with_values_of_both_sides(lake):
     lake.sql(
         "MERGE INTO orders t USING (SELECT * FROM VALUES ('mon', 1L, 'D', 0), ('tue', 3, 'U', 7), ('wed', 4, 'I', 8) "
@@ -65,6 +66,7 @@ def test_merge_with_values_of_both_sides(lake):
     assert rows(lake.sql("SELECT id, price, note FROM orders")) == [(2, 2.5, None), (3, 10.5, "U!"), (4, 8.0, None)]
 
 
+@pytest.mark.long
 def test_views_show_their_snapshot_until_they_are_refreshed(spark, lake):
     assert lake.views() == ["orders"]
     try:

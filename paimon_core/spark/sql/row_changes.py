@@ -16,9 +16,11 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from sqlglot import exp
 
 from paimon_core.metadata.snapshot import Snapshot
-from paimon_core.predicate import Predicate, col, parse_where
+from paimon_core.predicate import Predicate, col
+from paimon_core.predicate.tree import Constant
 from paimon_core.spark.sql.expressions import SOURCE, TARGET, Expression
 from paimon_core.spark.sql.grammar.cursor import fail
 from paimon_core.spark.sql.grammar.parts import quoted
@@ -88,13 +90,12 @@ def merge(
 def _predicate(table: Table, where: Expression | None) -> Predicate:
     """Return a condition on columns of the table as a predicate; raises SqlError if it is not one."""
     if where is None:
-        found = parse_where("true")
-        assert found is not None
-        return found
+        return Constant(True)
     columns = Columns(table.schema.fields, TARGET, alone=False)
     parts = []
     for condition in where.conjuncts():
-        part = converted(condition, columns)
+        is_constant = isinstance(condition, exp.Boolean)
+        part = Constant(bool(condition.this)) if is_constant else converted(condition, columns)
         if part is None:
             fail(
                 where.query.text,
