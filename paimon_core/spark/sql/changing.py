@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NoReturn
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -11,7 +10,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, StructField, StructType
 from sqlglot import exp
 
-from paimon_core.errors import PaimonError
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.spark.sql import row_changes
 from paimon_core.spark.sql.assignment import assignment_problem
@@ -19,7 +17,7 @@ from paimon_core.spark.sql.expressions import SOURCE, TARGET, Expression, Scope
 from paimon_core.spark.sql.grammar.cursor import fail
 from paimon_core.spark.sql.grammar.parts import quoted
 from paimon_core.spark.sql.grammar.statements import Delete, Merge, MergeClause, Query, TableName, Update
-from paimon_core.spark.sql.names import Names, column_of, located
+from paimon_core.spark.sql.names import Names, column_of
 from paimon_core.spark.sql.queries import frame, shown_error
 from paimon_core.spark.sql.row_changes import Clause
 from paimon_core.spark.types import spark_schema
@@ -33,10 +31,7 @@ def update(spark: SparkSession, names: Names, statement: Update, text: str) -> S
     where = None if statement.where is None else scope.expression(statement.where)
     values = _values(table, statement.values, scope, text)
     _check(spark, table, None, values, where)
-    try:
-        return row_changes.update(spark, table, values, where)
-    except PaimonError as error:
-        _again(error, text, statement.table)
+    return row_changes.update(spark, table, values, where)
 
 
 def delete(spark: SparkSession, names: Names, statement: Delete, text: str) -> Snapshot | None:
@@ -45,10 +40,7 @@ def delete(spark: SparkSession, names: Names, statement: Delete, text: str) -> S
     scope = Scope(table.schema.names, _qualifiers(names, statement.table, statement.alias, text))
     where = None if statement.where is None else scope.expression(statement.where)
     _check(spark, table, None, {}, where)
-    try:
-        return row_changes.delete(spark, table, where)
-    except PaimonError as error:
-        _again(error, text, statement.table)
+    return row_changes.delete(spark, table, where)
 
 
 def merge(spark: SparkSession, names: Names, statement: Merge, text: str) -> Snapshot | None:
@@ -70,16 +62,7 @@ def merge(spark: SparkSession, names: Names, statement: Merge, text: str) -> Sna
     clauses = [_clause(table, clause, scopes[clause.kind], internal, on, text) for clause in statement.clauses]
     for clause in clauses:
         _check(spark, table, source, clause.values, clause.condition)
-    try:
-        return row_changes.merge(spark, table, source, on, clauses)
-    except PaimonError as error:
-        _again(error, text, statement.table)
-
-
-def _again(error: PaimonError, text: str, name: TableName) -> NoReturn:
-    if "line" in error.facts:
-        raise error
-    located(error, text, name.start)
+    return row_changes.merge(spark, table, source, on, clauses)
 
 
 def _qualifiers(names: Names, name: TableName, alias: str | None, text: str) -> list[tuple[str, ...]]:

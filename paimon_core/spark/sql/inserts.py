@@ -22,8 +22,6 @@ from paimon_core.spark.types import spark_schema
 from paimon_core.spark.writes.writer import write_spark
 from paimon_core.table.table import Table
 
-_STATIC, _DYNAMIC = "STATIC", "DYNAMIC"
-
 
 def insert(spark: SparkSession, names: Names, statement: Insert) -> Snapshot | None:
     """Run the statement in one commit; return its snapshot, or None when there was nothing to write.
@@ -95,7 +93,7 @@ def _overwrite(
     if not statement.overwrite:
         return table, None
     mode = str(spark.conf.get("spark.sql.sources.partitionOverwriteMode")).upper()
-    is_dynamic = mode == _DYNAMIC and len(statement.partition) < len(table.schema.partition_keys)
+    is_dynamic = mode == "DYNAMIC" and len(statement.partition) < len(table.schema.partition_keys)
     if where is not None and not is_dynamic:
         return table, where
     return table.with_options({"dynamic-partition-overwrite": is_dynamic}), "dynamic"

@@ -10,12 +10,11 @@ from pyspark.sql import DataFrame, SparkSession
 from paimon_core.catalog.system_tables import shown_options
 from paimon_core.codec.binary_row.rows import decode_row
 from paimon_core.codec.partition_text import partition_values
-from paimon_core.errors import PaimonError
 from paimon_core.plan.partitions import matching_partitions
 from paimon_core.spark.sql.grammar.cursor import fail
 from paimon_core.spark.sql.grammar.parts import quoted, quoted_text
 from paimon_core.spark.sql.grammar.statements import Describe, Show, TableName
-from paimon_core.spark.sql.names import Names, column_of, located
+from paimon_core.spark.sql.names import Names, column_of
 from paimon_core.spark.sql.partitions import partition_predicate
 from paimon_core.spark.sql.results import rows
 from paimon_core.table.system.group_columns import partition_rows
@@ -114,10 +113,7 @@ def _partitions(table: Table, statement: Show, text: str) -> Sequence[str]:
     if not fields:
         fail(text, statement.table.start, f"table {table.name} has no partition columns")
     spec = {column_of(table.schema, c, text, statement.table.end, table.name): v for c, v in statement.spec.items()}
-    try:
-        where = partition_predicate(table, spec)
-    except PaimonError as error:
-        located(error, text, statement.table.end)
+    where = partition_predicate(table, spec)
     keeps = (lambda partition: True) if where is None else matching_partitions(table.context, where)
     types = [f.type for f in fields]
     found = []

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from paimon_core.catalog.catalog import Catalog
 from paimon_core.catalog.identifier import Identifier
-from paimon_core.errors import InvalidRequest
+from paimon_core.errors import InvalidRequest, PaimonError
 from paimon_core.spark.reads.reader import read_spark
 from paimon_core.spark.sql import changing, inspection, tables
 from paimon_core.spark.sql.grammar.parse import parse
@@ -31,15 +31,17 @@ from paimon_core.spark.sql.grammar.statements import (
     Statement,
     Update,
     Use,
+    position_of,
 )
 from paimon_core.spark.sql.inserts import insert
-from paimon_core.spark.sql.names import Names, pinned
+from paimon_core.spark.sql.names import Names, located, pinned
 from paimon_core.spark.sql.procedures.table import call
 from paimon_core.spark.sql.queries import frame
 from paimon_core.spark.sql.results import committed, done
 from paimon_core.spark.sql.system_frame import system_frame
 
 DEFAULT_DATABASE = "default"
+_Definition = CreateLike | CreateDatabase | DropDatabase | DropTable | RenameTable | AlterTable | Use
 
 
 def session(spark: SparkSession, catalog: Catalog, database: str = DEFAULT_DATABASE) -> SparkLake:
@@ -82,7 +84,12 @@ class SparkLake:
             raise InvalidRequest(f"sql takes the text of a statement, not {text!r:.60}")
         statement = parse(text)
         self._names.forget()
-        return self._run(statement, text)
+        try:
+            return self._run(statement, text)
+        except PaimonError as error:
+            if "line" in error.facts:
+                raise
+            located(error, text, position_of(statement))
 
     def _run(self, statement: Statement, text: str) -> DataFrame:
         spark, names = self.spark, self._names
@@ -111,9 +118,9 @@ class SparkLake:
                 return call(spark, names, statement, text)
         return done(spark, self._define(statement, text))
 
-    def _define(self, statement: Statement, text: str) -> str:
+    def _define(self, statement: _Definition, text: str) -> str:
         """Run a statement that changes no rows; return what was done."""
-        names, catalog = self._names, self.catalog
+        names = self._names
         match statement:
             case CreateLike():
                 tables.create_like(names, statement, text)
@@ -136,7 +143,6 @@ class SparkLake:
             case Use():
                 names.database = names.known_database(statement.database, statement.at, text)
                 return f"names without database are in {names.database}"
-        raise InvalidRequest(f"{type(statement).__name__} cannot run on {catalog!r:.60}")
 
     # -- DataFrames
 

@@ -126,7 +126,7 @@ def similar(name: str, known: Iterable[str], what: str) -> str:
 def located(error: PaimonError, text: str, at: int, hint: str = "") -> NoReturn:
     """Raise an error of the library again, with the position in the text of the statement."""
     facts = {**error.facts, **position(text, at)}
-    raise type(error)(f"{error.message}{hint}, {place(text, at)}", **facts) from None
+    raise type(error)(f"{error.message}{hint}, {place(text, at)}", **facts) from error
 
 
 def column_of(schema: TableSchema, name: str, text: str, at: int, table: str) -> str:

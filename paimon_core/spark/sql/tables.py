@@ -49,13 +49,13 @@ def create(spark: SparkSession, names: Names, statement: CreateTable, text: str)
     if exists and statement.if_not_exists:
         return None
     if exists and not statement.replace:
-        located(AlreadyExists(f"table {full} exists", table=full), text, statement.table.start)
+        raise AlreadyExists(f"table {full} exists", table=full)
     old = names.catalog.table(full).latest_snapshot() if exists else None
     rows = None if statement.query is None else frame(spark, names, statement.query)
     if not exists:
-        return _created(names, statement, full, rows, text)
+        return _created(names, statement, full, rows)
     temporary = f"{full.partition('.')[0]}.replacing_{uuid.uuid4().hex}"
-    snapshot = _created(names, statement, temporary, rows, text)
+    snapshot = _created(names, statement, temporary, rows)
     if names.catalog.table(full).latest_snapshot() != old:
         names.catalog.drop_table(temporary)
         raise CommitConflict(f"table {full} was changed while its replacement was written: run the statement again")
@@ -64,21 +64,18 @@ def create(spark: SparkSession, names: Names, statement: CreateTable, text: str)
     return snapshot
 
 
-def _created(names: Names, statement: CreateTable, full: str, rows: DataFrame | None, text: str) -> Snapshot | None:
+def _created(names: Names, statement: CreateTable, full: str, rows: DataFrame | None) -> Snapshot | None:
     schema: Any = statement.columns if rows is None else _nullable(rows.schema)
     options = dict(statement.properties)
     keys = [key.strip() for key in options.pop(_PRIMARY_KEY, "").split(",") if key.strip()]
-    try:
-        table = names.catalog.create_table(
-            full,
-            schema,
-            primary_key=keys,
-            partition_by=statement.partition_by,
-            options=options,
-            comment=statement.comment,
-        )
-    except PaimonError as error:
-        located(error, text, statement.table.start)
+    table = names.catalog.create_table(
+        full,
+        schema,
+        primary_key=keys,
+        partition_by=statement.partition_by,
+        options=options,
+        comment=statement.comment,
+    )
     if rows is None:
         return None
     try:
@@ -99,18 +96,15 @@ def create_like(names: Names, statement: CreateLike, text: str) -> None:
     schema = (source := names.table(statement.source, text)).schema
     options: Mapping[str, str] = {**{k: v for k, v in schema.options.items() if k != "path"}, **statement.properties}
     keys = options.get(_PRIMARY_KEY)
-    try:
-        names.catalog.create_table(
-            full,
-            source.arrow_schema,
-            primary_key=schema.primary_keys if keys is None else [key.strip() for key in keys.split(",")],
-            partition_by=schema.partition_keys,
-            options={k: v for k, v in options.items() if k != _PRIMARY_KEY},
-            comment=schema.comment,
-            ignore_if_exists=statement.if_not_exists,
-        )
-    except PaimonError as error:
-        located(error, text, statement.table.start)
+    names.catalog.create_table(
+        full,
+        source.arrow_schema,
+        primary_key=schema.primary_keys if keys is None else [key.strip() for key in keys.split(",")],
+        partition_by=schema.partition_keys,
+        options={k: v for k, v in options.items() if k != _PRIMARY_KEY},
+        comment=schema.comment,
+        ignore_if_exists=statement.if_not_exists,
+    )
 
 
 def rename(names: Names, statement: RenameTable, text: str) -> None:
@@ -156,10 +150,7 @@ def remove_partitions(names: Names, statement: RemovePartitions, text: str) -> S
     found = None
     for spec in statement.specs:
         known = {column_of(table.schema, c, text, statement.table.end, table.name): v for c, v in spec.items()}
-        try:
-            where = partition_predicate(table, known)
-        except PaimonError as error:
-            located(error, text, statement.table.end)
+        where = partition_predicate(table, known)
         assert where is not None
         if statement.must_exist and not table.scan(where=where).splits():
             shown = ", ".join(f"{c} = {v}" for c, v in known.items())

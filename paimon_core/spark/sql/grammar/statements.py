@@ -260,3 +260,15 @@ Statement = (
     | Use
     | Call
 )
+
+
+def position_of(statement: Statement) -> int:
+    """Return the position in the text of the object that a statement is about."""
+    match statement:
+        case Select(query=query):
+            return query.start
+        case CreateDatabase(at=at) | DropDatabase(at=at) | Use(at=at) | Call(at=at):
+            return at
+        case Describe(table=None, database=(_, at)):
+            return at
+    return 0 if statement.table is None else statement.table.start

@@ -11,11 +11,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from paimon_core.errors import PaimonError
 from paimon_core.options.similar_names import resembled
 from paimon_core.spark.sql.grammar.cursor import fail
 from paimon_core.spark.sql.grammar.statements import Call, TableName
-from paimon_core.spark.sql.names import Names, located
+from paimon_core.spark.sql.names import Names
 from paimon_core.spark.sql.procedures import bodies
 from paimon_core.spark.sql.procedures.arguments import Arguments
 from paimon_core.spark.sql.procedures.bodies import Results
@@ -50,10 +49,7 @@ def call(spark: SparkSession, names: Names, statement: Call, text: str) -> DataF
     if "table" in values:
         name = TableName(tuple(values["table"].replace("`", "").split(".", 1)), statement.at, statement.at)
         table = names.table(name, text)
-    try:
-        found = procedure.run(Arguments(spark, names.catalog, values, table))
-    except PaimonError as error:
-        located(error, text, statement.at)
+    found = procedure.run(Arguments(spark, names.catalog, values, table))
     return rows(spark, "result STRING", [(line,) for line in found])
 
 
