@@ -102,7 +102,9 @@ class Texts:
         left, right = shown, literal(rng, kind)
         if rng.random() < 0.2:
             left, right = right, left
-        return f"{left} {rng.choice(['=', '<>', '<', '<=', '>', '>=', '<=>'])} {right}"
+        # Spark's reader of Parquet loses the rows with -0.0 for <=> 0.0, so floats are compared without this operator.
+        compared = ["=", "<>", "<", "<=", ">", ">="] + ["<=>"] * (kind not in ("x", "f"))
+        return f"{left} {rng.choice(compared)} {right}"
 
     def where(self, names: list[str], qualified: bool) -> str:
         found = [self.condition(names, qualified) for _ in range(self.rng.randrange(4))]

@@ -14,7 +14,7 @@ from paimon_core.errors import PaimonError
 from paimon_core.spark import session
 from tests.spark.sql_queries import COLUMNS, DDL, Texts, value
 
-QUERIES = int(os.environ.get("SQL_QUERIES", "16"))
+QUERIES = int(os.environ.get("SQL_QUERIES", "12"))
 SEED = int(os.environ.get("SQL_SEED", "1"))
 
 
