@@ -4,6 +4,7 @@ PaimonError
 ├── InvalidRequest (ValueError)     correct the call
 │   ├── InvalidOption
 │   ├── SchemaMismatch
+│   ├── SqlError                    correct the text of the SQL statement
 │   └── UnsupportedFeature          Paimon has this feature, this library does not
 │       └── ConditionalWriteUnsupported   the store cannot be used for commits
 ├── NotFound (LookupError)          correct the name
@@ -47,6 +48,7 @@ __all__ = [
     "ReadOutdated",
     "SchemaMismatch",
     "SnapshotNotFound",
+    "SqlError",
     "StorageError",
     "TableNotFound",
     "TagNotFound",
@@ -140,6 +142,10 @@ class InvalidOption(InvalidRequest):
 
 class SchemaMismatch(InvalidRequest):
     """The data or a column name does not match the table's schema."""
+
+
+class SqlError(InvalidRequest):
+    """The text of a SQL statement is not understood or not supported; the facts have its line and column."""
 
 
 class UnsupportedFeature(InvalidRequest):

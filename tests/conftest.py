@@ -75,6 +75,7 @@ LONG = (
     "tests/simulator/test_power_loss.py",
     "tests/soak/",
     "tests/spark/test_engines.py",
+    "tests/spark/test_sql_",
     "tests/spark/test_streams.py",
     "tests/unit/fsck/test_bit_rot.py",
     "tests/unit/maintain/expiry/test_known_bugs.py",

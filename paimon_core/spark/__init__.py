@@ -6,6 +6,7 @@ Core types and functions:
 - ``KeyAssignment``: the dynamic buckets of all keys of a job
 - ``TableReference``: the values with which a task opens a table
 - ``SparkExecutor``: runs the steps of a clean-up as Spark tasks
+- ``session``: SQL on the tables of a catalog, and their DataFrames and views
 - ``write_spark``: writes a DataFrame
 - ``write_files_spark``: writes files of other programs
 - ``read_spark``: reads a table as a DataFrame
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from paimon_core.spark.removal import apply_spark, plan_orphan_removal_spark
     from paimon_core.spark.row_changes.delete_update import delete_spark, update_spark
     from paimon_core.spark.row_changes.merge import merge_spark
+    from paimon_core.spark.sql.lake import session
     from paimon_core.spark.writes.writer import write_spark
 
 __all__ = [
@@ -42,6 +44,7 @@ __all__ = [
     "read_spark",
     "rescale_spark",
     "rewrite_file_index_spark",
+    "session",
     "sort_compact_spark",
     "update_spark",
     "write_files_spark",
@@ -59,6 +62,7 @@ _MODULE_OF = {
     "read_spark": "reads.reader",
     "rescale_spark": "compactor",
     "rewrite_file_index_spark": "compactor",
+    "session": "sql.lake",
     "sort_compact_spark": "compactor",
     "write_files_spark": "files.writer",
     "update_spark": "row_changes.delete_update",

@@ -1,0 +1,115 @@
+"""Expressions: values and conditions of UPDATE, DELETE and MERGE, with each column found in the target or the source.
+
+An expression stays Spark's text; only its columns are written anew, as ``target.`a``` and ``source.`b```.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from sqlglot import exp
+
+from paimon_core.spark.sql.grammar.cursor import fail
+from paimon_core.spark.sql.grammar.parts import quoted
+from paimon_core.spark.sql.grammar.statements import Query
+from paimon_core.spark.sql.names import similar
+from paimon_core.spark.sql.references import parse_tree
+
+TARGET, SOURCE = "target", "source"
+_NO_VALUES = (exp.Alias, exp.Command, exp.Query, exp.DDL, exp.DML)
+
+
+@dataclass(frozen=True)
+class Expression:
+    """An expression: its text for Spark, and its tree with the same columns; ``query`` is what the user wrote."""
+
+    text: str
+    tree: exp.Expr
+    query: Query
+    target: frozenset[str] = frozenset()
+    """The columns of the target that it reads."""
+    source: frozenset[str] = frozenset()
+    """The columns of the source that it reads."""
+
+    def conjuncts(self) -> list[exp.Expr]:
+        """Return the conditions that must all be true."""
+        tree = self.tree.unnest()
+        return list(tree.flatten()) if isinstance(tree, exp.And) else [tree]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The columns that expressions may name: of the target, and in a MERGE of the source."""
+
+    target: Sequence[str]
+    target_names: Sequence[tuple[str, ...]]
+    """The qualifiers of the target's columns, in lower case: the alias, or ``t`` and ``db.t``."""
+    source: Mapping[str, str] = field(default_factory=dict)
+    """The names in the prepared source by the names in the text."""
+    source_names: Sequence[tuple[str, ...]] = ()
+    refused: str = ""
+    """Why expressions cannot name columns of the target; empty if they can."""
+
+    def expression(self, query: Query) -> Expression:
+        """Parse an expression; raises SqlError with the position for what is not one value of known columns."""
+        tree = parse_tree(query, query.written, query.start)
+        if isinstance(tree, _NO_VALUES):
+            fail(query.text, query.start, "an expression is needed here: one value, without an alias")
+        for inner in tree.find_all(exp.Query, exp.AggFunc, exp.Window, exp.Star):
+            what = "a subquery" if isinstance(inner, exp.Query) else "*" if isinstance(inner, exp.Star) else inner.key
+            fail(query.text, query.start, f"{what} is not possible here: compute it in the source of a MERGE INTO")
+        written, at = "", 0
+        found: dict[str, set[str]] = {TARGET: set(), SOURCE: set()}
+        columns = sorted(tree.find_all(exp.Column), key=lambda c: c.parts[0].meta.get("start", -1))
+        for column in columns:
+            parts = column.parts
+            side, name, used = self._resolved(query, parts)
+            found[side].add(name)
+            start, end = parts[0].meta["start"], parts[used - 1].meta["end"] + 1
+            written += query.written[at:start] + f"{side}.{quoted(name)}"
+            at = end
+            column.set("this", exp.to_identifier(name, quoted=True))
+            column.set("table", exp.to_identifier(side))
+            column.set("db", None if used == len(parts) else exp.to_identifier("field"))
+        text = written + query.written[at:]
+        return Expression(text, tree, query, frozenset(found[TARGET]), frozenset(found[SOURCE]))
+
+    def _resolved(self, query: Query, parts: Sequence[exp.Expr]) -> tuple[str, str, int]:
+        """Return target or source, the column's name there, and how many of the parts name the column."""
+        at = query.start + parts[0].meta.get("start", 0)
+        names = [part.name for part in parts]
+        lower = tuple(name.casefold() for name in names)
+        for side, qualifiers in ((TARGET, self.target_names), (SOURCE, self.source_names)):
+            for qualifier in qualifiers:
+                if len(names) > len(qualifier) and lower[: len(qualifier)] == qualifier:
+                    name = self._column(side, names[len(qualifier)])
+                    if name is None:
+                        return self._unknown(query, at, ".".join(names[: len(qualifier) + 1]), side)
+                    return side, self._allowed(query, at, side, name), len(qualifier) + 1
+        both = [(side, name) for side in (TARGET, SOURCE) if (name := self._column(side, names[0])) is not None]
+        if not both:
+            self._unknown(query, at, names[0], TARGET if self.target else SOURCE)
+        if len(both) > 1 and not self.refused:
+            fail(query.text, at, f"column {names[0]!r} is in the target and in the source: write the alias before it")
+        side, name = both[-1]
+        return side, self._allowed(query, at, side, name), 1
+
+    def _allowed(self, query: Query, at: int, side: str, name: str) -> str:
+        if side == TARGET and self.refused:
+            fail(query.text, at, self.refused)
+        return name
+
+    def _column(self, side: str, name: str) -> str | None:
+        known = {c: c for c in self.target} if side == TARGET else self.source
+        if name in known:
+            return known[name]
+        same = [found for other, found in known.items() if other.casefold() == name.casefold()]
+        return same[0] if len(same) == 1 else None
+
+    def _unknown(self, query: Query, at: int, name: str, side: str) -> NoReturn:
+        known = self.target if side == TARGET else list(self.source)
+        fail(
+            query.text, at, f"there is no column {name}{similar(name.rpartition('.')[2], known, 'columns')}", name=name
+        )

@@ -1,0 +1,175 @@
+"""Changes: reads INSERT, UPDATE, DELETE and MERGE INTO; queries and expressions stay parts of the text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from paimon_core.spark.sql.grammar import parts
+from paimon_core.spark.sql.grammar.cursor import Cursor
+from paimon_core.spark.sql.grammar.statements import Delete, Insert, Merge, MergeClause, Query, Update
+
+_QUERY_STARTS = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(")
+
+
+def insert(cursor: Cursor) -> Insert:
+    """Read what follows INSERT."""
+    overwrite = cursor.choose("INTO", "OVERWRITE")
+    if not overwrite:
+        cursor.refuse("INTO or OVERWRITE")
+    if cursor.peek("DIRECTORY") or cursor.peek("LOCAL", "DIRECTORY"):
+        cursor.fail("INSERT OVERWRITE DIRECTORY is not supported: write the DataFrame of the query")
+    cursor.skip("TABLE")
+    name = parts.table_name(cursor)
+    values: dict[str, str | int | bool | None] = {}
+    dynamic: tuple[str, ...] = ()
+    if cursor.skip("PARTITION"):
+        values, dynamic = parts.partition(cursor)
+    if cursor.peek("IF"):
+        cursor.fail("INSERT ... IF NOT EXISTS is not supported: count the rows of the partition first")
+    by_name = cursor.skip("BY", "NAME")
+    columns = None
+    if cursor.peek("(") and not any(cursor.peek("(", word) for word in _QUERY_STARTS):
+        at = cursor.next.start
+        columns = tuple(cursor.listed(lambda: cursor.name("a column")))
+        if by_name:
+            cursor.fail("BY NAME takes no list of columns: the query names them", at)
+        if len(set(columns)) < len(columns):
+            cursor.fail("the list of columns names a column twice", at)
+    if cursor.peek("REPLACE"):
+        cursor.fail("INSERT ... REPLACE WHERE is not supported: use INSERT OVERWRITE ... PARTITION (...)")
+    query = parts.query(cursor)
+    return Insert(name, query, columns, by_name, overwrite == "OVERWRITE", values, dynamic)
+
+
+def update(cursor: Cursor) -> Update:
+    """Read what follows UPDATE."""
+    name = parts.table_name(cursor)
+    alias = _alias(cursor, "SET")
+    cursor.need("SET")
+    values = _assignments(cursor, {alias, name.parts[-1]}, "WHERE")
+    where = None
+    if cursor.skip("WHERE"):
+        where = parts.rest(cursor, "a condition")
+    cursor.end()
+    return Update(name, alias, values, where)
+
+
+def delete(cursor: Cursor) -> Delete:
+    """Read what follows DELETE."""
+    cursor.need("FROM")
+    name = parts.table_name(cursor)
+    alias = _alias(cursor, "WHERE", "USING")
+    if cursor.peek("USING"):
+        cursor.fail("DELETE ... USING is not supported: use MERGE INTO ... WHEN MATCHED THEN DELETE")
+    where = None
+    if cursor.skip("WHERE"):
+        where = parts.rest(cursor, "a condition")
+    cursor.end()
+    return Delete(name, alias, where)
+
+
+def merge(cursor: Cursor) -> Merge:
+    """Read what follows MERGE."""
+    if cursor.peek("WITH", "SCHEMA", "EVOLUTION"):
+        cursor.fail("WITH SCHEMA EVOLUTION is not supported: add the columns with ALTER TABLE first")
+    cursor.need("INTO")
+    name = parts.table_name(cursor)
+    alias = _alias(cursor, "USING")
+    cursor.need("USING")
+    source = _source(cursor)
+    source_alias = _alias(cursor, "ON")
+    cursor.need("ON")
+    on = parts.expression(cursor, "WHEN", what="a condition")
+    clauses = []
+    while cursor.peek("WHEN"):
+        clauses.append(_clause(cursor, {alias, name.parts[-1]}))
+    if not clauses:
+        cursor.refuse("WHEN MATCHED or WHEN NOT MATCHED")
+    cursor.end()
+    return Merge(name, alias, source, source_alias, on, tuple(clauses))
+
+
+def _alias(cursor: Cursor, *ends: str) -> str | None:
+    if cursor.skip("AS"):
+        return cursor.name("an alias")
+    if cursor.next.kind in ("word", "name") and cursor.next.word not in ends:
+        return cursor.name("an alias")
+    return None
+
+
+def _source(cursor: Cursor) -> Query:
+    """Return the relation after USING: a query in parentheses, a function, or a name with an optional version."""
+    start = cursor.next.start
+    if cursor.skip("("):
+        cursor.until(")", what="a query")
+        cursor.need(")")
+    else:
+        parts.table_name(cursor)
+        if cursor.skip("("):  # a function that reads changes
+            cursor.until(")", what="its arguments")
+            cursor.need(")")
+        for words in (("FOR", "VERSION"), ("VERSION",), ("FOR", "TIMESTAMP"), ("TIMESTAMP",)):
+            if cursor.skip(*words, "AS", "OF"):
+                cursor.literal("a version")
+                break
+    return Query(cursor.source, start, cursor.tokens[cursor.at - 1].end)
+
+
+def _clause(cursor: Cursor, names: set[str | None]) -> MergeClause:
+    at = cursor.next.start
+    cursor.need("WHEN")
+    negated = cursor.skip("NOT")
+    cursor.need("MATCHED")
+    kind = "not matched" if negated else "matched"
+    if negated and cursor.skip("BY", "SOURCE"):
+        kind = "not matched by source"
+    elif negated:
+        cursor.skip("BY", "TARGET")
+    condition = parts.expression(cursor, "THEN", what="a condition") if cursor.skip("AND") else None
+    cursor.need("THEN")
+    if kind == "not matched":
+        cursor.need("INSERT")
+        return MergeClause(kind, "insert", condition, _inserted(cursor), at)
+    if cursor.skip("DELETE"):
+        return MergeClause(kind, "delete", condition, None, at)
+    if not cursor.skip("UPDATE"):
+        cursor.refuse("UPDATE or DELETE")
+    cursor.need("SET")
+    if cursor.peek("*"):
+        if kind == "not matched by source":
+            cursor.fail("rows that are not matched by the source have no values for *: name the columns to set")
+        cursor.need("*")
+        return MergeClause(kind, "update", condition, None, at)
+    return MergeClause(kind, "update", condition, _assignments(cursor, names, "WHEN"), at)
+
+
+def _inserted(cursor: Cursor) -> Mapping[str, Query] | None:
+    if cursor.skip("*"):
+        return None
+    at = cursor.next.start
+    columns = cursor.listed(lambda: cursor.path("a column")[-1])
+    if len(set(columns)) < len(columns):
+        cursor.fail("INSERT names a column twice", at)
+    cursor.need("VALUES")
+    at = cursor.next.start
+    values = cursor.listed(lambda: parts.expression(cursor, ",", what="a value"))
+    if len(values) != len(columns):
+        cursor.fail(f"INSERT has {len(columns)} columns and {len(values)} values", at)
+    return dict(zip(columns, values, strict=True))
+
+
+def _assignments(cursor: Cursor, names: set[str | None], end: str) -> Mapping[str, Query]:
+    """Read ``a = 1, t.b = 2``; a name before the column must be the table's alias or name."""
+    found: dict[str, Query] = {}
+    while True:
+        at = cursor.next.start
+        path = cursor.path("a column")
+        column = path[-1]
+        if len(path) > 1 and path[-2].lower() not in {name.lower() for name in names if name}:
+            cursor.fail(f"{'.'.join(path)} cannot be set: only whole columns of the table can", at)
+        if column in found:
+            cursor.fail(f"column {column!r} is set twice", at)
+        cursor.need("=")
+        found[column] = parts.expression(cursor, ",", end, what="a value")
+        if not cursor.skip(","):
+            return found

@@ -1,0 +1,274 @@
+"""Statements: one frozen value for each kind of SQL statement, as it was read from the text.
+
+The values name objects as the text does: whether a table or column exists is checked when the statement runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from paimon_core.alter.changes import SchemaChange
+
+Value = str | int | bool | None
+"""The value of an argument or of a partition column, as a literal of the text."""
+Spec = Mapping[str, Value]
+"""Values by partition column."""
+
+
+@dataclass(frozen=True)
+class TableName:
+    """The name of a table in the text, and its position."""
+
+    parts: tuple[str, ...]
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        return ".".join(self.parts)
+
+
+@dataclass(frozen=True)
+class Query:
+    """The part ``text[start:end]`` of a statement: a query, or an expression."""
+
+    text: str
+    start: int
+    end: int
+
+    @property
+    def written(self) -> str:
+        """The characters of the part."""
+        return self.text[self.start : self.end]
+
+
+@dataclass(frozen=True)
+class Select:
+    """A query; with ``explain`` (the text ``EXPLAIN EXTENDED``), only its plan."""
+
+    query: Query
+    explain: str = ""
+
+
+@dataclass(frozen=True)
+class Insert:
+    """INSERT INTO, or INSERT OVERWRITE."""
+
+    table: TableName
+    query: Query
+    columns: tuple[str, ...] | None = None
+    by_name: bool = False
+    overwrite: bool = False
+    partition: Spec = field(default_factory=dict)
+    """PARTITION (...): a column without value, of a dynamic partition, is in ``dynamic``."""
+    dynamic: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CreateTable:
+    """CREATE TABLE, CTAS, and with ``replace`` CREATE OR REPLACE TABLE."""
+
+    table: TableName
+    columns: str | None
+    """The columns as the text of a schema; None: the columns of the query."""
+    partition_by: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+    comment: str | None = None
+    if_not_exists: bool = False
+    replace: bool = False
+    must_exist: bool = False
+    """REPLACE TABLE without CREATE: the table must exist."""
+    query: Query | None = None
+
+
+@dataclass(frozen=True)
+class CreateLike:
+    """CREATE TABLE ... LIKE."""
+
+    table: TableName
+    source: TableName
+    properties: Mapping[str, str]
+    if_not_exists: bool
+
+
+@dataclass(frozen=True)
+class CreateDatabase:
+    """CREATE DATABASE."""
+
+    name: str
+    at: int
+    if_not_exists: bool
+
+
+@dataclass(frozen=True)
+class DropDatabase:
+    """DROP DATABASE."""
+
+    name: str
+    at: int
+    if_exists: bool
+    cascade: bool
+
+
+@dataclass(frozen=True)
+class DropTable:
+    """DROP TABLE."""
+
+    table: TableName
+    if_exists: bool
+
+
+@dataclass(frozen=True)
+class AlterTable:
+    """ALTER TABLE and COMMENT ON TABLE: changes of the schema, which apply together."""
+
+    table: TableName
+    changes: tuple[SchemaChange, ...]
+    if_exists: frozenset[str] = frozenset()
+    """Columns (as ``a.b``) and options that the statement removes only if they exist."""
+
+
+@dataclass(frozen=True)
+class RenameTable:
+    """ALTER TABLE ... RENAME TO."""
+
+    table: TableName
+    to: TableName
+
+
+@dataclass(frozen=True)
+class RemovePartitions:
+    """ALTER TABLE ... DROP PARTITION, or TRUNCATE TABLE; without ``specs``, all rows are removed."""
+
+    table: TableName
+    specs: tuple[Spec, ...]
+    must_exist: bool = False
+    """Each spec must match a partition."""
+
+
+@dataclass(frozen=True)
+class Update:
+    """UPDATE; ``values`` are expressions by column."""
+
+    table: TableName
+    alias: str | None
+    values: Mapping[str, Query]
+    where: Query | None
+
+
+@dataclass(frozen=True)
+class Delete:
+    """DELETE FROM."""
+
+    table: TableName
+    alias: str | None
+    where: Query | None
+
+
+@dataclass(frozen=True)
+class MergeClause:
+    """One WHEN clause: ``kind`` is matched, not matched or not matched by source, ``action`` update, delete or insert.
+
+    ``values`` None: all columns of the source (the star).
+    """
+
+    kind: str
+    action: str
+    condition: Query | None
+    values: Mapping[str, Query] | None
+    at: int
+
+
+@dataclass(frozen=True)
+class Merge:
+    """MERGE INTO."""
+
+    table: TableName
+    alias: str | None
+    source: Query
+    """A relation: the name of a table or view, or a query in parentheses."""
+    source_alias: str | None
+    on: Query
+    clauses: tuple[MergeClause, ...]
+
+
+@dataclass(frozen=True)
+class Analyze:
+    """ANALYZE TABLE ... COMPUTE STATISTICS; ``columns`` None: all columns."""
+
+    table: TableName
+    columns: tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
+class Describe:
+    """DESCRIBE TABLE, or DESCRIBE DATABASE when ``table`` is None."""
+
+    table: TableName | None
+    database: tuple[str, int] = ("", 0)
+    extended: bool = False
+    column: str | None = None
+
+
+@dataclass(frozen=True)
+class Show:
+    """SHOW: ``what`` is databases, tables, partitions, create table, tblproperties or columns."""
+
+    what: str
+    table: TableName | None = None
+    database: tuple[str, int] | None = None
+    """The name of the database, and its position."""
+    like: str | None = None
+    spec: Spec = field(default_factory=dict)
+    key: str | None = None
+
+
+@dataclass(frozen=True)
+class Use:
+    """USE."""
+
+    database: str
+    at: int
+
+
+@dataclass(frozen=True)
+class Call:
+    """CALL sys.procedure(...): values of arguments by name, with the position of each."""
+
+    procedure: str
+    arguments: Mapping[str, Value]
+    at: int
+
+
+Statement = (
+    Select
+    | Insert
+    | CreateTable
+    | CreateLike
+    | CreateDatabase
+    | DropDatabase
+    | DropTable
+    | AlterTable
+    | RenameTable
+    | RemovePartitions
+    | Update
+    | Delete
+    | Merge
+    | Analyze
+    | Describe
+    | Show
+    | Use
+    | Call
+)
+
+
+def position_of(statement: Statement) -> int:
+    """Return the position in the text of the object that a statement is about."""
+    match statement:
+        case Select(query=query):
+            return query.start
+        case CreateDatabase(at=at) | DropDatabase(at=at) | Use(at=at) | Call(at=at):
+            return at
+        case Describe(table=None, database=(_, at)):
+            return at
+    return 0 if statement.table is None else statement.table.start

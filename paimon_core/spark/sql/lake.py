@@ -1,0 +1,196 @@
+"""SparkLake: the tables of a catalog in a Spark session, by SQL and as DataFrames."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from paimon_core.catalog.catalog import Catalog
+from paimon_core.catalog.identifier import Identifier
+from paimon_core.errors import InvalidRequest, PaimonError
+from paimon_core.spark.reads.reader import read_spark
+from paimon_core.spark.sql import changing, inspection, tables
+from paimon_core.spark.sql.grammar.parse import parse
+from paimon_core.spark.sql.grammar.parts import quoted
+from paimon_core.spark.sql.grammar.statements import (
+    AlterTable,
+    Analyze,
+    Call,
+    CreateDatabase,
+    CreateLike,
+    CreateTable,
+    Delete,
+    Describe,
+    DropDatabase,
+    DropTable,
+    Insert,
+    Merge,
+    RemovePartitions,
+    RenameTable,
+    Select,
+    Show,
+    Statement,
+    Update,
+    Use,
+    position_of,
+)
+from paimon_core.spark.sql.inserts import insert
+from paimon_core.spark.sql.names import Names, located, pinned
+from paimon_core.spark.sql.procedures.table import call
+from paimon_core.spark.sql.queries import frame
+from paimon_core.spark.sql.results import committed, done
+from paimon_core.spark.sql.system_frame import system_frame
+
+DEFAULT_DATABASE = "default"
+_Definition = CreateLike | CreateDatabase | DropDatabase | DropTable | RenameTable | AlterTable | Use
+
+
+def session(spark: SparkSession, catalog: Catalog, database: str = DEFAULT_DATABASE) -> SparkLake:
+    """Return the tables of ``catalog`` for SQL in the session ``spark``; ``database``: that of names without one.
+
+    >>> lake = session(spark, catalog)  # doctest: +SKIP
+    >>> lake.sql("SELECT * FROM shop.orders VERSION AS OF 3 WHERE price > 5").show()  # doctest: +SKIP
+    """
+    if not hasattr(catalog, "list_databases"):
+        raise InvalidRequest(f"session takes a catalog, such as open_catalog(...) returns, not {catalog!r:.80}")
+    return SparkLake(spark, catalog, database)
+
+
+class SparkLake:
+    """SQL and DataFrames of one catalog in one Spark session; ``USE`` changes the database of names without one."""
+
+    def __init__(self, spark: SparkSession, catalog: Catalog, database: str) -> None:
+        self.spark = spark
+        self.catalog = catalog
+        self._names = Names(catalog, database)
+
+    @property
+    def database(self) -> str:
+        """The database of names without database."""
+        return self._names.database
+
+    def __repr__(self) -> str:
+        return f"SparkLake(database={self.database!r})"
+
+    def sql(self, text: str) -> DataFrame:
+        """Run one statement in Spark's dialect and return its result (docs/spark.md lists the statements).
+
+        A query returns its rows: each table has the snapshot of the time of the call, also when the rows are computed
+        later. A change is done when the call returns, in one commit, and its result names the snapshot. The whole text
+        is read before anything is done. Raises SqlError for text that is not understood or not supported, with
+        ``line`` and ``column`` in its facts, and the errors of the methods of ``Table`` and ``Catalog``, with the
+        position; nothing is changed then.
+        """
+        if not isinstance(text, str):
+            raise InvalidRequest(f"sql takes the text of a statement, not {text!r:.60}")
+        statement = parse(text)
+        self._names.forget()
+        try:
+            return self._run(statement, text)
+        except PaimonError as error:
+            if "line" in error.facts:
+                raise
+            located(error, text, position_of(statement))
+
+    def _run(self, statement: Statement, text: str) -> DataFrame:
+        spark, names = self.spark, self._names
+        match statement:
+            case Select():
+                return frame(spark, names, statement.query, explain=statement.explain)
+            case Insert():
+                return committed(spark, insert(spark, names, statement))
+            case Update():
+                return committed(spark, changing.update(spark, names, statement, text))
+            case Delete():
+                return committed(spark, changing.delete(spark, names, statement, text))
+            case Merge():
+                return committed(spark, changing.merge(spark, names, statement, text))
+            case CreateTable():
+                return committed(spark, tables.create(spark, names, statement, text))
+            case RemovePartitions():
+                return committed(spark, tables.remove_partitions(names, statement, text))
+            case Analyze():
+                return committed(spark, tables.analyze(names, statement, text))
+            case Describe():
+                return inspection.describe(spark, names, statement, text)
+            case Show():
+                return inspection.show(spark, names, statement, text)
+            case Call():
+                return call(spark, names, statement, text)
+        return done(spark, self._define(statement, text))
+
+    def _define(self, statement: _Definition, text: str) -> str:
+        """Run a statement that changes no rows; return what was done."""
+        names = self._names
+        match statement:
+            case CreateLike():
+                tables.create_like(names, statement, text)
+                return f"created table {names.full(statement.table, text)}"
+            case CreateDatabase():
+                tables.create_database(names, statement, text)
+                return f"created database {statement.name}"
+            case DropDatabase():
+                tables.drop_database(names, statement, text)
+                return f"dropped database {statement.name}"
+            case DropTable():
+                tables.drop(names, statement, text)
+                return f"dropped table {names.full(statement.table, text)}"
+            case RenameTable():
+                tables.rename(names, statement, text)
+                return f"renamed table {names.full(statement.table, text)}"
+            case AlterTable():
+                tables.alter(names, statement, text)
+                return f"altered table {names.full(statement.table, text)}"
+            case Use():
+                names.database = names.known_database(statement.database, statement.at, text)
+                return f"names without database are in {names.database}"
+
+    # -- DataFrames
+
+    def table(self, name: str) -> DataFrame:
+        """Return the rows of a table or system table at its newest snapshot; the name is as in ``Catalog.table``.
+
+        A name without database is in ``database``. Raises the errors of ``Catalog.table`` and of reads.
+        """
+        if not isinstance(name, str):
+            raise InvalidRequest(f"table takes the name of a table, not {name!r:.60}")
+        full = name if "." in name else f"{self.database}.{name}"
+        if Identifier.is_system(full):
+            return system_frame(self.spark, self.catalog.system_table(full))
+        return read_spark(self.spark, pinned(self.catalog.table(full)))
+
+    def views(self, database: str | None = None) -> list[str]:
+        """Create a temporary view for each table of a database, and return the names of the views.
+
+        A view has the name of its table, and the rows of the snapshot of this moment until ``refresh``. Raises
+        DatabaseNotFound, InvalidRequest when another temporary view has the name of a table, and the errors of
+        ``Catalog.table``.
+        """
+        database = self.database if database is None else database
+        names = self.catalog.list_tables(database)
+        for name in names:
+            known = self._names.views.get(name)
+            if known is None and self.spark.catalog.tableExists(quoted(name)):
+                if self.spark.catalog.getTable(quoted(name)).isTemporary:
+                    raise InvalidRequest(f"there is a temporary view {name!r} already: drop or rename it", name=name)
+            elif known is not None and known != f"{database}.{name}":
+                raise InvalidRequest(
+                    f"the view {name!r} is of table {known}: drop it with spark.catalog first", name=name
+                )
+        frames = {name: self.table(f"{database}.{name}") for name in names}
+        for name, rows in frames.items():
+            rows.createOrReplaceTempView(quoted(name))
+            self._names.views[name] = f"{database}.{name}"
+        return names
+
+    def refresh(self) -> list[str]:
+        """Create the views of ``views`` again at the newest snapshots, and return their names.
+
+        The view of a table that was dropped is dropped.
+        """
+        kept = {name: full for name, full in self._names.views.items() if self.catalog.table_exists(full)}
+        for name in self._names.views.keys() - kept.keys():
+            self.spark.catalog.dropTempView(name)
+        self._names.views = kept
+        for name, rows in {name: self.table(full) for name, full in kept.items()}.items():
+            rows.createOrReplaceTempView(quoted(name))
+        return sorted(kept)

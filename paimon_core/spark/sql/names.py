@@ -1,0 +1,141 @@
+"""Names: finds the databases and tables that a statement names; errors have the position and similar names."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from paimon_core.catalog.catalog import Catalog
+from paimon_core.catalog.identifier import Identifier
+from paimon_core.errors import DatabaseNotFound, NotFound, PaimonError, TableNotFound, listed
+from paimon_core.predicate.tokens import place
+from paimon_core.schema import TableSchema
+from paimon_core.spark.sql.grammar.cursor import fail, position
+from paimon_core.spark.sql.grammar.statements import TableName
+from paimon_core.table.table import Table
+from paimon_core.table.view import TableView
+
+
+@dataclass
+class Names:
+    """The names of a catalog, as the statements of one session see them.
+
+    During one statement, each table is opened once; ``forget`` starts the next statement.
+    """
+
+    catalog: Catalog
+    database: str
+    """The database of names without database."""
+    opened: dict[str, TableView] = field(default_factory=dict)
+    """The tables that the queries of this statement read, each at one snapshot."""
+    views: dict[str, str] = field(default_factory=dict)
+    """The temporary views that show tables of the catalog, with their tables; queries read the tables instead."""
+
+    def forget(self) -> None:
+        """Forget the open tables."""
+        self.opened = {}
+
+    def full(self, name: TableName, text: str) -> str:
+        """Return ``database.table``; raises SqlError for more than two names."""
+        if len(name.parts) > 2:
+            fail(text, name.start, f"{name} has {len(name.parts)} names: a table is named table or database.table")
+        if len(name.parts) == 2 or "." in name.parts[0]:
+            return str(name)
+        return f"{self.database}.{name}"
+
+    def table(self, name: TableName, text: str) -> Table:
+        """Open a table to change; raises NotFound, which names similar tables, and SqlError for a system table."""
+        full = self.full(name, text)
+        if Identifier.is_system(full):
+            fail(text, name.start, f"{full} is a system table, which can only be read")
+        try:
+            return self.catalog.table(full)
+        except NotFound as error:
+            self.refuse_unknown(error, name, text)
+
+    def reading(self, name: TableName, text: str) -> TableView:
+        """Return the table as the queries of this statement read it: always the same snapshot."""
+        full = self.full(name, text)
+        if full not in self.opened:
+            self.opened[full] = pinned(self.table(name, text))
+        return self.opened[full]
+
+    def columns(self, name: TableName | None, text: str) -> list[str]:
+        """Return the columns of a table that the queries of this statement read; none for other names."""
+        view = None if name is None else self.opened.get(self.full(name, text))
+        return [] if view is None else view.schema.names
+
+    def exists(self, name: TableName, text: str) -> bool:
+        """Whether the catalog has a table or system table of this name."""
+        if len(name.parts) > 2:
+            return False
+        full = self.full(name, text)
+        if Identifier.is_system(full):
+            base = full.rpartition("$")[0]
+            return not base or self.catalog.table_exists(base)
+        return self.catalog.table_exists(full)
+
+    def refuse_unknown(self, error: PaimonError, name: TableName, text: str, others: Iterable[str] = ()) -> NoReturn:
+        """Raise ``error`` with the position of the name, and the similar names of the database."""
+        database, _, table = self.full(name, text).partition(".")
+        if self.catalog.database_exists(database):
+            hint = similar(table, [*self.catalog.list_tables(database), *others], "tables")
+        else:
+            hint = similar(database, self.catalog.list_databases(), "databases")
+        is_listed = "(tables: " in error.message or "(databases: " in error.message
+        located(error, text, name.start, "" if is_listed and "did you mean" not in hint else hint)
+
+    def unknown(self, name: TableName, text: str, others: Iterable[str] = ()) -> NoReturn:
+        """Raise TableNotFound or DatabaseNotFound, with similar names; ``others``: names of views."""
+        database = self.full(name, text).partition(".")[0]
+        if self.catalog.database_exists(database):
+            error: NotFound = TableNotFound(f"there is no table or view {name}", table=str(name))
+        else:
+            error = DatabaseNotFound(f"there is no database {database!r} and no view {name}", database=database)
+        self.refuse_unknown(error, name, text, others)
+
+    def known_database(self, name: str, at: int, text: str) -> str:
+        """Return the name of a database that exists; raises DatabaseNotFound, which names similar databases."""
+        if not self.catalog.database_exists(name):
+            error = DatabaseNotFound(f"there is no database {name!r}", database=name)
+            located(error, text, at, similar(name, self.catalog.list_databases(), "databases"))
+        return name
+
+
+def pinned(table: TableView) -> TableView:
+    """Return a table at the snapshot that options ``scan.*`` select, or at its latest one, with its newest columns."""
+    view = table.reading()
+    if view.pinned is not None:
+        return view
+    latest = view.latest_snapshot()
+    return view if latest is None else TableView(view.context, latest)
+
+
+def similar(name: str, known: Iterable[str], what: str) -> str:
+    """Return a hint with the similar names, or with all names if none is similar."""
+    names = sorted(set(known))
+    close = difflib.get_close_matches(name.lower(), {n.lower() for n in names}, 3)
+    found = [n for n in names if n.lower() in close]
+    if found:
+        return f"; did you mean {' or '.join(found)}?"
+    return f"; the {what} are {listed(names)}" if names else f"; there are no {what}"
+
+
+def located(error: PaimonError, text: str, at: int, hint: str = "") -> NoReturn:
+    """Raise an error of the library again, with the position in the text of the statement."""
+    facts = {**error.facts, **position(text, at)}
+    raise type(error)(f"{error.message}{hint}, {place(text, at)}", **facts) from error
+
+
+def column_of(schema: TableSchema, name: str, text: str, at: int, table: str) -> str:
+    """Return the table's name of a column that a statement names in any case of letters; raises SqlError."""
+    if name in schema.by_name:
+        return name
+    same = [known for known in schema.names if known.casefold() == name.casefold()]
+    if len(same) == 1:
+        return same[0]
+    if same:
+        fail(text, at, f"column {name!r} of table {table} is ambiguous: {' or '.join(same)}", name=name)
+    return fail(text, at, f"table {table} has no column {name!r}{similar(name, schema.names, 'columns')}", name=name)

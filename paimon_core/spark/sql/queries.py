@@ -1,0 +1,251 @@
+"""Queries: runs the queries of a statement in Spark, on views of the tables that they name.
+
+Each table of the catalog is read by ``read_spark`` from one snapshot, with the columns and conditions that the query
+needs of it. Temporary views with unique names take the place of the names in the text while Spark plans the query; they
+are dropped before the DataFrame is returned, which does not need them any more.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+from paimon_core.catalog.identifier import Identifier
+from paimon_core.errors import InvalidRequest, PaimonError
+from paimon_core.spark.reads.reader import read_spark
+from paimon_core.spark.sql.grammar.cursor import fail
+from paimon_core.spark.sql.grammar.parts import quoted
+from paimon_core.spark.sql.grammar.statements import Query, TableName, Value
+from paimon_core.spark.sql.names import Names, located, similar
+from paimon_core.spark.sql.pushdown import pushed
+from paimon_core.spark.sql.references import ParsedQuery, Reference, parse_query
+from paimon_core.spark.sql.system_frame import KIND, system_frame
+from paimon_core.spark.sql.times import moment
+from paimon_core.spark.tasks import spark_context
+from paimon_core.table.view import TableView
+
+_FILE_FORMATS = ("parquet", "orc", "csv", "json", "text", "avro", "binaryfile")
+_POSITION = re.compile(r"SQLSTATE: \w+.*", re.DOTALL)
+_PLACE = re.compile(r"line (\d+),? pos (\d+)")
+
+
+def frame(spark: SparkSession, names: Names, query: Query, *, explain: str = "", relation: bool = False) -> DataFrame:
+    """Return the rows of a query, or with ``explain`` (such as ``EXPLAIN``) its plan.
+
+    ``relation``: the text is what may follow FROM. The snapshots are those at the time of the call. Raises SqlError
+    with the position, NotFound for unknown tables, and the errors of reads.
+    """
+    parsed = parse_query(query, relation=relation)
+    edits: list[_Edit] = [_Edit(start, end, quoted(alias)) for start, end, alias in parsed.renames]
+    for reference in parsed.references:
+        found = _read(spark, names, query, reference)
+        if found is not None:
+            alias = f" AS {quoted(reference.alias)}" if reference.alias else ""
+            columns = names.columns(reference.name, query.text)
+            edits.append(_Edit(reference.start, reference.end, alias, found, columns or found.columns))
+    return _run(spark, query, parsed, sorted(edits, key=lambda e: e.start), explain)
+
+
+@dataclass(frozen=True)
+class _Edit:
+    """A part of the parsed text, and what replaces it: the view of a DataFrame, then a text."""
+
+    start: int
+    end: int
+    text: str
+    frame: DataFrame | None = None
+    columns: Sequence[str] = ()
+    """The names of all columns of the table that the DataFrame reads."""
+
+
+def _read(spark: SparkSession, names: Names, query: Query, reference: Reference) -> DataFrame | None:
+    """Return the rows of a reference; None if the session knows it, as a temporary view or a table of its own."""
+    try:
+        if reference.name is None:
+            return _changes(spark, names, query, reference)
+        name = reference.name
+        if _is_file(names, name):
+            return None
+        if len(name.parts) == 1 and name.parts[0] not in names.views and _is_view(spark, name):
+            if reference.version is not None or reference.time is not None:
+                fail(query.text, name.start, f"{name} is a temporary view, which has no versions")
+            return None
+        if names.exists(name, query.text):
+            return _table(spark, names, query, reference, name)
+    except PaimonError as error:
+        if "line" in error.facts:
+            raise
+        located(error, query.text, reference.at)
+    if _is_known(spark, ".".join(map(quoted, name.parts))):
+        return None
+    views = [row["viewName"] for row in spark.sql("SHOW VIEWS").collect()]
+    return names.unknown(name, query.text, views)
+
+
+def _is_file(names: Names, name: TableName) -> bool:
+    """Whether Spark reads the name as files, such as parquet.`/data/x`."""
+    is_format = len(name.parts) == 2 and name.parts[0].lower() in _FILE_FORMATS
+    return is_format and not names.catalog.database_exists(name.parts[0])
+
+
+def _is_known(spark: SparkSession, name: str) -> bool:
+    """Whether the session has a table or view of this name; Spark refuses to look for some names."""
+    try:
+        return bool(spark.catalog.tableExists(name))
+    except AnalysisException:
+        return False
+
+
+def _is_view(spark: SparkSession, name: TableName) -> bool:
+    found = quoted(name.parts[0])
+    return bool(spark.catalog.tableExists(found) and spark.catalog.getTable(found).isTemporary)
+
+
+def _table(spark: SparkSession, names: Names, query: Query, reference: Reference, name: TableName) -> DataFrame:
+    full = names.full(name, query.text)
+    if not Identifier.is_system(full):
+        view = _at(spark, names.reading(name, query.text), reference.version, reference.time)
+        return _rows(spark, view, reference)
+    table, kind = Identifier.split_system(full)
+    if table is None:
+        if reference.version is not None or reference.time is not None:
+            raise InvalidRequest(f"{full} is a table of the catalog, which has no versions")
+        return system_frame(spark, names.catalog.system_table(full))
+    base = TableName(tuple(table.split(".", 1)), name.start, name.end)
+    view = names.reading(base, query.text)
+    return system_frame(spark, _at(spark, view, reference.version, reference.time).system_table(kind))
+
+
+def _rows(spark: SparkSession, view: TableView, reference: Reference) -> DataFrame:
+    fields, words = view.schema.fields, reference.words
+    columns = None if words is None else [f.name for f in fields if f.name.casefold() in words]
+    if columns == []:  # such as count(*)
+        columns = [fields[0].name]
+    where = pushed(reference.conditions, fields, reference.qualifier, alone=reference.alone)
+    return read_spark(spark, view, columns, where)
+
+
+def _at(spark: SparkSession, view: TableView, version: Value, time: Value) -> TableView:
+    """Return the view at a version (an id or a tag) or a time (text in the session's time zone, or epoch seconds)."""
+    if isinstance(version, str | int):
+        return view.at(version=version)
+    if isinstance(time, int):
+        return view.at(time=time * 1000)
+    if isinstance(time, str):
+        return view.at(time=moment(spark, time, "TIMESTAMP AS OF"))
+    return view
+
+
+def _changes(spark: SparkSession, names: Names, query: Query, reference: Reference) -> DataFrame:
+    """Return the rows that a function such as ``paimon_incremental_query('t', 1, 3)`` selects."""
+    function, at = reference.function, reference.at
+    wanted = {"paimon_incremental_to_auto_tag": 2}.get(function, 3)
+    given = reference.arguments
+    if len(given) != wanted or not isinstance(given[0], str) or any(v is None or v is True for v in given):
+        fail(
+            query.text,
+            at,
+            f"{function} needs {wanted} arguments: a table, {'start and end' if wanted > 2 else 'a tag'}",
+        )
+    text = given[0].replace("`", "")
+    kind = ""
+    if "$" in text and not text.rpartition("$")[2].startswith("branch_"):
+        text, _, kind = text.rpartition("$")
+        if kind not in ("audit_log", "binlog"):
+            fail(query.text, at, f"{function} reads a table, its $audit_log or its $binlog, not ${kind}")
+    name = TableName(tuple(text.split(".", 1)), at, at)
+    table = names.table(name, query.text)
+    option = {
+        "paimon_incremental_query": "incremental-between",
+        "paimon_incremental_between_timestamp": "incremental-between-timestamp",
+        "paimon_incremental_to_auto_tag": "incremental-to-auto-tag",
+    }[function]
+    bounds = [_bound(spark, value) if option.endswith("timestamp") else str(value) for value in given[1:]]
+    changed = table.with_options({option: ",".join(bounds)})
+    if kind:
+        return system_frame(spark, changed.system_table(kind))
+    rows = system_frame(spark, changed.system_table("audit_log"))
+    return rows.where(rows[KIND].isin("+I", "+U")).select(*map(quoted, table.schema.names))
+
+
+def _bound(spark: SparkSession, value: Value) -> str:
+    """Return a time as epoch milliseconds; a text without a time zone is in the time zone of the session."""
+    if isinstance(value, int) or (isinstance(value, str) and value.isdigit()):
+        return str(value)
+    return str(int(moment(spark, str(value), "a bound").timestamp() * 1000))
+
+
+def _run(spark: SparkSession, query: Query, parsed: ParsedQuery, edits: Sequence[_Edit], explain: str) -> DataFrame:
+    """Let Spark plan the query with the edits; raises SqlError for errors that Spark finds, at the place it names.
+
+    Spark Connect plans a query again whenever it runs, so there the DataFrames are arguments of the query.
+    """
+    is_connect = spark_context(spark) is None
+    names = [f"paimon_{uuid.uuid4().hex}" for _ in edits]
+    frames = {name: edit.frame for name, edit in zip(names, edits, strict=True) if edit.frame is not None}
+    written, places, at = (f"{explain} " if explain else ""), [], 0
+    for edit, name in zip(edits, names, strict=True):
+        places += [(len(written), at)]
+        written += _escaped(parsed.text[at : edit.start], is_connect)
+        places += [(len(written), edit.start)]
+        written += ("" if edit.frame is None else f"{{{name}}}" if is_connect else name) + edit.text
+        at = edit.end
+    places += [(len(written), at)]
+    written += _escaped(parsed.text[at:], is_connect)
+    try:
+        if is_connect:
+            return spark.sql(written, **frames)
+        for name, rows in frames.items():
+            rows.createOrReplaceTempView(name)
+        return spark.sql(written)
+    except AnalysisException as error:
+        start = _place_of(error, written, places) + parsed.shift
+        written_names = {n: parsed.text[e.start : e.end] for n, e in zip(names, edits, strict=True)}
+        problem = _message(error, written_names, [c for edit in edits for c in edit.columns])
+    finally:
+        if not is_connect:
+            for name in frames:
+                spark.catalog.dropTempView(name)
+    return fail(query.text, max(query.start, start), problem)
+
+
+def _escaped(text: str, is_connect: bool) -> str:
+    """Return a text in which a query with arguments has no fields in braces."""
+    return text.replace("{", "{{").replace("}", "}}") if is_connect else text
+
+
+def _place_of(error: AnalysisException, written: str, places: Sequence[tuple[int, int]]) -> int:
+    """Return the position in the parsed text of the place that an error of Spark names; 0 if it names none.
+
+    ``written`` is Spark's text; ``places`` has positions of it with the same positions of the parsed text.
+    """
+    found = [context.startIndex() for context in error.getQueryContext() if context.startIndex() >= 0]
+    if not found and (stated := _PLACE.search(str(error))):
+        lines = written.split("\n")[: int(stated[1]) - 1]
+        found = [sum(len(line) + 1 for line in lines) + int(stated[2])]
+    start, origin = max((place for place in places if found and place[0] <= found[0]), default=(0, 0))
+    return origin + found[0] - start if found else 0
+
+
+def _message(error: AnalysisException, written: Mapping[str, str], columns: Sequence[str]) -> str:
+    """Return the message of an error of Spark, without its plan; ``written``: what the user wrote, by name of view.
+
+    Spark knows only the columns that the query names, so similar names are searched in all ``columns``.
+    """
+    text = shown_error(error)
+    name = str((error.getMessageParameters() or {}).get("objectName", "")).replace("`", "")
+    if str(error.getCondition()).startswith("UNRESOLVED_COLUMN") and columns:
+        text = f"there is no column {name}{similar(name.rpartition('.')[2], columns, 'columns')}"
+    for name, table in written.items():
+        text = text.replace(quoted(name), table).replace(name, table)
+    return text
+
+
+def shown_error(error: AnalysisException) -> str:
+    """Return the message of an error of Spark without its plan."""
+    return _POSITION.sub("", str(error)).strip() or "Spark refuses the query"

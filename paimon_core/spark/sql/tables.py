@@ -1,0 +1,202 @@
+"""Tables: runs CREATE, DROP, ALTER, TRUNCATE and ANALYZE with the methods of the catalog and of tables."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructField, StructType
+
+from paimon_core.alter.changes import DropColumn, RemoveOption, SchemaChange, path_of
+from paimon_core.errors import AlreadyExists, CommitConflict, PaimonError
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.spark.sql.grammar.cursor import fail
+from paimon_core.spark.sql.grammar.statements import (
+    AlterTable,
+    Analyze,
+    CreateDatabase,
+    CreateLike,
+    CreateTable,
+    DropDatabase,
+    DropTable,
+    RemovePartitions,
+    RenameTable,
+    TableName,
+)
+from paimon_core.spark.sql.names import Names, column_of, located
+from paimon_core.spark.sql.partitions import partition_predicate
+from paimon_core.spark.sql.queries import frame
+from paimon_core.spark.writes.writer import write_spark
+from paimon_core.table.table import Table
+
+_PRIMARY_KEY = "primary-key"
+
+
+def create(spark: SparkSession, names: Names, statement: CreateTable, text: str) -> Snapshot | None:
+    """Create a table, with a query also its rows; return the snapshot of the rows.
+
+    When the rows cannot be written, the new table is dropped. A table is replaced when the new one has all of its
+    rows: they are written to a table with another name, the old table is dropped, and the new one is renamed. Raises
+    CommitConflict, and changes nothing, when another commit changed the old table since this call read it. For a moment
+    there is no table of this name; when the process ends in this moment, the new table is ``replacing_<id>``.
+    """
+    full = _new_name(names, statement.table, text)
+    exists = names.catalog.table_exists(full)
+    if statement.must_exist and not exists:
+        names.unknown(statement.table, text)
+    if exists and statement.if_not_exists:
+        return None
+    if exists and not statement.replace:
+        raise AlreadyExists(f"table {full} exists", table=full)
+    old = names.catalog.table(full).latest_snapshot() if exists else None
+    rows = None if statement.query is None else frame(spark, names, statement.query)
+    if not exists:
+        return _created(names, statement, full, rows)
+    temporary = f"{full.partition('.')[0]}.replacing_{uuid.uuid4().hex}"
+    snapshot = _created(names, statement, temporary, rows)
+    if names.catalog.table(full).latest_snapshot() != old:
+        names.catalog.drop_table(temporary)
+        raise CommitConflict(f"table {full} was changed while its replacement was written: run the statement again")
+    names.catalog.drop_table(full)
+    names.catalog.rename_table(temporary, full)
+    return snapshot
+
+
+def _created(names: Names, statement: CreateTable, full: str, rows: DataFrame | None) -> Snapshot | None:
+    schema: Any = statement.columns if rows is None else _nullable(rows.schema)
+    options = dict(statement.properties)
+    keys = [key.strip() for key in options.pop(_PRIMARY_KEY, "").split(",") if key.strip()]
+    table = names.catalog.create_table(
+        full,
+        schema,
+        primary_key=keys,
+        partition_by=statement.partition_by,
+        options=options,
+        comment=statement.comment,
+    )
+    if rows is None:
+        return None
+    try:
+        return write_spark(rows, table)
+    except BaseException:
+        names.catalog.drop_table(full, ignore_if_missing=True)
+        raise
+
+
+def _nullable(schema: StructType) -> StructType:
+    """Return the columns of a query, which may be null in a new table, as in Spark."""
+    return StructType([StructField(f.name, f.dataType, True, f.metadata) for f in schema.fields])
+
+
+def create_like(names: Names, statement: CreateLike, text: str) -> None:
+    """Create a table with the columns, keys, options and comment of another one, without its rows."""
+    full = _new_name(names, statement.table, text)
+    schema = (source := names.table(statement.source, text)).schema
+    options: Mapping[str, str] = {**{k: v for k, v in schema.options.items() if k != "path"}, **statement.properties}
+    keys = options.get(_PRIMARY_KEY)
+    names.catalog.create_table(
+        full,
+        source.arrow_schema,
+        primary_key=schema.primary_keys if keys is None else [key.strip() for key in keys.split(",")],
+        partition_by=schema.partition_keys,
+        options={k: v for k, v in options.items() if k != _PRIMARY_KEY},
+        comment=schema.comment,
+        ignore_if_exists=statement.if_not_exists,
+    )
+
+
+def rename(names: Names, statement: RenameTable, text: str) -> None:
+    """Rename a table; a new name without database is in the database of the old one."""
+    old = names.table(statement.table, text).name
+    to = statement.to
+    new = f"{old.partition('.')[0]}.{to}" if len(to.parts) == 1 else names.full(to, text)
+    try:
+        names.catalog.rename_table(old, new)
+    except PaimonError as error:
+        located(error, text, to.start)
+
+
+def alter(names: Names, statement: AlterTable, text: str) -> None:
+    """Apply the changes together, as ``Table.alter`` does."""
+    table = names.table(statement.table, text)
+    changes = [change for change in statement.changes if not _is_left_out(table, change, statement)]
+    try:
+        if changes:
+            table.alter(*changes)
+    except PaimonError as error:
+        located(error, text, statement.table.end)
+
+
+def _is_left_out(table: Table, change: SchemaChange, statement: AlterTable) -> bool:
+    """Whether a change removes something IF EXISTS that does not exist."""
+    if isinstance(change, DropColumn):
+        path = path_of(change.column)
+        return ".".join(path) in statement.if_exists and path[0] not in table.schema.by_name
+    if isinstance(change, RemoveOption):
+        return change.key in statement.if_exists and change.key not in table.schema.options
+    return False
+
+
+def remove_partitions(names: Names, statement: RemovePartitions, text: str) -> Snapshot | None:
+    """Remove all rows of the partitions of each spec, without specs of the table; all in one commit.
+
+    Rows that a concurrent commit adds to these partitions before this commit are removed too.
+    """
+    table = names.table(statement.table, text)
+    if not statement.specs:
+        return table.delete("true")
+    found = None
+    for spec in statement.specs:
+        known = {column_of(table.schema, c, text, statement.table.end, table.name): v for c, v in spec.items()}
+        where = partition_predicate(table, known)
+        assert where is not None
+        if statement.must_exist and not table.scan(where=where).splits():
+            shown = ", ".join(f"{c} = {v}" for c, v in known.items())
+            fail(text, statement.table.end, f"table {table.name} has no partition {shown}; IF EXISTS allows it")
+        found = where if found is None else found | where
+    assert found is not None
+    return table.delete(found)
+
+
+def analyze(names: Names, statement: Analyze, text: str) -> Snapshot | None:
+    """Compute the statistics of columns; without columns, the number of rows and bytes."""
+    table = names.table(statement.table, text)
+    columns = statement.columns
+    if columns is not None:
+        columns = tuple(column_of(table.schema, c, text, statement.table.end, table.name) for c in columns)
+    return table.analyze(columns)
+
+
+def _new_name(names: Names, name: TableName, text: str) -> str:
+    full = names.full(name, text)
+    names.known_database(full.partition(".")[0], name.start, text)
+    return full
+
+
+def drop(names: Names, statement: DropTable, text: str) -> None:
+    """Delete a table with all of its files."""
+    full = names.full(statement.table, text)
+    if not names.exists(statement.table, text) and statement.if_exists:
+        return
+    names.table(statement.table, text)
+    names.catalog.drop_table(full, ignore_if_missing=statement.if_exists)
+
+
+def create_database(names: Names, statement: CreateDatabase, text: str) -> None:
+    """Create a database."""
+    try:
+        names.catalog.create_database(statement.name, ignore_if_exists=statement.if_not_exists)
+    except PaimonError as error:
+        located(error, text, statement.at)
+
+
+def drop_database(names: Names, statement: DropDatabase, text: str) -> None:
+    """Delete a database; without CASCADE, only an empty one."""
+    if not statement.if_exists:
+        names.known_database(statement.name, statement.at, text)
+    try:
+        names.catalog.drop_database(statement.name, cascade=statement.cascade, ignore_if_missing=statement.if_exists)
+    except PaimonError as error:
+        located(error, text, statement.at, "" if statement.cascade else " (in SQL: CASCADE)")
