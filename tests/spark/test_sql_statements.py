@@ -8,7 +8,7 @@ from pyspark.errors import PythonException
 import paimon_core as paimon
 from paimon_core.errors import CommitConflict, InvalidRequest, PaimonError
 from paimon_core.spark import session
-from paimon_core.spark.sql import row_changes, tables
+from paimon_core.spark.sql import tables
 
 CREATE = (
     "CREATE TABLE orders (id BIGINT NOT NULL COMMENT 'the id', day STRING NOT NULL, price DOUBLE, note STRING) "
@@ -187,19 +187,6 @@ def test_row_changes(lake):
     assert len(content(lake)) == 2
     lake.sql("DELETE FROM orders")
     assert content(lake) == []
-
-
-def test_an_update_is_computed_again_from_rows_that_another_commit_changed(lake, monkeypatch):
-    rows_of, others = row_changes._struct, iter([{"price": 100.0}])
-
-    def changed_once(rows):
-        for values in others:
-            lake.catalog.table("shop.orders").update("id = 1", values)  # another process commits
-        return rows_of(rows)
-
-    monkeypatch.setattr(row_changes, "_struct", changed_once)
-    lake.sql("UPDATE orders SET price = price + 1 WHERE id = 1")
-    assert content(lake)[0] == (1, "mon", 101.0, "a")
 
 
 def test_versions_and_changes(lake):

@@ -38,10 +38,12 @@ class Condition:
 
     @staticmethod
     def of(where: object, fields: Sequence[DataField]) -> Condition:
-        """Return the condition of an argument ``where`` on the columns ``fields``; None is always true.
+        """Return the condition of an argument ``where`` on the columns ``fields``; a Condition stays as it is.
 
         Raises InvalidRequest for a value that is no condition and for a text that is not SQL.
         """
+        if isinstance(where, Condition):
+            return where
         if isinstance(where, Column):
             return Condition(column=where)
         if not isinstance(where, str):
