@@ -74,7 +74,7 @@ def _columns(values: Values) -> dict[str, Column]:
 
 
 def _condition(table: Table, where: Expression | None) -> Condition:
-    """Return the parts of a condition that are predicates, which also select files, and its text if there are others."""
+    """Return the parts of a condition that are predicates, which select files, and its text if there are others."""
     if where is None:
         return Condition(Constant(True))
     columns = Columns(table.schema.fields, TARGET, alone=False)
