@@ -103,7 +103,9 @@ def _own_files() -> Iterator[tuple[Path, str]]:
 
 def _files(distribution: metadata.Distribution) -> Iterator[tuple[Path, str]]:
     """Yield the installed files of a distribution, without scripts and compiled Python files."""
-    for file in distribution.files or ():
+    if distribution.files is None:
+        raise InvalidRequest(f"{distribution.metadata['Name']} has no list of its files (RECORD): install it with pip")
+    for file in distribution.files:
         name = PurePosixPath(file)
         if ".." not in name.parts and not name.is_absolute() and name.suffix != ".pyc":
             path = Path(str(distribution.locate_file(file)))

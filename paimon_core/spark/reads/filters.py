@@ -14,6 +14,7 @@ from paimon_core.errors import InvalidRequest
 from paimon_core.predicate.op import Op
 from paimon_core.predicate.reference import Step
 from paimon_core.predicate.tree import And, ColumnComparison, Comparison, Constant, Or, Predicate
+from paimon_core.spark.columns import column as column_named
 
 
 def to_column(predicate: Predicate, schema: StructType) -> Column:
@@ -51,7 +52,7 @@ def compares_types_natively(predicate: Predicate, schema: StructType) -> bool:
 
 def _reference(name: str, path: tuple[Step, ...], schema: StructType) -> tuple[Column, DataType]:
     """Return the column, or the field inside of it, and its type."""
-    column, kind = F.col("`" + name.replace("`", "``") + "`"), schema[name].dataType
+    column, kind = column_named(name), schema[name].dataType
     for step in path:
         if isinstance(kind, StructType):
             column, kind = column.getField(str(step)), kind[str(step)].dataType

@@ -25,6 +25,7 @@ from paimon_core.plan.split import Split
 from paimon_core.predicate import Predicate
 from paimon_core.read.damaged_files import DamagedFiles
 from paimon_core.schema import TRACKING_NAMES, DataField, TableSchema
+from paimon_core.spark.columns import column, quoted
 from paimon_core.spark.reads.filters import compares_types_natively, to_column
 from paimon_core.spark.reads.hadoop import Place
 from paimon_core.spark.tasks import spark_context
@@ -187,15 +188,11 @@ def native_frame(
         )
     if where is not None:
         rows = rows.where(to_column(where, schema))
-    return rows.select(*[_quoted(c) for c in columns])
+    return rows.select(*map(quoted, columns))
 
 
 def _value(name: str | None, kind: SparkType) -> Column:
-    return F.lit(None).cast(kind) if name is None else F.col(_quoted(name))
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+    return F.lit(None).cast(kind) if name is None else column(name)
 
 
 @contextlib.contextmanager

@@ -49,10 +49,9 @@ class Condition:
         if not isinstance(where, str):
             return Condition(parse_where(where, fields))
         parts = _conjuncts(where)
-        predicates = [_predicate(part, fields) for part in parts]
-        left = [f"({part})" for part, found in zip(parts, predicates, strict=True) if found is None]
-        known = [found for found in predicates if found is not None]
-        return Condition(reduce(and_, known) if known else None, F.expr(" AND ".join(left)) if left else None)
+        known = [found for part in parts if (found := _predicate(part, fields)) is not None]
+        column = None if len(known) == len(parts) else F.expr(where)  # as written, not as sqlglot writes it
+        return Condition(reduce(and_, known) if known else None, column)
 
 
 def _conjuncts(text: str) -> list[str]:
@@ -62,7 +61,7 @@ def _conjuncts(text: str) -> list[str]:
     except sqlglot.errors.SqlglotError as error:
         first = str(error).strip().splitlines()[0]
         raise InvalidRequest(f"the condition {text!r:.200} is not Spark SQL: {first}") from None
-    if _is_rewritten(text):
+    if is_rewritten(text):
         return [text]
     for column in tree.find_all(exp.Column):
         if column.table == TARGET and not column.args.get("db"):
@@ -71,14 +70,14 @@ def _conjuncts(text: str) -> list[str]:
     return [part.sql(dialect="spark") for part in parts]
 
 
-def _is_rewritten(text: str) -> bool:
+def is_rewritten(text: str) -> bool:
     r"""Whether the text has signs that dialects read differently: ``\``, ``"``, two quotes in a row, a comment."""
     return any(sign in text for sign in ("\\", '"', "''", "--", "/*"))
 
 
 def _predicate(text: str, fields: Sequence[DataField]) -> Predicate | None:
     """Return the text as a predicate; None when it may mean something else in Spark."""
-    if _is_rewritten(text):
+    if is_rewritten(text):
         return None
     try:
         found = parse_where(text, fields)

@@ -19,9 +19,11 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.plan.plan_scan import ScanPlan
 from paimon_core.predicate import Predicate
+from paimon_core.spark.columns import column
+from paimon_core.spark.compactor import maintenance_work
 from paimon_core.spark.row_changes.conditions import TARGET, Condition
 from paimon_core.spark.row_changes.expressions import checked_values, refuse_functions, used_columns, value_column
-from paimon_core.spark.row_changes.row_messages import DELETE, KIND, UPDATE, column, row_messages
+from paimon_core.spark.row_changes.row_messages import DELETE, KIND, UPDATE, row_messages
 from paimon_core.spark.row_changes.split_tasks import in_tasks
 from paimon_core.spark.row_changes.target_rows import FILE, POS, target_rows
 from paimon_core.spark.row_changes.task_errors import errors_of_tasks
@@ -54,7 +56,7 @@ def delete_spark(
         return table.settle(committed)
     condition = _required(where, table.context, "delete")
     if condition.column is None:
-        return settled(table, delete_update.delete(request, condition.predicate, in_tasks(spark)))
+        return settled(spark, table, delete_update.delete(request, condition.predicate, in_tasks(spark)))
     check_delete(table.context)
 
     def change(context: TableContext, plan: ScanPlan, where: Predicate | None) -> list[CommitMessage]:
@@ -64,7 +66,7 @@ def delete_spark(
         filled = [column(n) if n in kept else F.lit(None).alias(n) for n in names] if context.is_keyed else [FILE, POS]
         return row_messages(rows.select(F.lit(DELETE).alias(KIND), *filled), table, context, plan)
 
-    return settled(table, commit_change(request, condition.predicate, change))
+    return settled(spark, table, commit_change(request, condition.predicate, change))
 
 
 def update_spark(
@@ -90,7 +92,7 @@ def update_spark(
     condition = _required(where, table.context, "update")
     check_update(table.context, checked_values(set) or set)
     if condition.column is None and not any(isinstance(value, Column) for value in set.values()):
-        return settled(table, delete_update.update(request, condition.predicate, set, in_tasks(spark)))
+        return settled(spark, table, delete_update.update(request, condition.predicate, set, in_tasks(spark)))
     refuse_functions(set, "update_spark")
 
     def change(context: TableContext, plan: ScanPlan, where: Predicate | None) -> list[CommitMessage]:
@@ -105,7 +107,7 @@ def update_spark(
         place = [] if context.is_keyed else [FILE, POS]
         return row_messages(rows.select(F.lit(UPDATE).alias(KIND), *columns, *place), table, context, plan)
 
-    return settled(table, commit_change(request, condition.predicate, change))
+    return settled(spark, table, commit_change(request, condition.predicate, change))
 
 
 def deleted_columns(context: TableContext) -> list[str]:
@@ -120,11 +122,16 @@ def deleted_columns(context: TableContext) -> list[str]:
     return [f.name for f in schema.fields if f.name in needed or not f.type.nullable]
 
 
-def settled(table: Table, committed: Committed | None) -> Snapshot | None:
-    """Do the steps after a commit and return its snapshot; None when nothing was committed."""
+def settled(spark: SparkSession, table: Table, committed: Committed | None) -> Snapshot | None:
+    """Do the steps after a commit and return its snapshot; None when nothing was committed.
+
+    Unless the table is write-only, Spark tasks compact.
+    """
     if committed is None:
         return None
-    return replace(table, context=committed.context).settle(committed.snapshot, committed.written)
+    return replace(table, context=committed.context).settle(
+        committed.snapshot, committed.written, maintenance_work(spark)
+    )
 
 
 def _required(where: Any, context: TableContext, operation: str) -> Condition:

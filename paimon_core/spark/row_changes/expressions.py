@@ -15,6 +15,7 @@ from pyspark.sql.types import DataType, NullType, NumericType, StringType
 from paimon_core.errors import InvalidRequest, SchemaMismatch, UnsupportedFeature
 from paimon_core.predicate import Column as LibraryColumn
 from paimon_core.schema import DataField
+from paimon_core.spark.columns import quoted
 from paimon_core.spark.types import spark_schema
 from paimon_core.table.rows.row_changes import assigned
 from paimon_core.types import TIMESTAMP_ROOTS, TypeRoot
@@ -54,7 +55,7 @@ def value_column(value: Any, field: DataField, rows: DataFrame, source: str = SO
     """
     target = _spark_type(field)
     if isinstance(value, LibraryColumn):
-        value = F.col(f"{source}." + "`" + value.name.replace("`", "``") + "`")
+        value = F.col(f"{source}.{quoted(value.name)}")
     if not isinstance(value, Column):
         return _literal(value, field, target)
     found = rows.select(value).schema.fields[0].dataType

@@ -18,12 +18,13 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.plan.plan_scan import ScanPlan
 from paimon_core.predicate import Predicate
 from paimon_core.schema import DataField
+from paimon_core.spark.columns import column, quoted
 from paimon_core.spark.row_changes.conditions import TARGET
 from paimon_core.spark.row_changes.delete_update import deleted_columns
 from paimon_core.spark.row_changes.expressions import SOURCE, used_columns, value_column
 from paimon_core.spark.row_changes.merge_clauses import SparkClause, SparkClauses
 from paimon_core.spark.row_changes.merge_source import KeyStatistics
-from paimon_core.spark.row_changes.row_messages import DELETE, INSERT, KIND, UPDATE, column
+from paimon_core.spark.row_changes.row_messages import DELETE, INSERT, KIND, UPDATE
 from paimon_core.spark.row_changes.target_rows import FILE, POS, target_rows
 from paimon_core.spark.types import spark_schema
 from paimon_core.table.rows.merge_clauses import Delete, Insert, Update
@@ -78,7 +79,7 @@ def _groups(clauses: SparkClauses) -> tuple[Sequence[SparkClause], Sequence[Spar
 
 def _marker(context: TableContext) -> str:
     """Return a column that is null only where the join has no row of the target."""
-    return "`" + context.schema.primary_keys[0].replace("`", "``") + "`" if context.is_keyed else FILE
+    return quoted(context.schema.primary_keys[0]) if context.is_keyed else FILE
 
 
 def _conditions(clause: SparkClause) -> list[Column]:
@@ -103,7 +104,7 @@ def _packed(source: DataFrame, clauses: SparkClauses) -> DataFrame:
 
 def _joined(target: DataFrame, source: DataFrame, clauses: SparkClauses, *, outer: bool, inserts: bool) -> DataFrame:
     kind = "full_outer" if outer and inserts else "left" if outer else "right" if inserts else "inner"
-    names = ["`" + name.replace("`", "``") + "`" for name in clauses.on]
+    names = map(quoted, clauses.on)
     equal = [F.col(f"{TARGET}.{name}") == F.col(f"{_ON}_{at}") for at, name in enumerate(names)]
     return target.join(source, reduce(and_, equal), kind)
 
@@ -186,7 +187,7 @@ def _changes(rows: DataFrame, context: TableContext, clauses: SparkClauses) -> D
 def _new_value(field: DataField, rows: DataFrame, clauses: SparkClauses) -> Column:
     """Return the new value of a column; a row of kind -D has its old value, if the row was read with it."""
     kind = spark_schema([field]).fields[0].dataType
-    old = F.col(f"{TARGET}.`" + field.name.replace("`", "``") + "`") if field.name in rows.columns else None
+    old = F.col(f"{TARGET}.{quoted(field.name)}") if field.name in rows.columns else None
     found = F.lit(None).cast(kind) if old is None else old
     for clause in reversed(clauses.clauses):
         if field.name in clause.values:

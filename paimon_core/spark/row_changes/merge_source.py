@@ -23,8 +23,8 @@ from paimon_core.errors import InvalidRequest, SchemaMismatch, listed
 from paimon_core.metadata.context import TableContext
 from paimon_core.predicate import Predicate, col
 from paimon_core.schema import DataField
+from paimon_core.spark.columns import column
 from paimon_core.spark.row_changes.key_filter import KeyFilter, filter_of_keys
-from paimon_core.spark.row_changes.row_messages import column
 from paimon_core.spark.types import spark_schema
 from paimon_core.table.rows.merge_source import LISTED_KEYS, key_filter, selected
 from paimon_core.types import STRING_ROOTS, TypeRoot, read_annotations

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from paimon_core.arrow import gather
@@ -28,6 +28,7 @@ from paimon_core.metadata.context import TableContext
 from paimon_core.plan.plan_scan import ScanPlan
 from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.schema import SEQUENCE_NUMBER
+from paimon_core.spark.columns import column
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.row_changes.split_tasks import parts_of, payload_of, splits_of
 from paimon_core.spark.row_changes.target_rows import FILE, POS
@@ -79,11 +80,6 @@ def _cores(changes: DataFrame) -> int:
     return (
         found.defaultParallelism if found else int(changes.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
     )
-
-
-def column(name: str) -> Column:
-    """Return the top-level column of this name."""
-    return F.col("`" + name.replace("`", "``") + "`")
 
 
 # -- append tables -----------------------------------------------------------------------------------------------------

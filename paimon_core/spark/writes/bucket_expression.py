@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from paimon_core.schema import DataField
+from paimon_core.spark.columns import quoted
 from paimon_core.types import STRING_ROOTS, TypeRoot
 
 _MASKS = {
@@ -30,7 +31,7 @@ def bucket_expression(fields: Sequence[DataField], buckets: int) -> str | None:
     variable: list[str] = []
     offset = f"{8 + 8 * len(fields)}L"
     for field in fields:
-        name = "`" + field.name.replace("`", "``") + "`"
+        name = quoted(field.name)
         if field.type.root in STRING_ROOTS:
             length = f"octet_length({name})"
             padded = f"(if({length} <= 7, 0, cast(ceil({length} / 8) * 8 as int)))"

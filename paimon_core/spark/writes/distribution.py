@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from paimon_core.metadata.context import TableContext
+from paimon_core.spark.columns import quoted
 from paimon_core.spark.packing import UNKNOWN_CORES
 from paimon_core.spark.tasks import spark_context
 from paimon_core.write.staging import is_staged
@@ -78,7 +79,7 @@ def spread_rows(df: DataFrame, context: TableContext, tasks: int | None) -> Data
 
     A table without partitions needs no shuffle; the rows stay in their tasks, unless ``tasks`` is given.
     """
-    keys = [f"`{key}`" for key in context.schema.partition_keys]
+    keys = [*map(quoted, context.schema.partition_keys)]
     if keys:
         return df.hint("rebalance", *([] if tasks is None else [tasks]), *keys)
     return df if tasks is None else df.repartition(tasks)

@@ -20,6 +20,7 @@ from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import Assignment, CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.manifests.index_manifest import IndexFile
+from paimon_core.spark.columns import quoted
 from paimon_core.spark.reference import TableReference
 from paimon_core.table.table import Table
 from paimon_core.write.bucket_assigner import BucketAssigner
@@ -67,7 +68,7 @@ def assign_keys(df: DataFrame, table: Table, *, overwrites: bool) -> KeyAssignme
             yield pa.record_batch([pa.array([partition], pa.binary()), pa.array([data], pa.binary())], _NAMES)
 
     collected: dict[bytes, list[np.ndarray]] = {}
-    for row in df.select(*[f"`{name}`" for name in names]).mapInArrow(hashes, _COLUMNS).collect():
+    for row in df.select(*map(quoted, names)).mapInArrow(hashes, _COLUMNS).collect():
         collected.setdefault(bytes(row[0]), []).append(np.frombuffer(row[1], np.int32))
     found = {partition: np.unique(np.concatenate(parts)) for partition, parts in collected.items()}
     return assignment_of(context, found, overwrites=overwrites)

@@ -28,6 +28,7 @@ from paimon_core.errors import InvalidRequest, SchemaMismatch
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate
+from paimon_core.spark.columns import column, quoted
 from paimon_core.spark.compactor import maintenance_work
 from paimon_core.spark.reference import TableReference
 from paimon_core.spark.tasks import collect_tasks
@@ -193,7 +194,7 @@ def routed_rows(
     else:
         rows = spread_rows(df, table.context, tasks)
     if order_by:
-        rows = rows.sortWithinPartitions(*[f"`{c}`" for c in order_by])
+        rows = rows.sortWithinPartitions(*map(quoted, order_by))
     return rows, dropped
 
 
@@ -213,7 +214,7 @@ def _check_columns(df: DataFrame, table: Table, kinds: str | None, order_by: Seq
             known = ", ".join(table.schema.names)
             raise SchemaMismatch(f"table {table.name} has no column {name!r}; its columns are {known}", column=name)
     for field in table.schema.fields:
-        if field.name not in df.columns and not field.type.nullable:
+        if field.name not in df.columns and not field.type.nullable and field.default is None:
             raise SchemaMismatch(f"column {field.name!r} is NOT NULL and missing in the data", column=field.name)
 
 
@@ -221,7 +222,7 @@ def _routed(df: DataFrame, table: Table, tasks: int, keys: KeyAssignment | None)
     """Repartition the rows so that each (partition, bucket) is in one task."""
     context = table.context
     fields, buckets = context.schema.select(context.bucket_keys), context.options["bucket"]
-    partition = [F.col(f"`{k}`") for k in context.schema.partition_keys]
+    partition = [*map(column, context.schema.partition_keys)]
     spread = F.hash(*partition) if partition else F.lit(0)
     if keys is not None:
         return _routed_by_index(df, table, spread, tasks, keys)

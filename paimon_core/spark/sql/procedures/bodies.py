@@ -6,7 +6,7 @@ import datetime
 import re
 from typing import Any
 
-from paimon_core.spark.compactor import compact_spark, sort_compact_spark
+from paimon_core.spark.compactor import compact_spark, rescale_spark, rewrite_file_index_spark, sort_compact_spark
 from paimon_core.spark.removal import apply_spark, plan_orphan_removal_spark
 from paimon_core.spark.sql.procedures.arguments import Arguments
 
@@ -58,12 +58,12 @@ def compact_manifest(given: Arguments) -> Results:
 
 def rescale(given: Arguments) -> Results:
     """Rewrite partitions into another number of buckets."""
-    return _snapshot(given.table.rescale(given.get("bucket_num"), given.partitions()))
+    return _snapshot(rescale_spark(given.spark, given.table, given.get("bucket_num"), given.partitions()))
 
 
 def rewrite_file_index(given: Arguments) -> Results:
     """Give existing data files the indexes of the table's options."""
-    return _snapshot(given.table.rewrite_file_index(given.get("where")))
+    return _snapshot(rewrite_file_index_spark(given.spark, given.table, given.get("where")))
 
 
 # -- removal

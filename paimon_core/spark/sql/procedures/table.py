@@ -160,7 +160,9 @@ PROCEDURES: Mapping[str, Procedure] = {
         refused={"parallelism": _TASKS},
     ),
     "remove_unexisting_files": Procedure(
-        {"table": str, "dry_run": bool}, bodies.remove_unexisting_files, refused={"parallelism": _TASKS}
+        {"table": str, "dry_run": bool},
+        bodies.remove_unexisting_files,
+        refused={"parallelism": "the driver looks up the files"},
     ),
     "create_tag": Procedure(_TAG, bodies.create_tag, required=2),
     "create_tag_from_timestamp": Procedure(
