@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -30,21 +31,21 @@ def bare_python() -> Path:
     return python
 
 
-def run(folder: Path, where: str, *command: str | Path) -> dict[str, Any]:
-    """Run all operations in a new warehouse and return what they printed."""
+def run(folder: Path, where: str, *command: str | Path, packages: str = "") -> dict[str, Any]:
+    """Run all operations in a new warehouse and return what they printed; ``packages``: a folder for PYTHONPATH."""
     kept = {key: text for key, text in os.environ.items() if not key.startswith("PYSPARK_")}
     if where != "submitted":
         kept["PYSPARK_PYTHON"] = sys.executable
     done = subprocess.run(
         [*command, OPERATIONS, where, folder / where],
         cwd=folder,
-        env=kept | {"PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"},
+        env=kept | {"PYTHONPATH": f"{ROOT}:{packages}", "SPARK_LOCAL_IP": "127.0.0.1"},
         capture_output=True,
         text=True,
         timeout=900,
         check=False,
     )
-    assert done.returncode == 0, done.stderr[-4000:]
+    assert done.returncode == 0, "\n".join(one for one in done.stderr.splitlines() if " INFO " not in one)[-4000:]
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
@@ -59,6 +60,8 @@ def test_operations_give_equal_tables(tmp_path: Path) -> None:
     assert run(tmp_path, "connect", sys.executable) == local
     archive = tmp_path / "paimon.tar.gz"
     assert main(["cluster-archive", str(archive)]) == 0
+    with tarfile.open(archive) as there:
+        there.extractall(tmp_path / "packages", filter="data")
     submit: list[str | Path] = [
         Path(pyspark.__file__).parent / "bin" / "spark-submit",
         *("--archives", f"{archive}#paimon", "--conf", "spark.executorEnv.PYTHONPATH=paimon"),
@@ -66,6 +69,6 @@ def test_operations_give_equal_tables(tmp_path: Path) -> None:
     ]
     try:
         with standalone_cluster(tmp_path) as url:
-            assert run(tmp_path, "submitted", *submit, "--master", url) == local
+            assert run(tmp_path, "submitted", *submit, "--master", url, packages=str(tmp_path / "packages")) == local
     except ClusterUnavailable as reason:
         pytest.skip(str(reason))
