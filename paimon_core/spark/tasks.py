@@ -22,6 +22,8 @@ from paimon_core.spark.packing import UNKNOWN_CORES, packed
 
 _NUMBER, _PAYLOAD, _ANSWER = "task_number", "payload", "answer"
 _NUMBER_BYTES = 4
+Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""The work of a task on the batches of its rows."""
 
 
 def collect_tasks(
@@ -72,6 +74,21 @@ def run_tasks(
                 yield from work(payload)
 
     return rows.repartitionById(len(groups), _NUMBER).mapInArrow(run, schema)
+
+
+def map_batches(df: DataFrame, work: Work, schema: StructType | str) -> DataFrame:
+    """Return ``df.mapInArrow(work, schema)`` for columns of any name.
+
+    Spark takes a dot or a backtick in a name of ``df`` for a path.
+    """
+    names = df.columns
+    if not any("." in name or "`" in name for name in names):
+        return df.mapInArrow(work, schema)
+
+    def named(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return work(batch.rename_columns(names) for batch in batches)
+
+    return df.toDF(*[f"c{at}" for at in range(len(names))]).mapInArrow(named, schema)
 
 
 def spark_context(spark: SparkSession) -> SparkContext | None:

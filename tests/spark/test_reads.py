@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import time
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 import paimon_core as paimon
+from paimon_core import col
 from paimon_core.errors import UnsupportedFeature
 from paimon_core.spark import PaimonDataSource, read_spark
 from paimon_core.spark.reads import native
@@ -179,3 +181,18 @@ def test_spark_still_plans_a_view_once(spark, warehouse, keyed):
     assert spark.table("k").count() == before + 1
     with pytest.raises(Exception, match='Please use either the "Append" or "Overwrite" mode'):
         spark.table("k").write.format("paimon").option("warehouse", warehouse).save("db.k")
+
+
+@pytest.mark.spark
+def test_filters_of_spark_find_nan_and_old_dates(spark, warehouse):
+    """Spark pushes its filters to the statistics of Parquet, which leave out NaN; Java's calendar changes dates."""
+    catalog = paimon.open_catalog(warehouse)
+    catalog.create_database("db", ignore_if_exists=True)
+    columns = {"i": "INT", "d": "DOUBLE", "r": "ROW<f FLOAT>", "n": "TIMESTAMP", "day": "DATE"}
+    table = catalog.create_table("db.nan", columns)
+    old, nan = datetime.datetime(1500, 1, 1), float("nan")
+    table.write([{"i": 1, "d": nan, "r": {"f": nan}, "n": old, "day": old.date()}, {"i": 2, "d": 1.0, "r": {"f": 1.0}}])
+    for where in ("d > 5", "NOT d < 5", "r.f > 5", "d = double('nan')"):
+        assert [row.i for row in read_spark(spark, table).where(where).collect()] == [1], where
+    for predicate in (col("n") == old, col("day") == old.date(), col("day").is_in([old.date()])):
+        assert [row.i for row in read_spark(spark, table, ["i"], predicate).collect()] == [1], str(predicate)

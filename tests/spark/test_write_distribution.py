@@ -8,7 +8,7 @@ from pyspark import TaskContext
 from pyspark.sql import functions as F
 
 import paimon_core as paimon
-from paimon_core.spark import write_spark
+from paimon_core.spark import read_spark, write_spark
 from paimon_core.spark.writes import distribution
 from paimon_core.spark.writes.batch_settings import large_batches
 from paimon_core.spark.writes.writer import routed_rows
@@ -85,3 +85,16 @@ def test_the_rows_of_batches_are_restored(spark):
             pass
         assert spark.conf.get(name) == "50000"
     assert spark.conf.get(name) == before
+
+
+@pytest.mark.spark
+def test_missing_columns_of_the_route_are_null_and_names_may_have_dots_and_backticks(spark, warehouse):
+    catalog = paimon.open_catalog(warehouse)
+    catalog.create_database("db", ignore_if_exists=True)
+    columns = {"a.b": "INT", "c`d": "STRING", "p": "STRING"}
+    for name, options in {"spread": {}, "bucketed": {"bucket": "2", "bucket-key": "c`d"}}.items():
+        table = catalog.create_table(f"db.{name}", columns, partition_by=["p"], options=options)
+        write_spark(spark.createDataFrame([(1, "x")], "`a.b` int, `c``d` string"), table)
+        write_spark(spark.createDataFrame([(2,)], "`a.b` int"), table)
+        rows = sorted(map(tuple, read_spark(spark, table).collect()))
+        assert rows == [(1, "x", None), (2, None, None)], name

@@ -8,13 +8,14 @@ from operator import and_, or_
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, DoubleType, FloatType, MapType, StructType
+from pyspark.sql.types import DataType, FloatType, MapType, StructType
 
 from paimon_core.errors import InvalidRequest
 from paimon_core.predicate.op import Op
 from paimon_core.predicate.reference import Step
 from paimon_core.predicate.tree import And, ColumnComparison, Comparison, Constant, Or, Predicate
 from paimon_core.spark.columns import column as column_named
+from paimon_core.spark.columns import literal
 
 
 def to_column(predicate: Predicate, schema: StructType) -> Column:
@@ -57,18 +58,14 @@ def _reference(name: str, path: tuple[Step, ...], schema: StructType) -> tuple[C
         if isinstance(kind, StructType):
             column, kind = column.getField(str(step)), kind[str(step)].dataType
         elif isinstance(kind, MapType):
-            column, kind = F.try_element_at(column, F.lit(step).cast(kind.keyType)), kind.valueType
-    if isinstance(kind, FloatType | DoubleType):
-        # Spark orders NaN last, but Parquet statistics ignore NaN: a filter on the plain column would be pushed down
-        # and would lose rows with NaN.
-        column = F.negative(F.negative(column))
+            column, kind = F.try_element_at(column, literal(step).cast(kind.keyType)), kind.valueType
     return column, kind
 
 
 def _comparison(test: Comparison, schema: StructType) -> Column:
     column, kind = _reference(test.column, test.path, schema)
     # Only for FLOAT: a literal between two storable values (1.005 for a DECIMAL(5, 2)) must not be rounded.
-    values = [F.lit(v).cast(kind) if isinstance(kind, FloatType) else F.lit(v) for v in test.values]
+    values = [F.lit(v).cast(kind) if isinstance(kind, FloatType) else literal(v) for v in test.values]
     match test.op:
         case Op.IN | Op.NOT_IN:
             # Without values, "in" is false and "not in" is true; for a null, both results are null.

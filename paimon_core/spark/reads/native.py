@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType as SparkType
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DoubleType, FloatType, StructType
 
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.data_file import DataFile
@@ -181,7 +181,7 @@ def native_frame(
     urls = [_GLOB.sub(r"\\\g<0>", place.url(path)) for path in paths]
     with _listed_by_the_driver(spark, place):
         rows = spark.read.schema(read).options(**place.options).parquet(*urls)
-    if list(names) != schema.names:
+    if list(names) != schema.names or any(_has_floats(kept.dataType) for kept in schema.fields):
         pairs = zip(schema.fields, names, strict=True)
         rows = rows.select(
             *[_value(name, kept.dataType).alias(kept.name, metadata=kept.metadata) for kept, name in pairs]
@@ -192,7 +192,22 @@ def native_frame(
 
 
 def _value(name: str | None, kind: SparkType) -> Column:
-    return F.lit(None).cast(kind) if name is None else column(name)
+    """Return the column of the files, in a form in which Spark pushes no filter on FLOAT and DOUBLE down to Parquet.
+
+    Spark orders NaN last, but the statistics in the files ignore NaN: a filter that is pushed down loses rows with NaN.
+    """
+    if name is None:
+        return F.lit(None).cast(kind)
+    if isinstance(kind, FloatType | DoubleType):
+        return F.negative(F.negative(column(name)))
+    return F.when(column(name).isNotNull(), column(name)) if _has_floats(kind) else column(name)
+
+
+def _has_floats(kind: SparkType) -> bool:
+    """Whether Spark could push a filter on a FLOAT or DOUBLE of this type down: on the column or a member of a ROW."""
+    if isinstance(kind, StructType):
+        return any(_has_floats(member.dataType) for member in kind.fields)
+    return isinstance(kind, FloatType | DoubleType)
 
 
 @contextlib.contextmanager

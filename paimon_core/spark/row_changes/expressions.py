@@ -15,7 +15,7 @@ from pyspark.sql.types import DataType, NullType, NumericType, StringType
 from paimon_core.errors import InvalidRequest, SchemaMismatch, UnsupportedFeature
 from paimon_core.predicate import Column as LibraryColumn
 from paimon_core.schema import DataField
-from paimon_core.spark.columns import quoted
+from paimon_core.spark.columns import literal, quoted
 from paimon_core.spark.types import spark_schema
 from paimon_core.table.rows.row_changes import assigned
 from paimon_core.types import TIMESTAMP_ROOTS, TypeRoot
@@ -104,7 +104,7 @@ def _literal(value: Any, field: DataField, target: DataType) -> Column:
         return (
             instant if root is TypeRoot.TIMESTAMP_LTZ else F.convert_timezone(None, F.lit("UTC"), instant).cast(target)
         )
-    return F.lit(pa.scalar(value, field.arrow.type).as_py()).cast(target)
+    return literal(pa.scalar(value, field.arrow.type).as_py()).cast(target)
 
 
 def used_columns(rows: DataFrame, columns: Sequence[Column]) -> Collection[str]:

@@ -157,7 +157,8 @@ def _once(rows: DataFrame, context: TableContext, clauses: SparkClauses, here: C
         count = F.when(whole, F.count(F.lit(1)).over(Window.partitionBy(*keys))).otherwise(1)
         counted = added.withColumn(_ROWS, count)
         added = counted.where(_checked(F.col(_ROWS) > 1, context, clauses, "insert"))
-    return changed.select(*rows.columns).unionByName(added.select(*rows.columns))
+    kept = [*map(column, rows.columns)]
+    return changed.select(*kept).unionByName(added.select(*kept))
 
 
 def _checked(error: Column, context: TableContext, clauses: SparkClauses, verb: str) -> Column:

@@ -25,6 +25,7 @@ from paimon_core.predicate import Predicate, col
 from paimon_core.schema import DataField
 from paimon_core.spark.columns import column
 from paimon_core.spark.row_changes.key_filter import KeyFilter, filter_of_keys
+from paimon_core.spark.tasks import map_batches
 from paimon_core.spark.types import spark_schema
 from paimon_core.table.rows.merge_source import LISTED_KEYS, key_filter, selected
 from paimon_core.types import STRING_ROOTS, TypeRoot, read_annotations
@@ -101,7 +102,7 @@ def converted(
                 full = full.append_column(name, pa.array(selected(seen, predicate, [*own, *extra])))
             yield from full.to_batches()
 
-    return df.select(*map(column, names)).mapInArrow(convert, schema)
+    return map_batches(df.select(*map(column, names)), convert, schema)
 
 
 def _same(one: DataType, other: DataType) -> bool:

@@ -33,7 +33,7 @@ from paimon_core.spark.reference import TableReference
 from paimon_core.spark.row_changes.split_tasks import parts_of, payload_of, splits_of
 from paimon_core.spark.row_changes.target_rows import FILE, POS
 from paimon_core.spark.row_changes.task_errors import errors_of_tasks
-from paimon_core.spark.tasks import spark_context
+from paimon_core.spark.tasks import map_batches, spark_context
 from paimon_core.spark.writes.writer import write_messages
 from paimon_core.table.rows.row_changes import ChangedBucket, changed_now, without
 from paimon_core.table.table import Table
@@ -87,7 +87,7 @@ def _cores(changes: DataFrame) -> int:
 
 def _by_position(changes: DataFrame, context: TableContext, plan: ScanPlan) -> list[CommitMessage]:
     remover = _Remover.of(context, plan)
-    written = changes.mapInArrow(_Writer(TableReference.of(context), remover.unit_of_file), _OUTPUT)
+    written = map_batches(changes, _Writer(TableReference.of(context), remover.unit_of_file), _OUTPUT)
     tasks = max(1, min(_cores(changes), len(remover.units)))
     routed = written.withColumn(_ROUTE, F.pmod(F.col(_ROUTE), F.lit(tasks))).repartitionById(tasks, _ROUTE)
     answers = routed.mapInArrow(remover, "place long, message binary").collect()

@@ -26,12 +26,14 @@ from paimon_core.arrow import gather
 from paimon_core.commit.overwrite import Overwrite
 from paimon_core.errors import InvalidRequest, SchemaMismatch
 from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate
 from paimon_core.spark.columns import column, quoted
 from paimon_core.spark.compactor import maintenance_work
 from paimon_core.spark.reference import TableReference
-from paimon_core.spark.tasks import collect_tasks
+from paimon_core.spark.tasks import collect_tasks, map_batches
+from paimon_core.spark.types import spark_schema
 from paimon_core.spark.writes.batch_settings import large_batches
 from paimon_core.spark.writes.bucket_expression import bucket_expression
 from paimon_core.spark.writes.distribution import route_count, spread_rows
@@ -106,6 +108,7 @@ def write_messages(
 ) -> list[CommitMessage]:
     """Write files for the rows of ``df`` in Spark tasks; return the messages, whose commit makes the rows visible."""
     _check_columns(df, table, kinds, order_by)
+    df = _with_route(df, table.context)
     if table.context.is_postponed or table.context.is_cross_partition:
         return _stage_tasks(df, table, kinds, order_by, overwrites, tasks)
     if not table.context.has_dynamic_buckets:
@@ -147,7 +150,7 @@ def _write_tasks(
         yield pa.record_batch([pa.array(found, pa.binary())], names=["message"])
 
     with large_batches(df.sparkSession):
-        found = rows.mapInArrow(work, "message binary").collect()
+        found = map_batches(rows, work, "message binary").collect()
     return [CommitMessage.from_bytes(bytes(row["message"])) for row in found]
 
 
@@ -166,7 +169,7 @@ def _stage_tasks(
         yield pa.record_batch([pa.array([staged], pa.binary())], names=["staged"])
 
     with large_batches(df.sparkSession):
-        found = rows.mapInArrow(work, "staged binary").collect()
+        found = map_batches(rows, work, "staged binary").collect()
     staged = [Staged.from_bytes(bytes(row["staged"])) for row in found]
     return place(table.context, staged, partial(collect_tasks, df.sparkSession), overwrites=overwrites)
 
@@ -187,6 +190,7 @@ def routed_rows(
     null in the key may be in any task. Raises the errors of ``write_messages`` for columns that do not fit.
     """
     _check_columns(df, table, kinds, order_by)
+    df = _with_route(df, table.context)
     dropped = [c for c in order_by if c not in table.schema.by_name and c != kinds]
     if table.context.has_buckets or is_staged(table.context):
         rows = _routed(df, table, tasks or route_count(df, table.context), keys)
@@ -196,6 +200,14 @@ def routed_rows(
     if order_by:
         rows = rows.sortWithinPartitions(*map(quoted, order_by))
     return rows, dropped
+
+
+def _with_route(df: DataFrame, context: TableContext) -> DataFrame:
+    """Return ``df`` with nulls in the columns that select the partition and the bucket, where it lacks them."""
+    schema = context.schema
+    needed = {*schema.partition_keys, *context.bucket_keys, *schema.primary_keys}
+    missing = [f for f in spark_schema(schema.fields) if f.name in needed and f.name not in df.columns]
+    return df.withColumns({f.name: F.lit(None).cast(f.dataType) for f in missing}) if missing else df
 
 
 def _check_columns(df: DataFrame, table: Table, kinds: str | None, order_by: Sequence[str]) -> None:
@@ -260,7 +272,7 @@ def _routed_by_arrow(df: DataFrame, table: Table, spread: object, tasks: int, ke
             yield batch.append_column(_BUCKET, pa.array(buckets))
 
     schema = StructType([*df.schema.fields, StructField(_BUCKET, IntegerType())])
-    routed = df.mapInArrow(bucket, schema)
+    routed = map_batches(df, bucket, schema)
     route = F.pmod(spread + F.col(_BUCKET), F.lit(tasks)).cast("int")
     return routed.withColumn(_ROUTE, route).drop(_BUCKET).repartitionById(tasks, _ROUTE)
 
@@ -279,6 +291,6 @@ def _routed_by_index(df: DataFrame, table: Table, spread: object, tasks: int, ke
             yield batch.append_column(_BUCKET, pa.array(buckets))
 
     schema = StructType([*df.schema.fields, StructField(_BUCKET, IntegerType())])
-    routed = df.mapInArrow(bucket, schema)
+    routed = map_batches(df, bucket, schema)
     route = F.pmod(spread + F.col(_BUCKET), F.lit(tasks)).cast("int")
     return routed.withColumn(_ROUTE, route).drop(_BUCKET).repartitionById(tasks, _ROUTE)

@@ -23,7 +23,7 @@ from paimon_core.errors import SchemaMismatch
 from paimon_core.metadata.abort import abort
 from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.spark.reference import TableReference
-from paimon_core.spark.tasks import collect_tasks
+from paimon_core.spark.tasks import collect_tasks, map_batches
 from paimon_core.spark.writes.placement import place
 from paimon_core.table.table import Table
 from paimon_core.write.postpone import writer_name
@@ -177,7 +177,7 @@ def write_frame(
         answer = write(0, (parse(rows) for rows in gather(batches)))
         yield pa.record_batch([pa.array([answer.to_bytes()], pa.binary())], ["answer"])
 
-    answers = frame.mapInArrow(work, "answer binary").collect()
+    answers = map_batches(frame, work, "answer binary").collect()
     found = _collected([bytes(row["answer"]) for row in answers], table, rejects)
     return _placed(found, frame.sparkSession, table, rejects, overwrites)
 
