@@ -73,6 +73,10 @@ def test_views_show_their_snapshot_until_they_are_refreshed(spark, lake):
         lake.sql("DELETE FROM orders WHERE id = 1")
         assert spark.table("orders").count() == 3
         assert rows(lake.sql("SELECT count(*) FROM orders")) == [(2,)]  # SQL of the lake reads the table, not the view
+        assert rows(lake.sql("SELECT count(*) FROM ORDERS")) == [(2,)]  # Spark finds views in any case of letters
+        lake.catalog.create_database("other")
+        lake.sql("USE other")
+        assert rows(lake.sql("SELECT count(*) FROM orders")) == [(2,)]
         assert lake.refresh() == ["orders"]
         assert spark.table("orders").count() == 2
     finally:
@@ -83,6 +87,16 @@ def test_views_show_their_snapshot_until_they_are_refreshed(spark, lake):
             session(spark, lake.catalog, "shop").views()
     finally:
         spark.catalog.dropTempView("orders")
+
+
+def test_joins_after_a_leading_from_keep_their_rows(lake):
+    lake.sql("CREATE TABLE keys AS SELECT * FROM VALUES (1L, 'a'), (9L, 'b') AS v(id, note)")
+    for text in (
+        "FROM orders o RIGHT JOIN keys k ON o.id = k.id SELECT k.id WHERE o.price IS NULL",
+        "SELECT k.id FROM orders o RIGHT JOIN keys k ON o.id = k.id WHERE o.price IS NULL",
+    ):
+        assert rows(lake.sql(text)) == [(9,)], text
+    assert rows(lake.sql("FROM orders NATURAL JOIN keys SELECT price")) == [(1.5,)]
 
 
 def test_errors_of_names_have_the_position_and_similar_names(lake):

@@ -3,10 +3,10 @@
 import datetime
 
 import pytest
-from pyspark.errors import PythonException
 
 import paimon_core as paimon
-from paimon_core.errors import CommitConflict, InvalidRequest, PaimonError
+import paimon_core.spark.row_changes.merge as merge_module
+from paimon_core.errors import CommitConflict, InvalidRequest, PaimonError, SchemaMismatch
 from paimon_core.spark import session
 from paimon_core.spark.sql import tables
 
@@ -92,7 +92,7 @@ def test_tables_from_queries_and_tables(lake):
     lake.sql("CREATE TABLE alike LIKE orders TBLPROPERTIES ('bucket' = '3')")
     alike, orders = (lake.catalog.table(f"shop.{name}").schema for name in ("alike", "orders"))
     assert (alike.fields, alike.partition_keys, alike.options["bucket"]) == (orders.fields, orders.partition_keys, "3")
-    with pytest.raises(PythonException, match="NOT NULL"):  # a null in the key: the table is not left behind
+    with pytest.raises(SchemaMismatch, match="NOT NULL"):  # a null in the key: the table is not left behind
         lake.sql("CREATE TABLE broken TBLPROPERTIES ('primary-key' = 'id') AS SELECT CAST(NULL AS INT) AS id")
     assert lake.catalog.list_tables("shop") == ["alike", "copied", "orders"]
 
@@ -115,6 +115,9 @@ def test_inserts(lake):
     lake.sql("INSERT INTO orders BY NAME SELECT 'wed' AS DAY, 4 AS id")
     lake.sql("INSERT INTO orders (note, id, day) VALUES ('n', 5, 'wed')")
     lake.sql("INSERT INTO TABLE orders PARTITION (day = 'thu') SELECT 6, 6, 'x'")
+    lake.sql("CREATE TABLE parted (id INT, p STRING) PARTITIONED BY (p)")
+    lake.sql("INSERT INTO parted PARTITION (p = '__DEFAULT_PARTITION__') SELECT 1")
+    assert content(lake, "parted") == [(1, None)]
     assert content(lake)[3:] == [(4, "wed", None, None), (5, "wed", None, "n"), (6, "thu", 6.0, "x")]
 
 
@@ -144,11 +147,13 @@ def test_alterations(lake):
     for change in (
         "ADD COLUMNS (qty INT COMMENT 'pieces' AFTER id, tag STRING)",
         "ALTER COLUMN qty TYPE BIGINT",
-        "ALTER COLUMN qty COMMENT 'count'",
+        "ALTER COLUMN QTY COMMENT 'count'",
         "RENAME COLUMN tag TO label",
         "ALTER COLUMN label FIRST",
         "DROP COLUMN note",
         "DROP COLUMN IF EXISTS none",
+        "ADD COLUMN gone INT",
+        "DROP COLUMN IF EXISTS GONE",
         "SET TBLPROPERTIES ('write-only' = 'true', 'comment' = 'new')",
         "UNSET TBLPROPERTIES IF EXISTS ('write-only', 'snapshot.time-retained')",
     ):
@@ -187,6 +192,78 @@ def test_row_changes(lake):
     assert len(content(lake)) == 2
     lake.sql("DELETE FROM orders")
     assert content(lake) == []
+
+
+def test_a_merge_that_only_deletes_takes_a_source_with_other_columns(lake):
+    lake.sql(
+        "MERGE INTO orders t USING (SELECT 1 AS id, 'mon' AS day, 'x' AS other) s ON t.id = s.id AND t.day = s.day "
+        "WHEN MATCHED THEN DELETE"
+    )
+    assert [row[0] for row in content(lake)] == [2, 3]
+
+
+@pytest.mark.parametrize("step", ["key_statistics", "row_messages"])
+def test_a_merge_whose_source_reads_the_table_is_not_repeated(lake, monkeypatch, step):
+    """Another commit comes before the merge reads the table, or after it."""
+    orders = lake.catalog.table("shop.orders")
+    called = getattr(merge_module, step)
+
+    def then_commit(*arguments):
+        found = called(*arguments)
+        orders.write([{"id": 1, "day": "mon", "price": 100.0, "note": "other"}])
+        return found
+
+    monkeypatch.setattr(merge_module, step, then_commit)
+    merge = (
+        "MERGE INTO orders t USING (SELECT id, day, price + 1 AS p FROM orders) s "
+        "ON t.id = s.id AND t.day = s.day WHEN MATCHED THEN UPDATE SET price = s.p"
+    )
+    with pytest.raises(CommitConflict, match="run the statement again"):
+        lake.sql(merge)
+    assert (1, "mon", 100.0, "other") in content(lake)
+    assert orders.latest_snapshot().id == 2
+    monkeypatch.undo()
+    assert lake.sql(merge).first()[0] == 3
+    assert [row[2] for row in content(lake)] == [101.0, 3.5, 4.5]
+
+
+def test_texts_that_settings_change_are_left_to_spark(spark, lake):
+    lake.sql("UPDATE orders SET note = 'day' WHERE id = 1")
+    spark.conf.set("spark.sql.parser.escapedStringLiterals", "true")
+    try:
+        lake.sql(r"INSERT INTO orders VALUES (4, 'wed', 4, '\\')")
+        assert rows(lake, r"SELECT id FROM orders WHERE note = '\\'") == [(4,)]
+        lake.sql(r"DELETE FROM orders WHERE note = '\\'")
+        assert [row[0] for row in content(lake)] == [1, 2, 3]
+    finally:
+        spark.conf.unset("spark.sql.parser.escapedStringLiterals")
+
+
+def test_a_star_of_a_merge_takes_the_columns_of_the_same_names(lake):
+    lake.sql("CREATE TABLE t AS SELECT 1 AS id, 1 AS v")
+    lake.sql(
+        "MERGE INTO t USING (VALUES (1, 100, 11), (9, 900, 99)) AS s(K, ID, v) ON t.id = s.k "
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    )
+    assert content(lake, "t") == [(100, 11), (900, 99)]
+    lake.sql("MERGE INTO t USING (VALUES (100, 5)) s(k, id) ON t.id = s.k WHEN MATCHED THEN UPDATE SET v = s.id")
+    assert content(lake, "t") == [(100, 5), (900, 99)]
+
+
+def test_null_as_a_condition_selects_nothing(lake):
+    lake.sql("DELETE FROM orders WHERE NULL")
+    lake.sql("UPDATE orders SET price = 0 WHERE coalesce(NULL, NULL)")
+    assert [row[2] for row in content(lake)] == [1.5, 2.5, 3.5]
+
+
+def test_statements_that_do_nothing_say_so(lake):
+    for text, result in (
+        ("DROP TABLE IF EXISTS nope", "table shop.nope does not exist"),
+        ("DROP DATABASE IF EXISTS nope", "database nope does not exist"),
+        ("CREATE DATABASE IF NOT EXISTS shop", "database shop exists"),
+        ("CREATE TABLE IF NOT EXISTS orders LIKE orders", "table shop.orders exists"),
+    ):
+        assert rows(lake, text) == [(result,)]
 
 
 def test_versions_and_changes(lake):
@@ -251,7 +328,7 @@ WRONG = [
     ("INSERT INTO orders (id, nope) VALUES (1, 2)", 19, "no column 'nope'"),
     ("INSERT INTO orders BY NAME SELECT 1 AS id, 'x' AS dai", 28, "did you mean day?"),
     ("INSERT OVERWRITE orders PARTITION (price = 1) SELECT 1, 'a', 'b'", 18, "not a partition column"),
-    ("INSERT INTO `orders$files` SELECT 1", 13, "can only be read"),
+    ("INSERT INTO `orders$files` SELECT 1", 13, "it can be read by queries only"),
     ("CREATE TABLE orders (a INT)", 14, "exists"),
     ("CREATE TABLE t (a INT) TBLPROPERTIES ('primary-key' = 'b')", 14, "'b'"),
     ("CREATE TABLE t (a INT) TBLPROPERTIES ('bukket' = '1')", 14, "bucket"),
@@ -277,6 +354,14 @@ WRONG = [
      "no column 'day'"),
     ("MERGE INTO orders t USING (SELECT 1 AS id) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (t.id)", 103,
      "has no columns of the target"),
+    ("MERGE INTO orders t USING (SELECT 1 AS id, 2 AS ID) s ON t.id = s.id WHEN MATCHED THEN DELETE", 27,
+     "the source has two columns id and ID"),
+    ("MERGE INTO orders t USING (SELECT 1 AS k) s ON t.id = s.k WHEN NOT MATCHED THEN INSERT *", 59, "no column 'id'"),
+    ("INSERT INTO orders VALUES (NULL, 'mon', 1, 'a')", 13, "column 'id' is NOT NULL"),
+    ("INSERT INTO orders SELECT 99999999999999999999, 'mon', 1, 'a'", 13, "does not fit column id of type bigint"),
+    ("CREATE TABLE t AS SELECT 1 AS id, 2 AS ID", 19, "the query has two columns id and ID"),
+    ("ALTER TABLE orders ADD COLUMN Price INT", 19, "two columns price and Price"),
+    ("ALTER TABLE orders RENAME COLUMN note TO PRICE", 19, "two columns price and PRICE"),
     ("SHOW PARTITIONS nope", 17, "no table"),
     ("DESCRIBE orders nope", 16, "no column 'nope'"),
     ("USE nope", 5, "the databases are shop"),
@@ -285,7 +370,11 @@ WRONG = [
     ("CALL sys.compact(table => 'orders', order_strategy => 'zorder')", 6, "order_by is needed"),
     ("CALL sys.rollback(table => 'orders', snapshot => 'x')", 6, "snapshot of sys.rollback is a whole number"),
     ("CALL sys.remove_orphan_files(table => 'orders', parallelism => 2)", 6, "Spark divides the work"),
+    ("CALL sys.expire_snapshots(table => 'orders', older_than => '2020-01-01', olderthan => '2020-01-02')", 6,
+     "older_than of sys.expire_snapshots is given twice"),
+    ("DESCRIBE `orders$files`", 10, "is a system table: it can be read by queries only"),
     ("CALL sys.expire_snapshots(table => 'orders', older_than => 'x')", 6, "ISO format"),
+    ("CALL sys.expire_snapshots(table => 'orders', retain_max => -1)", 6, "argument retain_max is a number of 1 or"),
     ("CALL sys.delete_tag('orders', 'none')", 6, "none"),
 ]  # fmt: skip
 

@@ -52,7 +52,7 @@ def line_blocks(stream: pa.NativeFile, split: FileSplit, *, is_divided: bool) ->
             return
         if len(data) > LINE_BYTES:
             raise InvalidRequest(
-                f"file {split.file.path}: a line is longer than {LINE_BYTES >> 20} MiB: does the file have line ends?"
+                f"file {split.file.path}: a line is longer than {LINE_BYTES >> 20} MiB: are its line ends LF?"
             )
 
 

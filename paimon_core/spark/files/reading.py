@@ -14,9 +14,11 @@ from paimon_core.predicate.row_mask import row_mask
 from paimon_core.schema import DataField
 from paimon_core.spark.files.columnar import read_orc, read_parquet
 from paimon_core.spark.files.columns import Piece, selection
+from paimon_core.spark.files.csv_rows import read_csv
 from paimon_core.spark.files.file_format import FileFormat
+from paimon_core.spark.files.json_rows import read_json
 from paimon_core.spark.files.splits import FileSplit
-from paimon_core.spark.files.text import TextSplit, read_csv, read_json
+from paimon_core.spark.files.text import TextSplit
 from paimon_core.write.default_values import conform_with_defaults
 
 
@@ -93,7 +95,7 @@ def _guarded(path: str, begin: Callable[[], Iterator[Piece]]) -> Iterator[Piece]
             raise StorageError(f"file {path} was deleted after the job had listed it", path=path) from None
         except (PaimonError, MemoryError):
             raise
-        except (pa.ArrowException, ValueError, OSError, EOFError) as error:
+        except (pa.ArrowException, ValueError, OSError, EOFError, RecursionError) as error:
             reason = " ".join(str(error).split())[:300]
             raise InvalidRequest(f"file {path} cannot be read: {reason}", path=path) from error
         if piece is None:

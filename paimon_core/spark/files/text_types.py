@@ -1,7 +1,8 @@
 """Text types: the Arrow types with which columns are parsed from text, and the conversion of the parsed texts.
 
 Arrow's parsers convert numbers, booleans, texts, decimals, and timestamps in ISO 8601 or in the format of the option
-``timestamp_format``. Arrow's JSON parser has no dates and times: they are parsed as texts and converted here.
+``timestamp_format``. Arrow's JSON parser has no dates and times, and shifts timestamps with a zone: they are parsed as
+texts and converted here.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from paimon_core.spark.files.file_format import FileFormat
 from paimon_core.types import BINARY_ROOTS, STRUCT_ROOTS, TIMESTAMP_ROOTS, DataType, TypeRoot
 
 _OTHER = BINARY_ROOTS | {TypeRoot.VARIANT, TypeRoot.MAP, TypeRoot.MULTISET}
-_DAYS = frozenset({TypeRoot.DATE, TypeRoot.TIME})
+_ZONE_EXPECTED, _NO_ZONE_EXPECTED = "expected a zone offset", "expected no zone offset"
+"""What Arrow says about a timestamp that does not fit its column."""
 
 
 def parsed_types(fields: Sequence[DataField], file_format: FileFormat) -> dict[str, pa.DataType]:
@@ -33,7 +35,8 @@ def parsed_types(fields: Sequence[DataField], file_format: FileFormat) -> dict[s
                 "or leave the column out with columns=[...]",
                 column=field.name,
             )
-        found[field.name] = pa.string() if _is_converted(field.type, file_format) else field.type.to_arrow()
+        target = field.type.to_arrow()
+        found[field.name] = _with_texts(target) if file_format.kind == "json" else target
     return found
 
 
@@ -44,28 +47,61 @@ def _is_parsed(kind: DataType, file_format: FileFormat, *, is_top: bool) -> bool
         return file_format.kind == "json" and all(
             _is_parsed(child.type, file_format, is_top=False) for child in kind.children
         )
-    return is_top or not (kind.root in _DAYS or (kind.root in TIMESTAMP_ROOTS and bool(file_format.timestamp_format)))
+    return is_top or not (
+        kind.root is TypeRoot.TIME or (kind.root in TIMESTAMP_ROOTS and bool(file_format.timestamp_format))
+    )
 
 
-def _is_converted(kind: DataType, file_format: FileFormat) -> bool:
-    """Whether a column of a JSON file is parsed as text and then converted by ``converted``."""
-    formatted = bool(file_format.timestamp_format) and kind.root in TIMESTAMP_ROOTS
-    return file_format.kind == "json" and (kind.root in _DAYS or formatted)
+def _with_texts(target: pa.DataType) -> pa.DataType:
+    """Return the type with texts instead of dates and times, which ``converted`` then converts."""
+    if pa.types.is_temporal(target):
+        return pa.string()
+    if pa.types.is_list(target):
+        return pa.list_(target.value_field.with_type(_with_texts(target.value_type)))
+    if pa.types.is_struct(target):
+        return pa.struct([member.with_type(_with_texts(member.type)) for member in target])
+    return target
 
 
 def converted(rows: pa.Table, fields: Sequence[DataField], file_format: FileFormat) -> pa.Table:
-    """Return the rows of a JSON file with dates, times and formatted timestamps converted from texts.
+    """Return the rows of a JSON file with dates and times converted from texts.
 
     Raises ArrowInvalid for a text that cannot be converted.
     """
     for at, field in enumerate(fields):
-        if not _is_converted(field.type, file_format):
-            continue
         column, target = rows[field.name], field.type.to_arrow()
-        if field.type.root in TIMESTAMP_ROOTS:
-            column = pc.strptime(column, file_format.timestamp_format, target.unit)
-            column = pc.assume_timezone(column, target.tz) if target.tz else column
-        else:
-            column = column.cast(target)
+        if _with_texts(target) == target:
+            continue
+        try:
+            if field.type.root in TIMESTAMP_ROOTS and file_format.timestamp_format:
+                column = _formatted(column, target, file_format.timestamp_format)
+            elif field.type.root is TypeRoot.TIME:  # Arrow has no cast of texts to times
+                day = pc.binary_join_element_wise("1970-01-01", column, " ")
+                column = day.cast(pa.timestamp(target.unit)).cast(target)
+            else:
+                column = column.cast(target)
+        except pa.ArrowInvalid as error:
+            raise pa.ArrowInvalid(with_zone_advice(f"column {field.name!r}: {error}")) from None
         rows = rows.set_column(at, field.name, column)
     return rows
+
+
+def _formatted(column: pa.ChunkedArray, target: pa.TimestampType, text_format: str) -> pa.ChunkedArray:
+    """Return the timestamps of texts; with %z they have a zone, as the column must."""
+    parsed = pc.strptime(column, text_format, target.unit)
+    is_typed = (parsed.type.tz is None) is (target.tz is None)
+    if not is_typed and parsed.null_count < len(parsed):
+        raise pa.ArrowInvalid(_NO_ZONE_EXPECTED if target.tz is None else _ZONE_EXPECTED)
+    return parsed.cast(target) if is_typed else pa.chunked_array([pa.nulls(len(parsed), target)])
+
+
+def with_zone_advice(message: str) -> str:
+    """Return a message of Arrow about a zone with what to do; another message as it is."""
+    if _NO_ZONE_EXPECTED in message:
+        return f"{message}; the column is TIMESTAMP without zone: write no zone, or use a column TIMESTAMP_LTZ"
+    if _ZONE_EXPECTED not in message:
+        return message
+    return (
+        f"{message.partition('. If ')[0]}; the column is TIMESTAMP_LTZ: write the zone, such as Z or +02:00 (%z in "
+        "timestamp_format), or use a column TIMESTAMP without zone"
+    )

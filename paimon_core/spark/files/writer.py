@@ -64,8 +64,9 @@ def write_files_spark(
     "json" (one object on each line), with ``options`` for CSV (delimiter, header, quote, escape, null_value, multiline,
     timestamp_format) and JSON (timestamp_format). Columns are matched by name, and every file must have exactly the
     columns of the table; with ``columns`` only these columns are read, and the other columns are null or have their
-    default. ``where`` selects rows by columns of the table. ``overwrite``, ``user``, ``identifier`` and the steps after
-    the commit are as for ``write_spark``. ``tasks``: the number of tasks (default: from the bytes of the files).
+    default. A JSON file has a column when one of its objects has the member; it is null in the other objects. ``where``
+    selects rows by columns of the table. ``overwrite``, ``user``, ``identifier`` and the steps after the commit are as
+    for ``write_spark``. ``tasks``: the number of tasks (default: from the bytes of the files).
 
     The files are listed once, when the job starts, and must not change until it ends. Commits of other writers in
     between do not matter, except for the conflicts of ``Table.write``. Raises NotFound for a path that does not exist;

@@ -7,19 +7,22 @@ from collections.abc import Mapping, Sequence
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType, DataType, StructField, StructType
+from pyspark.sql.types import BooleanType, DataType, NullType, StructField, StructType
 from sqlglot import exp
 
+from paimon_core.errors import CommitConflict
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.spark.sql import row_changes
 from paimon_core.spark.sql.assignment import assignment_problem
 from paimon_core.spark.sql.expressions import SOURCE, TARGET, Expression, Scope
 from paimon_core.spark.sql.grammar.cursor import fail
-from paimon_core.spark.sql.grammar.parts import quoted
+from paimon_core.spark.sql.grammar.parts import quoted, refuse_doubled
 from paimon_core.spark.sql.grammar.statements import Delete, Merge, MergeClause, Query, TableName, Update
 from paimon_core.spark.sql.names import Names, column_of
 from paimon_core.spark.sql.queries import frame, shown_error
+from paimon_core.spark.sql.read_once import read_once
 from paimon_core.spark.sql.row_changes import Clause
+from paimon_core.spark.sql.writing import errors_of_writes
 from paimon_core.spark.types import spark_schema
 from paimon_core.table.table import Table
 
@@ -31,7 +34,8 @@ def update(spark: SparkSession, names: Names, statement: Update, text: str) -> S
     where = None if statement.where is None else scope.expression(statement.where)
     values = _values(table, statement.values, scope, text)
     _check(spark, table, None, values, where)
-    return row_changes.update(spark, table, values, where)
+    with errors_of_writes(table, text, statement.table.start):
+        return row_changes.update(spark, table, values, where)
 
 
 def delete(spark: SparkSession, names: Names, statement: Delete, text: str) -> Snapshot | None:
@@ -40,17 +44,23 @@ def delete(spark: SparkSession, names: Names, statement: Delete, text: str) -> S
     scope = Scope(table.schema.names, _qualifiers(names, statement.table, statement.alias, text))
     where = None if statement.where is None else scope.expression(statement.where)
     _check(spark, table, None, {}, where)
-    return row_changes.delete(spark, table, where)
+    with errors_of_writes(table, text, statement.table.start):
+        return row_changes.delete(spark, table, where)
 
 
 def merge(spark: SparkSession, names: Names, statement: Merge, text: str) -> Snapshot | None:
-    """Merge a table, view or query into a table, in one commit."""
+    """Merge a table, view or query into a table, in one commit.
+
+    A source that reads the table reads it at the snapshot of the call. Then the merge is not repeated after a
+    conflict: CommitConflict is raised, and the statement must run again.
+    """
     table = names.table(statement.table, text)
     rows = frame(spark, names, statement.source, relation=True)
+    refuse_doubled(rows.columns, text, statement.source.start, "the source")
     targets = _qualifiers(names, statement.table, statement.alias, text)
     sources = _source_qualifiers(statement)
     pairs = _pairs(Scope(table.schema.names, targets, {c: c for c in rows.columns}, sources), statement.on)
-    internal = _internal_names(rows.columns, pairs)
+    internal = internal_names(rows.columns, pairs)
     both = Scope(table.schema.names, targets, internal, sources)
     only_source = Scope(
         table.schema.names, targets, internal, sources, "a row that is not matched has no columns of the target"
@@ -62,7 +72,23 @@ def merge(spark: SparkSession, names: Names, statement: Merge, text: str) -> Sna
     clauses = [_clause(table, clause, scopes[clause.kind], internal, on, text) for clause in statement.clauses]
     for clause in clauses:
         _check(spark, table, source, clause.values, clause.condition)
-    return row_changes.merge(spark, table, source, on, clauses)
+    used = _source_columns(clauses)
+    source = source.select(*(quoted(name) for name in source.columns if name in pairs or name in used))
+    view = names.seen(table.name)
+    with errors_of_writes(table, text, statement.table.start):
+        if view is None:
+            return row_changes.merge(spark, table, source, on, clauses)
+        try:
+            return row_changes.merge(spark, read_once(table, view.pinned), source, on, clauses)
+        except CommitConflict as error:
+            problem = f"table {table.name}, which the source reads, was changed during the merge"
+            raise CommitConflict(f"{problem}: run the statement again ({error.message})", **error.facts) from error
+
+
+def _source_columns(clauses: Sequence[Clause]) -> frozenset[str]:
+    """Return the columns of the source that expressions read."""
+    read = [e.source for c in clauses for e in (*c.values.values(), c.condition) if e is not None]
+    return frozenset[str]().union(*read)
 
 
 def _qualifiers(names: Names, name: TableName, alias: str | None, text: str) -> list[tuple[str, ...]]:
@@ -102,11 +128,17 @@ def _pairs(scope: Scope, on: Query) -> dict[str, str]:
     return found
 
 
-def _internal_names(columns: Sequence[str], pairs: Mapping[str, str]) -> dict[str, str]:
-    """Return the names of the source's columns in which the columns of ON are named as in the target."""
+def internal_names(columns: Sequence[str], pairs: Mapping[str, str]) -> dict[str, str]:
+    """Return the names of the source's columns in which the columns of ON are named as in the target.
+
+    ``pairs``: the columns of the source by the columns of the target that ON compares. Another column that has the name
+    of a column of ON, in any case of letters, gets a name of its own.
+    """
     renamed = {source: target for target, source in pairs.items()}
+    taken = {name.casefold() for name in pairs}
     return {
-        name: renamed.get(name, f"__paimon_source_{at}" if name in pairs else name) for at, name in enumerate(columns)
+        name: renamed.get(name, f"__paimon_source_{at}" if name.casefold() in taken else name)
+        for at, name in enumerate(columns)
     }
 
 
@@ -122,11 +154,11 @@ def _clause(
     known = {name.casefold(): found for name, found in internal.items()}
     star: dict[str, Expression] = {}
     for name in table.schema.names:
-        if clause.action == "update" and name in on:
-            continue
-        found = name if name in on else known.get(name.casefold())
+        found = known.get(name.casefold())
         if found is None:
             fail(text, clause.at, f"the source has no column {name!r} for *: name the columns to set")
+        if clause.action == "update" and name in on and found == name:  # ON compares them, so that they are equal
+            continue
         star[name] = Expression(
             f"{SOURCE}.{quoted(found)}", exp.column(found), Query(text, clause.at, clause.at), source=frozenset([found])
         )
@@ -159,7 +191,7 @@ def _check(
         problem = assignment_problem(spark, _type_of(empty, value), table.schema.by_name[column])
         if problem:
             fail(value.query.text, value.query.start, f"the value {problem}")
-    if condition is not None and not isinstance(kind := _type_of(empty, condition), BooleanType):
+    if condition is not None and not isinstance(kind := _type_of(empty, condition), BooleanType | NullType):
         fail(condition.query.text, condition.query.start, f"a condition is a boolean, not {kind.simpleString()}")
 
 

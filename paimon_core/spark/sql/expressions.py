@@ -60,20 +60,22 @@ class Scope:
         for inner in tree.find_all(exp.Query, exp.AggFunc, exp.Window, exp.Star):
             what = "a subquery" if isinstance(inner, exp.Query) else "*" if isinstance(inner, exp.Star) else inner.key
             fail(query.text, query.start, f"{what} is not possible here: compute it in the source of a MERGE INTO")
-        written, at = "", 0
+        written, end = "", 0
         found: dict[str, set[str]] = {TARGET: set(), SOURCE: set()}
         columns = sorted(tree.find_all(exp.Column), key=lambda c: c.parts[0].meta.get("start", -1))
         for column in columns:
             parts = column.parts
             side, name, used = self._resolved(query, parts)
             found[side].add(name)
-            start, end = parts[0].meta["start"], parts[used - 1].meta["end"] + 1
-            written += query.written[at:start] + f"{side}.{quoted(name)}"
-            at = end
+            if "start" not in parts[0].meta or "end" not in parts[used - 1].meta:
+                at = query.start + parts[0].meta.get("start", 0)
+                fail(query.text, at, "the expression is not understood: write the names of columns in backticks")
+            written += query.written[end : parts[0].meta["start"]] + f"{side}.{quoted(name)}"
+            end = parts[used - 1].meta["end"] + 1
             column.set("this", exp.to_identifier(name, quoted=True))
             column.set("table", exp.to_identifier(side))
             column.set("db", None if used == len(parts) else exp.to_identifier("field"))
-        text = written + query.written[at:]
+        text = written + query.written[end:]
         return Expression(text, tree, query, frozenset(found[TARGET]), frozenset(found[SOURCE]))
 
     def _resolved(self, query: Query, parts: Sequence[exp.Expr]) -> tuple[str, str, int]:

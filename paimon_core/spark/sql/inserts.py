@@ -1,6 +1,6 @@
 """Inserts: runs INSERT INTO and INSERT OVERWRITE with ``write_spark``.
 
-Values are assigned by the rules of ``assignment``. A number that does not fit its column makes the write fail.
+Values are assigned by the rules of ``assignment``. A number that does not fit its column raises SchemaMismatch.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from paimon_core.spark.sql.grammar.cursor import fail
 from paimon_core.spark.sql.grammar.parts import quoted
 from paimon_core.spark.sql.grammar.statements import Insert, Spec
 from paimon_core.spark.sql.names import Names, column_of
-from paimon_core.spark.sql.partitions import partition_predicate
+from paimon_core.spark.sql.partitions import partition_predicate, typed_value
 from paimon_core.spark.sql.queries import frame
+from paimon_core.spark.sql.writing import errors_of_writes
 from paimon_core.spark.types import spark_schema
 from paimon_core.spark.writes.writer import write_spark
 from paimon_core.table.table import Table
@@ -39,9 +40,13 @@ def insert(spark: SparkSession, names: Names, statement: Insert) -> Snapshot | N
     rows = frame(spark, names, statement.query)
     targets = _targets(statement, table, rows, static)
     columns = [_assigned(rows, at, field, spark, statement) for at, field in targets]
-    columns += [_constant(table.schema.by_name[c], v).alias(c) for c, v in static.items()]
+    for column, value in static.items():
+        given = None if typed_value(table, column, value) is None else value
+        columns.append(_constant(table.schema.by_name[column], given).alias(column))
     table, overwrite = _overwrite(spark, statement, table, where)
-    return write_spark(rows.toDF(*map(str, range(len(rows.columns)))).select(*columns), table, overwrite=overwrite)
+    written = rows.toDF(*map(str, range(len(rows.columns)))).select(*columns)
+    with errors_of_writes(table, text, name.start):
+        return write_spark(written, table, overwrite=overwrite)
 
 
 def _constant(field: DataField, value: object) -> Column:

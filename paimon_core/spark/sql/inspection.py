@@ -12,7 +12,7 @@ from paimon_core.codec.binary_row.rows import decode_row
 from paimon_core.codec.partition_text import partition_values
 from paimon_core.plan.partitions import matching_partitions
 from paimon_core.spark.sql.grammar.cursor import fail
-from paimon_core.spark.sql.grammar.parts import quoted, quoted_text
+from paimon_core.spark.sql.grammar.parts import literal_text, quoted
 from paimon_core.spark.sql.grammar.statements import Describe, Show, TableName
 from paimon_core.spark.sql.names import Names, column_of
 from paimon_core.spark.sql.partitions import partition_predicate
@@ -132,8 +132,8 @@ def create_text(table: Table) -> str:
     schema = table.schema
     columns = [
         f"{quoted(f.name)} {sql_type(f.type)}"
-        + (f" DEFAULT {quoted_text(f.default)}" if f.default is not None else "")
-        + (f" COMMENT {quoted_text(f.description)}" if f.description else "")
+        + (f" DEFAULT {literal_text(f.default)}" if f.default is not None else "")
+        + (f" COMMENT {literal_text(f.description)}" if f.description else "")
         for f in schema.fields
     ]
     properties = shown_options(schema.options)
@@ -144,9 +144,9 @@ def create_text(table: Table) -> str:
     if schema.partition_keys:
         lines.append(f"PARTITIONED BY ({', '.join(map(quoted, schema.partition_keys))})")
     if schema.comment:
-        lines.append(f"COMMENT {quoted_text(schema.comment)}")
+        lines.append(f"COMMENT {literal_text(schema.comment)}")
     if properties:
-        shown = ",\n  ".join(f"{quoted_text(k)} = {quoted_text(v)}" for k, v in sorted(properties.items()))
+        shown = ",\n  ".join(f"{literal_text(k)} = {literal_text(v)}" for k, v in sorted(properties.items()))
         lines.append(f"TBLPROPERTIES (\n  {shown})")
     return "\n".join(lines)
 
@@ -164,7 +164,7 @@ def sql_type(kind: DataType) -> str:
         case TypeRoot.ROW:
             fields = (
                 f"{quoted(member.name)}: {sql_type(member.type)}"
-                + (f" COMMENT {quoted_text(member.description)}" if member.description else "")
+                + (f" COMMENT {literal_text(member.description)}" if member.description else "")
                 for member in members
             )
             found = f"STRUCT<{', '.join(fields)}>"

@@ -78,7 +78,7 @@ class SparkLake:
         later. A change is done when the call returns, in one commit, and its result names the snapshot. The whole text
         is read before anything is done. Raises SqlError for text that is not understood or not supported, with
         ``line`` and ``column`` in its facts, and the errors of the methods of ``Table`` and ``Catalog``, with the
-        position; nothing is changed then.
+        position. A SqlError means that nothing was changed.
         """
         if not isinstance(text, str):
             raise InvalidRequest(f"sql takes the text of a statement, not {text!r:.60}")
@@ -123,17 +123,19 @@ class SparkLake:
         names = self._names
         match statement:
             case CreateLike():
-                tables.create_like(names, statement, text)
-                return f"created table {names.full(statement.table, text)}"
+                is_done = tables.create_like(names, statement, text)
+                full = names.full(statement.table, text)
+                return f"created table {full}" if is_done else f"table {full} exists"
             case CreateDatabase():
-                tables.create_database(names, statement, text)
-                return f"created database {statement.name}"
+                is_done = tables.create_database(names, statement, text)
+                return f"created database {statement.name}" if is_done else f"database {statement.name} exists"
             case DropDatabase():
-                tables.drop_database(names, statement, text)
-                return f"dropped database {statement.name}"
+                is_done = tables.drop_database(names, statement, text)
+                return f"dropped database {statement.name}" if is_done else f"database {statement.name} does not exist"
             case DropTable():
-                tables.drop(names, statement, text)
-                return f"dropped table {names.full(statement.table, text)}"
+                is_done = tables.drop(names, statement, text)
+                full = names.full(statement.table, text)
+                return f"dropped table {full}" if is_done else f"table {full} does not exist"
             case RenameTable():
                 tables.rename(names, statement, text)
                 return f"renamed table {names.full(statement.table, text)}"
@@ -168,7 +170,10 @@ class SparkLake:
         database = self.database if database is None else database
         names = self.catalog.list_tables(database)
         for name in names:
-            known = self._names.views.get(name)
+            same = [other for other in names if other.casefold() == name.casefold()]
+            if len(same) > 1:
+                raise InvalidRequest(f"the views of tables {' and '.join(same)} would have the same name", name=name)
+            known = self._names.views.get(name.casefold())
             if known is None and self.spark.catalog.tableExists(quoted(name)):
                 if self.spark.catalog.getTable(quoted(name)).isTemporary:
                     raise InvalidRequest(f"there is a temporary view {name!r} already: drop or rename it", name=name)
@@ -179,7 +184,7 @@ class SparkLake:
         frames = {name: self.table(f"{database}.{name}") for name in names}
         for name, rows in frames.items():
             rows.createOrReplaceTempView(quoted(name))
-            self._names.views[name] = f"{database}.{name}"
+            self._names.views[name.casefold()] = f"{database}.{name}"
         return names
 
     def refresh(self) -> list[str]:
@@ -191,6 +196,6 @@ class SparkLake:
         for name in self._names.views.keys() - kept.keys():
             self.spark.catalog.dropTempView(name)
         self._names.views = kept
-        for name, rows in {name: self.table(full) for name, full in kept.items()}.items():
-            rows.createOrReplaceTempView(quoted(name))
-        return sorted(kept)
+        for full, rows in {full: self.table(full) for full in kept.values()}.items():
+            rows.createOrReplaceTempView(quoted(full.partition(".")[2]))
+        return sorted(full.partition(".")[2] for full in kept.values())

@@ -13,6 +13,7 @@ from paimon_core.errors import DatabaseNotFound, NotFound, PaimonError, TableNot
 from paimon_core.predicate.tokens import place
 from paimon_core.schema import TableSchema
 from paimon_core.spark.sql.grammar.cursor import fail, position
+from paimon_core.spark.sql.grammar.masked import masked
 from paimon_core.spark.sql.grammar.statements import TableName
 from paimon_core.table.table import Table
 from paimon_core.table.view import TableView
@@ -31,7 +32,10 @@ class Names:
     opened: dict[str, TableView] = field(default_factory=dict)
     """The tables that the queries of this statement read, each at one snapshot."""
     views: dict[str, str] = field(default_factory=dict)
-    """The temporary views that show tables of the catalog, with their tables; queries read the tables instead."""
+    """The temporary views that show tables of the catalog: the names in lower case, with their tables.
+
+    Queries read the newest snapshot of the tables instead.
+    """
 
     def forget(self) -> None:
         """Forget the open tables."""
@@ -49,7 +53,7 @@ class Names:
         """Open a table to change; raises NotFound, which names similar tables, and SqlError for a system table."""
         full = self.full(name, text)
         if Identifier.is_system(full):
-            fail(text, name.start, f"{full} is a system table, which can only be read")
+            fail(text, name.start, f"{full} is a system table: it can be read by queries only, such as SELECT")
         try:
             return self.catalog.table(full)
         except NotFound as error:
@@ -61,6 +65,11 @@ class Names:
         if full not in self.opened:
             self.opened[full] = pinned(self.table(name, text))
         return self.opened[full]
+
+    def seen(self, full: str) -> TableView | None:
+        """Return the table ``database.table`` as the queries of this statement read it; None if they do not."""
+        same = (view for name, view in self.opened.items() if name.casefold() == full.casefold())
+        return next(same, None)
 
     def columns(self, name: TableName | None, text: str) -> list[str]:
         """Return the columns of a table that the queries of this statement read; none for other names."""
@@ -126,7 +135,7 @@ def similar(name: str, known: Iterable[str], what: str) -> str:
 def located(error: PaimonError, text: str, at: int, hint: str = "") -> NoReturn:
     """Raise an error of the library again, with the position in the text of the statement."""
     facts = {**error.facts, **position(text, at)}
-    raise type(error)(f"{error.message}{hint}, {place(text, at)}", **facts) from error
+    raise type(error)(f"{error.message}{hint}, {place(masked(text), at)}", **facts) from error
 
 
 def column_of(schema: TableSchema, name: str, text: str, at: int, table: str) -> str:

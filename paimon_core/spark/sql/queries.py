@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -43,10 +43,11 @@ def frame(spark: SparkSession, names: Names, query: Query, *, explain: str = "",
     parsed = parse_query(query, relation=relation)
     edits: list[_Edit] = [_Edit(start, end, quoted(alias)) for start, end, alias in parsed.renames]
     for reference in parsed.references:
-        found = _read(spark, names, query, reference)
+        shown = _behind_view(spark, names, reference)
+        found = _read(spark, names, query, shown)
         if found is not None:
             alias = f" AS {quoted(reference.alias)}" if reference.alias else ""
-            columns = names.columns(reference.name, query.text)
+            columns = names.columns(shown.name, query.text)
             edits.append(_Edit(reference.start, reference.end, alias, found, columns or found.columns))
     return _run(spark, query, parsed, sorted(edits, key=lambda e: e.start), explain)
 
@@ -71,7 +72,7 @@ def _read(spark: SparkSession, names: Names, query: Query, reference: Reference)
         name = reference.name
         if _is_file(names, name):
             return None
-        if len(name.parts) == 1 and name.parts[0] not in names.views and _is_view(spark, name):
+        if _is_view(spark, name):
             if reference.version is not None or reference.time is not None:
                 fail(query.text, name.start, f"{name} is a temporary view, which has no versions")
             return None
@@ -101,7 +102,18 @@ def _is_known(spark: SparkSession, name: str) -> bool:
         return False
 
 
+def _behind_view(spark: SparkSession, names: Names, reference: Reference) -> Reference:
+    """Return a reference to a view of ``SparkLake.views`` as one to its table; any other reference unchanged."""
+    name = reference.name
+    full = None if name is None or len(name.parts) > 1 else names.views.get(name.parts[0].casefold())
+    if name is None or full is None or not _is_view(spark, name):
+        return reference
+    return replace(reference, name=TableName(tuple(full.split(".", 1)), name.start, name.end))
+
+
 def _is_view(spark: SparkSession, name: TableName) -> bool:
+    if len(name.parts) > 1:
+        return False
     found = quoted(name.parts[0])
     return bool(spark.catalog.tableExists(found) and spark.catalog.getTable(found).isTemporary)
 

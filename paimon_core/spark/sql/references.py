@@ -14,6 +14,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 
+from paimon_core.spark.sql.ambiguous_texts import ambiguous_texts, is_certain
 from paimon_core.spark.sql.grammar.cursor import Cursor, SqlToken, fail, tokens_of
 from paimon_core.spark.sql.grammar.statements import Query, TableName, Value
 
@@ -80,8 +81,9 @@ def parse_query(query: Query, *, relation: bool = False) -> ParsedQuery:
     for inner in tree.find_all(exp.Command, exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Create):
         fail(query.text, query.start, f"{inner.key.upper()} is not possible inside of a query")
     tokens = tokens_of(written)
-    words = frozenset(t.text.casefold() for t in tokens if t.kind in ("word", "name"))
-    finder = _Finder(Query(query.text, shift, query.end), tokens, words, is_piped="|>" in written)
+    names = (t for t in tokens if t.kind in ("word", "name") or (t.kind == "text" and written[t.start] == '"'))
+    words = frozenset(t.text.casefold() for t in names)
+    finder = _Finder(Query(query.text, shift, query.end), tokens, words, written)
     references = [*finder.tables(tree), *finder.functions()]
     renames = tuple(_renames(tree, references))
     return ParsedQuery(written, shift, tuple(sorted(references, key=lambda r: r.start)), renames)
@@ -118,11 +120,12 @@ def _offset(written: str, detail: dict[str, object]) -> int:
 class _Finder:
     """The tokens of one query; finds the references in its tree."""
 
-    def __init__(self, query: Query, tokens: list[SqlToken], words: frozenset[str], *, is_piped: bool) -> None:
+    def __init__(self, query: Query, tokens: list[SqlToken], words: frozenset[str], written: str) -> None:
         self._query = query
         self._tokens = tokens
         self._words = words
-        self._is_piped = is_piped
+        self._is_piped = "|>" in written
+        self._ambiguous = ambiguous_texts(written, tokens)
 
     def tables(self, tree: exp.Expr) -> Iterator[Reference]:
         """Yield the tables that have a name, without CTEs."""
@@ -137,9 +140,10 @@ class _Finder:
             version, time, end = self._version(table, end)
             has_alias = bool(table.alias) or bool(table.args.get("sample")) or bool(table.args.get("pivots"))
             scope = _scope(table)
-            plain = not self._is_piped and scope is not None and not table.args.get("sample")
-            plain = plain and not table.args.get("pivots")
+            plain = scope is not None and not self._is_piped and not _has_inner_joins(scope) and not _is_reshaped(scope)
+            plain = plain and not table.args.get("sample") and not table.alias_column_names
             is_open = plain and scope is not None and not _needs_all_columns(scope)
+            conditions = _conditions(scope, table) if plain and scope is not None else ()
             yield Reference(
                 name,
                 name.start,
@@ -149,7 +153,7 @@ class _Finder:
                 time,
                 alias=None if has_alias else names[-1].name,
                 words=self._words if is_open else None,
-                conditions=_conditions(scope, table) if plain and scope is not None else (),
+                conditions=tuple(c for c in conditions if is_certain(c, self._ambiguous)),
                 qualifier=table.alias or names[-1].name,
                 alone=scope is not None and len(_relations(scope)) == 1,
             )
@@ -227,6 +231,23 @@ def _relations(scope: exp.Select) -> list[exp.Expr]:
     found = scope.args.get("from_")
     relations = [found.this] if found is not None else []
     return [*relations, *(join.this for join in scope.args.get("joins") or ()), *(scope.args.get("laterals") or ())]
+
+
+def _has_inner_joins(scope: exp.Select) -> bool:
+    """Whether a relation has joins that the SELECT does not list, such as those after a leading FROM.
+
+    They may be outer or natural, and Spark may bind them in another order than the parser.
+    """
+    return any(relation.args.get("joins") for relation in _relations(scope))
+
+
+def _is_reshaped(scope: exp.Select) -> bool:
+    """Whether the SELECT has PIVOT, UNPIVOT or LATERAL: they use columns that it does not name, and make new ones."""
+    joins = scope.args.get("joins") or ()
+    if scope.args.get("laterals") or any(join.args.get("pivots") for join in joins):
+        return True
+    relations = _relations(scope)
+    return any(isinstance(r, exp.Lateral) or r.args.get("pivots") or r.args.get("laterals") for r in relations)
 
 
 def _needs_all_columns(scope: exp.Select) -> bool:

@@ -12,8 +12,9 @@ from pyspark.sql import functions as F
 from sqlglot import exp
 
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.predicate import Predicate
 from paimon_core.predicate.tree import Constant
-from paimon_core.spark.row_changes.conditions import Condition
+from paimon_core.spark.row_changes.conditions import Condition, is_rewritten
 from paimon_core.spark.row_changes.delete_update import delete_spark, update_spark
 from paimon_core.spark.row_changes.merge import merge_spark
 from paimon_core.spark.sql.expressions import TARGET, Expression
@@ -51,7 +52,7 @@ def merge(
     changes: dict[str, list[Update | Delete]] = {"matched": [], "not matched by source": []}
     inserts: list[Insert] = []
     for clause in clauses:
-        where = None if clause.condition is None else F.expr(clause.condition.text)
+        where = None if clause.condition is None else _boolean(clause.condition)
         if clause.action == "insert":
             inserts.append(Insert(_columns(clause.values), source_where=where))
         elif clause.action == "delete":
@@ -77,11 +78,21 @@ def _condition(table: Table, where: Expression | None) -> Condition:
     """Return the parts of a condition that are predicates, which select files, and its text if there are others."""
     if where is None:
         return Condition(Constant(True))
+    if is_rewritten(where.query.written):
+        return Condition(None, _boolean(where))
     columns = Columns(table.schema.fields, TARGET, alone=False)
-    parts = [
-        Constant(bool(part.this)) if isinstance(part, exp.Boolean) else converted(part, columns)
-        for part in where.conjuncts()
-    ]
+    parts = [_predicate(part, columns) for part in where.conjuncts()]
     known = [part for part in parts if part is not None]
-    rest = None if len(known) == len(parts) else F.expr(where.text)
+    rest = None if len(known) == len(parts) else _boolean(where)
     return Condition(reduce(and_, known) if known else None, rest)
+
+
+def _predicate(part: exp.Expr, columns: Columns) -> Predicate | None:
+    if isinstance(part, exp.Null):  # no row satisfies it
+        return Constant(False)
+    return Constant(bool(part.this)) if isinstance(part, exp.Boolean) else converted(part, columns)
+
+
+def _boolean(where: Expression) -> Column:
+    """Return a condition, whose type in Spark may be that of NULL, as a boolean."""
+    return F.expr(where.text).cast("boolean")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from paimon_core.alter.changes import DropColumn, RemoveOption, SchemaChange, path_of
-from paimon_core.errors import AlreadyExists, CommitConflict, PaimonError
+from paimon_core.alter.changes import AddColumn, DropColumn, RemoveOption, RenameColumn, SchemaChange, path_of
+from paimon_core.errors import AlreadyExists, PaimonError
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.spark.sql.grammar.cursor import fail
+from paimon_core.spark.sql.grammar.parts import refuse_doubled
 from paimon_core.spark.sql.grammar.statements import (
     AlterTable,
     Analyze,
@@ -28,6 +29,8 @@ from paimon_core.spark.sql.grammar.statements import (
 from paimon_core.spark.sql.names import Names, column_of, located
 from paimon_core.spark.sql.partitions import partition_predicate
 from paimon_core.spark.sql.queries import frame
+from paimon_core.spark.sql.replacing import replace_table
+from paimon_core.spark.sql.writing import errors_of_writes
 from paimon_core.spark.writes.writer import write_spark
 from paimon_core.table.table import Table
 
@@ -38,9 +41,7 @@ def create(spark: SparkSession, names: Names, statement: CreateTable, text: str)
     """Create a table, with a query also its rows; return the snapshot of the rows.
 
     When the rows cannot be written, the new table is dropped. A table is replaced when the new one has all of its
-    rows: they are written to a table with another name, the old table is dropped, and the new one is renamed. Raises
-    CommitConflict, and changes nothing, when another commit changed the old table since this call read it. For a moment
-    there is no table of this name; when the process ends in this moment, the new table is ``replacing_<id>``.
+    rows, as ``replace_table`` does.
     """
     full = _new_name(names, statement.table, text)
     exists = names.catalog.table_exists(full)
@@ -50,25 +51,33 @@ def create(spark: SparkSession, names: Names, statement: CreateTable, text: str)
         return None
     if exists and not statement.replace:
         raise AlreadyExists(f"table {full} exists", table=full)
-    old = names.catalog.table(full).latest_snapshot() if exists else None
+    old = names.catalog.table(full) if exists else None  # opened before the query reads it
     rows = None if statement.query is None else frame(spark, names, statement.query)
-    if not exists:
-        return _created(names, statement, full, rows)
-    temporary = f"{full.partition('.')[0]}.replacing_{uuid.uuid4().hex}"
-    snapshot = _created(names, statement, temporary, rows)
-    if names.catalog.table(full).latest_snapshot() != old:
-        names.catalog.drop_table(temporary)
-        raise CommitConflict(f"table {full} was changed while its replacement was written: run the statement again")
-    names.catalog.drop_table(full)
-    names.catalog.rename_table(temporary, full)
-    return snapshot
+    if rows is not None and statement.query is not None:
+        refuse_doubled(rows.columns, text, statement.query.start, "the query")
+
+    def write(table: Table) -> Snapshot | None:
+        if rows is None:
+            return None
+        with errors_of_writes(table, text, statement.table.start):
+            return write_spark(rows, table)
+
+    if old is not None:
+        return replace_table(names.catalog, old, lambda name: _created(names, statement, name, rows), write)
+    table = _created(names, statement, full, rows)
+    try:
+        return write(table)
+    except BaseException:
+        names.catalog.drop_table(full, ignore_if_missing=True)
+        raise
 
 
-def _created(names: Names, statement: CreateTable, full: str, rows: DataFrame | None) -> Snapshot | None:
+def _created(names: Names, statement: CreateTable, full: str, rows: DataFrame | None) -> Table:
+    """Create the table without its rows."""
     schema: Any = statement.columns if rows is None else _nullable(rows.schema)
     options = dict(statement.properties)
     keys = [key.strip() for key in options.pop(_PRIMARY_KEY, "").split(",") if key.strip()]
-    table = names.catalog.create_table(
+    return names.catalog.create_table(
         full,
         schema,
         primary_key=keys,
@@ -76,13 +85,6 @@ def _created(names: Names, statement: CreateTable, full: str, rows: DataFrame | 
         options=options,
         comment=statement.comment,
     )
-    if rows is None:
-        return None
-    try:
-        return write_spark(rows, table)
-    except BaseException:
-        names.catalog.drop_table(full, ignore_if_missing=True)
-        raise
 
 
 def _nullable(schema: StructType) -> StructType:
@@ -90,9 +92,13 @@ def _nullable(schema: StructType) -> StructType:
     return StructType([StructField(f.name, f.dataType, True, f.metadata) for f in schema.fields])
 
 
-def create_like(names: Names, statement: CreateLike, text: str) -> None:
-    """Create a table with the columns, keys, options and comment of another one, without its rows."""
+def create_like(names: Names, statement: CreateLike, text: str) -> bool:
+    """Create a table with the columns, keys, options and comment of another one, without its rows.
+
+    Return whether it was created; IF NOT EXISTS leaves a table as it is.
+    """
     full = _new_name(names, statement.table, text)
+    exists = names.catalog.table_exists(full)
     schema = (source := names.table(statement.source, text)).schema
     options: Mapping[str, str] = {**{k: v for k, v in schema.options.items() if k != "path"}, **statement.properties}
     keys = options.get(_PRIMARY_KEY)
@@ -105,6 +111,7 @@ def create_like(names: Names, statement: CreateLike, text: str) -> None:
         comment=schema.comment,
         ignore_if_exists=statement.if_not_exists,
     )
+    return not exists
 
 
 def rename(names: Names, statement: RenameTable, text: str) -> None:
@@ -121,7 +128,13 @@ def rename(names: Names, statement: RenameTable, text: str) -> None:
 def alter(names: Names, statement: AlterTable, text: str) -> None:
     """Apply the changes together, as ``Table.alter`` does."""
     table = names.table(statement.table, text)
-    changes = [change for change in statement.changes if not _is_left_out(table, change, statement)]
+    is_optional = [_is_left_out(table, change, statement) for change in statement.changes]
+    changes = [
+        _with_known_column(table, change, statement, text)
+        for change, left_out in zip(statement.changes, is_optional, strict=True)
+        if not left_out
+    ]
+    _refuse_doubled(table, changes, statement, text)
     try:
         if changes:
             table.alter(*changes)
@@ -129,14 +142,40 @@ def alter(names: Names, statement: AlterTable, text: str) -> None:
         located(error, text, statement.table.end)
 
 
+def _refuse_doubled(table: Table, changes: Sequence[SchemaChange], statement: AlterTable, text: str) -> None:
+    """Raise SqlError for a new name of a column that another column has in another case of letters."""
+    names = list(table.schema.names)
+    for change in changes:
+        path = path_of(change.column) if isinstance(change, AddColumn | RenameColumn) else ()
+        new = change.name if isinstance(change, RenameColumn) else path[-1] if path else ""
+        if len(path) != 1 or new in names:  # Table.alter refuses an equal name
+            continue
+        if isinstance(change, RenameColumn):
+            names.remove(path[0])
+        names.append(new)
+    refuse_doubled(names, text, statement.table.end, f"table {table.name} then")
+
+
 def _is_left_out(table: Table, change: SchemaChange, statement: AlterTable) -> bool:
     """Whether a change removes something IF EXISTS that does not exist."""
     if isinstance(change, DropColumn):
         path = path_of(change.column)
-        return ".".join(path) in statement.if_exists and path[0] not in table.schema.by_name
+        known = {name.casefold() for name in table.schema.names}
+        return ".".join(path) in statement.if_exists and path[0].casefold() not in known
     if isinstance(change, RemoveOption):
         return change.key in statement.if_exists and change.key not in table.schema.options
     return False
+
+
+def _with_known_column(table: Table, change: SchemaChange, statement: AlterTable, text: str) -> SchemaChange:
+    """Return a change of a column with the table's name of the column, which may be in another case of letters."""
+    if isinstance(change, AddColumn) or not hasattr(change, "column"):
+        return change
+    first, *fields = path_of(change.column)
+    name = column_of(table.schema, first, text, statement.table.end, table.name)
+    found: Any = change
+    renamed: SchemaChange = replace(found, column=[name, *fields] if fields else name)
+    return renamed
 
 
 def remove_partitions(names: Names, statement: RemovePartitions, text: str) -> Snapshot | None:
@@ -175,28 +214,33 @@ def _new_name(names: Names, name: TableName, text: str) -> str:
     return full
 
 
-def drop(names: Names, statement: DropTable, text: str) -> None:
-    """Delete a table with all of its files."""
+def drop(names: Names, statement: DropTable, text: str) -> bool:
+    """Delete a table with all of its files; return whether it existed."""
     full = names.full(statement.table, text)
     if not names.exists(statement.table, text) and statement.if_exists:
-        return
+        return False
     names.table(statement.table, text)
     names.catalog.drop_table(full, ignore_if_missing=statement.if_exists)
+    return True
 
 
-def create_database(names: Names, statement: CreateDatabase, text: str) -> None:
-    """Create a database."""
+def create_database(names: Names, statement: CreateDatabase, text: str) -> bool:
+    """Create a database; return whether it was created."""
+    exists = names.catalog.database_exists(statement.name)
     try:
         names.catalog.create_database(statement.name, ignore_if_exists=statement.if_not_exists)
     except PaimonError as error:
         located(error, text, statement.at)
+    return not exists
 
 
-def drop_database(names: Names, statement: DropDatabase, text: str) -> None:
-    """Delete a database; without CASCADE, only an empty one."""
+def drop_database(names: Names, statement: DropDatabase, text: str) -> bool:
+    """Delete a database; without CASCADE, only an empty one. Return whether it existed."""
+    exists = names.catalog.database_exists(statement.name)
     if not statement.if_exists:
         names.known_database(statement.name, statement.at, text)
     try:
         names.catalog.drop_database(statement.name, cascade=statement.cascade, ignore_if_missing=statement.if_exists)
     except PaimonError as error:
         located(error, text, statement.at, "" if statement.cascade else " (in SQL: CASCADE)")
+    return exists

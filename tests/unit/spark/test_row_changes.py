@@ -19,7 +19,7 @@ class Keys:
     """A DataFrame of keys that runs its function at once."""
 
     def __init__(self, rows):
-        self.rows = rows
+        self.rows, self.columns = rows, rows.column_names
 
     def mapInArrow(self, function, schema):
         batches = list(function(iter(self.rows.to_batches())))

@@ -170,6 +170,7 @@ def _partitions(cursor: Cursor, name: TableName) -> RemovePartitions:
         specs.append(parts.static_partition(cursor))
         if not cursor.skip(","):
             break
-    cursor.skip("PURGE")
+    if cursor.peek("PURGE"):
+        cursor.fail("PURGE is not supported: older snapshots keep the files until CALL sys.expire_snapshots")
     cursor.end()
     return RemovePartitions(name, tuple(specs), must_exist=not optional)

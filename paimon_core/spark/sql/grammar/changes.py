@@ -37,16 +37,29 @@ def insert(cursor: Cursor) -> Insert:
             cursor.fail("the list of columns names a column twice", at)
     if cursor.peek("REPLACE"):
         cursor.fail("INSERT ... REPLACE WHERE is not supported: use INSERT OVERWRITE ... PARTITION (...)")
+    if cursor.peek("VALUES"):
+        _refuse_default(cursor)
     query = parts.query(cursor)
     return Insert(name, query, columns, by_name, overwrite == "OVERWRITE", values, dynamic)
 
 
+def _refuse_default(cursor: Cursor) -> None:
+    """Raise SqlError for DEFAULT as a value after VALUES."""
+    following = cursor.tokens[cursor.at :]
+    for before, token, after in zip(following, following[1:], following[2:], strict=False):
+        if token.word == "DEFAULT" and before.text in ("(", ",") and after.text in (")", ","):
+            parts.refuse_default(cursor, token.start)
+
+
 def update(cursor: Cursor) -> Update:
     """Read what follows UPDATE."""
+    _refuse_limit(cursor, "UPDATE")
     name = parts.table_name(cursor)
     alias = _alias(cursor, "SET")
     cursor.need("SET")
-    values = _assignments(cursor, {alias, name.parts[-1]}, "WHERE")
+    values = _assignments(cursor, {alias, name.parts[-1]}, "WHERE", "FROM")
+    if cursor.peek("FROM"):
+        cursor.fail("UPDATE ... FROM is not supported: use MERGE INTO ... WHEN MATCHED THEN UPDATE SET")
     where = None
     if cursor.skip("WHERE"):
         where = parts.rest(cursor, "a condition")
@@ -56,6 +69,7 @@ def update(cursor: Cursor) -> Update:
 
 def delete(cursor: Cursor) -> Delete:
     """Read what follows DELETE."""
+    _refuse_limit(cursor, "DELETE")
     cursor.need("FROM")
     name = parts.table_name(cursor)
     alias = _alias(cursor, "WHERE", "USING")
@@ -68,6 +82,13 @@ def delete(cursor: Cursor) -> Delete:
     return Delete(name, alias, where)
 
 
+def _refuse_limit(cursor: Cursor, statement: str) -> None:
+    """Raise SqlError for a LIMIT at the end."""
+    last = cursor.tokens[-3:-1]
+    if [token.word or token.kind for token in last] == ["LIMIT", "number"]:
+        cursor.fail(f"LIMIT is not supported in {statement}: WHERE selects the rows", last[0].start)
+
+
 def merge(cursor: Cursor) -> Merge:
     """Read what follows MERGE."""
     if cursor.peek("WITH", "SCHEMA", "EVOLUTION"):
@@ -78,6 +99,9 @@ def merge(cursor: Cursor) -> Merge:
     cursor.need("USING")
     source = _source(cursor)
     source_alias = _alias(cursor, "ON")
+    if source_alias is not None and cursor.peek("("):  # the names of the source's columns
+        cursor.listed(lambda: cursor.name("a column"))
+        source = Query(cursor.source, source.start, cursor.tokens[cursor.at - 1].end)
     cursor.need("ON")
     on = parts.expression(cursor, "WHEN", what="a condition")
     clauses = []
@@ -158,7 +182,7 @@ def _inserted(cursor: Cursor) -> Mapping[str, Query] | None:
     return dict(zip(columns, values, strict=True))
 
 
-def _assignments(cursor: Cursor, names: set[str | None], end: str) -> Mapping[str, Query]:
+def _assignments(cursor: Cursor, names: set[str | None], *ends: str) -> Mapping[str, Query]:
     """Read ``a = 1, t.b = 2``; a name before the column must be the table's alias or name."""
     found: dict[str, Query] = {}
     while True:
@@ -170,6 +194,6 @@ def _assignments(cursor: Cursor, names: set[str | None], end: str) -> Mapping[st
         if column in found:
             cursor.fail(f"column {column!r} is set twice", at)
         cursor.need("=")
-        found[column] = parts.expression(cursor, ",", end, what="a value")
+        found[column] = parts.expression(cursor, ",", *ends, what="a value")
         if not cursor.skip(","):
             return found

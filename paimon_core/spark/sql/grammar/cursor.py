@@ -19,6 +19,7 @@ from sqlglot.tokenizer_core import TokenType
 from paimon_core.errors import SqlError
 from paimon_core.limits import check_limit
 from paimon_core.predicate.tokens import place
+from paimon_core.spark.sql.grammar.masked import masked
 
 SQL_LENGTH = 1 << 20
 """The most characters of a statement."""
@@ -50,7 +51,7 @@ class SqlToken:
 
 def fail(source: str, at: int, problem: str, **facts: object) -> NoReturn:
     """Raise SqlError with the problem and its position; the facts have ``line`` and ``column``, from 1."""
-    raise SqlError(f"{problem}, {place(source, at)}", **position(source, at), **facts)
+    raise SqlError(f"{problem}, {place(masked(source), at)}", **position(source, at), **facts)
 
 
 def position(source: str, at: int) -> dict[str, int]:
@@ -136,7 +137,7 @@ class Cursor:
     def refuse(self, expected: str) -> NoReturn:
         """Raise SqlError: the statement needs ``expected`` here."""
         token = self.next
-        found = "the end" if token.kind == "end" else repr(self.source[token.start : token.end][:40])
+        found = "the end" if token.kind == "end" else repr(masked(self.source)[token.start : token.end][:40])
         fail(self.source, token.start, f"the statement needs {expected} here, not {found}", expected=expected)
 
     def fail(self, problem: str, at: int | None = None) -> NoReturn:
@@ -203,7 +204,8 @@ class Cursor:
         while self.next.kind != "end":
             token = self.next
             written = token.word or (token.text if token.kind == "sign" else "")
-            if depth == 0 and (written in ends or written in (")", "]")):
+            is_distinct = written == "FROM" and self.tokens[self.at - 1].word == "DISTINCT"  # IS DISTINCT FROM
+            if depth == 0 and (written in (")", "]") or (written in ends and not is_distinct)):
                 break
             depth = max(0, depth + (written in ("(", "[", "CASE")) - (written in (")", "]", "END")))
             self.at += 1

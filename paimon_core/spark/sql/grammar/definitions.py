@@ -7,6 +7,7 @@ from typing import Any
 from paimon_core.spark.sql.grammar import parts
 from paimon_core.spark.sql.grammar.cursor import Cursor
 from paimon_core.spark.sql.grammar.statements import CreateDatabase, CreateLike, CreateTable, TableName
+from paimon_core.types import parse_columns
 
 _REFUSED = {
     "LOCATION": "LOCATION is not supported: a table is in the folder that its catalog chooses",
@@ -48,6 +49,9 @@ def table(cursor: Cursor, *, replace: bool, must_exist: bool = False) -> CreateT
     if cursor.peek("(") and cursor.tokens[cursor.at + 1].word not in ("SELECT", "WITH", "VALUES", "FROM"):
         columns = cursor.listed(lambda: _column(cursor))
     clauses = _clauses(cursor, columns)
+    if columns:
+        written = [column.name for column in parse_columns(", ".join(columns))]
+        parts.refuse_doubled(written, cursor.source, name.start, "the table")
     query = None
     if cursor.skip("AS") or parts.is_query(cursor):
         if columns:

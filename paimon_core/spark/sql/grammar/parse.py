@@ -50,6 +50,7 @@ def parse(text: str) -> Statement:
     Raises SqlError, which names the position and what to use instead, for text that is not one supported statement.
     """
     cursor = Cursor(text)
+    _refuse_dollars(cursor)
     if parts.is_query(cursor):
         return Select(parts.query(cursor))
     word = cursor.next.word
@@ -62,6 +63,15 @@ def parse(text: str) -> Statement:
         cursor.fail(f"a statement cannot start with {found!r}: {'did you mean ' if similar else 'use '}{known}")
     cursor.at += 1
     return _STATEMENTS[word](cursor)
+
+
+def _refuse_dollars(cursor: Cursor) -> None:
+    """Raise SqlError for a name with a dollar sign outside of backquotes, which Spark would not read."""
+    for table, sign, kind in zip(cursor.tokens, cursor.tokens[1:], cursor.tokens[2:], strict=False):
+        adjoins = table.end == sign.start and sign.end == kind.start
+        if sign.text == "$" and sign.kind == "sign" and adjoins and table.word and kind.word:
+            name = f"`{table.text}${kind.text}`"
+            cursor.fail(f"a name with $ is written in backquotes, such as {name} or db.{name}", table.start)
 
 
 def _explain(cursor: Cursor) -> Select:
@@ -135,16 +145,19 @@ def _analyze(cursor: Cursor) -> Analyze:
 
 def _describe(cursor: Cursor) -> Describe:
     if cursor.choose("DATABASE", "SCHEMA", "NAMESPACE"):
-        extended = cursor.skip("EXTENDED")
+        if cursor.peek("EXTENDED"):
+            cursor.fail("DESCRIBE DATABASE EXTENDED is not supported: leave out EXTENDED; databases have no properties")
         at = cursor.next.start
         name = cursor.name("the name of a database")
         cursor.end()
-        return Describe(None, (name, at), extended)
+        return Describe(None, (name, at))
     if cursor.peek("FUNCTION") or cursor.peek("QUERY") or cursor.next.word in ("SELECT", "WITH", "VALUES"):
         cursor.fail("DESCRIBE of a function or query is not supported: use spark.sql, or the schema of lake.sql(...)")
     cursor.skip("TABLE")
     extended = bool(cursor.choose("EXTENDED", "FORMATTED"))
     table = parts.table_name(cursor)
+    if extended and cursor.next.kind != "end":
+        cursor.fail("DESCRIBE EXTENDED of a column is not supported: leave out EXTENDED, or read t$statistics")
     column = None if cursor.next.kind == "end" else cursor.name("a column")
     cursor.end()
     return Describe(table, extended=extended, column=column)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import NoReturn
+
 from paimon_core.errors import InvalidRequest
-from paimon_core.spark.sql.grammar.cursor import Cursor
+from paimon_core.spark.sql.grammar.cursor import Cursor, fail
 from paimon_core.spark.sql.grammar.statements import Query, TableName, Value
 from paimon_core.types import parse_columns
 
@@ -52,8 +55,17 @@ def query(cursor: Cursor) -> Query:
 
 
 def expression(cursor: Cursor, *ends: str, what: str) -> Query:
-    """Return the expression up to one of the words or signs ``ends``."""
-    return Query(cursor.source, *cursor.until(*ends, what=what))
+    """Return the expression up to one of the words or signs ``ends``; raises SqlError for DEFAULT."""
+    first = cursor.next
+    found = Query(cursor.source, *cursor.until(*ends, what=what))
+    if first.word == "DEFAULT" and first.end == found.end:
+        refuse_default(cursor, first.start)
+    return found
+
+
+def refuse_default(cursor: Cursor, at: int) -> NoReturn:
+    """Raise SqlError for DEFAULT as a value."""
+    cursor.fail("DEFAULT is not supported as a value: write the value; INSERT takes it for columns not listed", at)
 
 
 def partition(cursor: Cursor) -> tuple[dict[str, Value], tuple[str, ...]]:
@@ -153,3 +165,24 @@ def quoted(name: str) -> str:
 def quoted_text(text: str) -> str:
     """Return a text in single quotes, for a schema text of the library."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def literal_text(text: str) -> str:
+    """Return a text in single quotes, as a literal of Spark."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def same_names(names: Iterable[str]) -> tuple[str, str] | None:
+    """Return the first two names that are the same for Spark, which ignores the case of letters."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if name.casefold() in seen:
+            return seen[name.casefold()], name
+        seen[name.casefold()] = name
+    return None
+
+
+def refuse_doubled(names: Iterable[str], text: str, at: int, owner: str) -> None:
+    """Raise SqlError for two columns of ``owner`` whose names are the same for Spark."""
+    if doubled := same_names(names):
+        fail(text, at, f"{owner} has two columns {' and '.join(doubled)}, which are the same for Spark: rename one")

@@ -45,6 +45,13 @@ class Arguments:
         """Return the text in lower case."""
         return str(self.values.get(name, default)).lower()
 
+    def count(self, name: str) -> int | None:
+        """Return a number of 1 or more; None when it was not given."""
+        number: int | None = self.values.get(name)
+        if number is not None and number < 1:
+            raise InvalidRequest(f"argument {name} is a number of 1 or more, not {number}", name=name)
+        return number
+
     def required(self, name: str) -> str:
         """Return the text, which must be given."""
         if not self.values.get(name):

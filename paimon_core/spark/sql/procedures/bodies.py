@@ -73,10 +73,10 @@ def expire_snapshots(given: Arguments) -> Results:
     """Delete old snapshots and the files that only they use."""
     table = given.table_with_options()
     plan = table.maintenance.plan_snapshot_expiry(
-        keep_last=given.get("retain_min"),
-        keep_max=given.get("retain_max"),
+        keep_last=given.count("retain_min"),
+        keep_max=given.count("retain_max"),
         older_than=given.age("older_than"),
-        limit=given.get("max_deletes"),
+        limit=given.count("max_deletes"),
     )
     apply_spark(given.spark, table, plan)
     return [plan.sentence()]
@@ -92,7 +92,7 @@ def expire_partitions(given: Arguments) -> Results:
     plan = table.maintenance.plan_partition_expiry(
         older_than=given.duration("expiration_time"),
         strategy=given.get("expire_strategy"),
-        limit=given.get("max_expires"),
+        limit=given.count("max_expires"),
     )
     table.maintenance.apply(plan)
     return [plan.sentence()]

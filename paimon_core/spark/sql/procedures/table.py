@@ -57,6 +57,7 @@ def _values(procedure: Procedure, statement: Call, text: str) -> dict[str, Any]:
     """Return the arguments by name; raises SqlError, which names the argument."""
     known = {name.lower(): name for name in procedure.arguments}
     found: dict[str, Any] = {}
+    given: set[str] = set()
     for key, value in statement.arguments.items():
         if key.isdigit():
             if int(key) >= len(known):
@@ -74,6 +75,9 @@ def _values(procedure: Procedure, statement: Call, text: str) -> dict[str, Any]:
                 f"sys.{statement.procedure} has no argument {key!r}, only {', '.join(procedure.arguments)}",
                 name=key,
             )
+        if name in given:
+            fail(text, statement.at, f"argument {name} of sys.{statement.procedure} is given twice", name=name)
+        given.add(name)
         kind = procedure.arguments[name]
         if value is None:
             continue  # as if it was not given

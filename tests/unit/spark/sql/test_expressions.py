@@ -48,6 +48,14 @@ def test_what_is_no_value_of_known_columns_is_refused(text, column, problem):
     assert error.value.facts["column"] == column
 
 
+def test_a_name_without_position_is_refused():
+    named = Scope(["true"], [("t",)])
+    assert expression("t.`true` + 1", named).text == "target.`true` + 1"
+    with pytest.raises(SqlError, match="not understood: write the names of columns in backticks") as error:
+        expression("1 + t.true", named)
+    assert error.value.facts["column"] == 8
+
+
 def test_a_row_that_is_not_matched_has_only_the_source():
     inserted = Scope(BOTH.target, BOTH.target_names, BOTH.source, BOTH.source_names, "no columns of the target")
     assert expression("id", inserted).text == "source.`id`"

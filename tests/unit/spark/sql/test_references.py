@@ -55,6 +55,9 @@ def test_columns_are_the_words_of_the_query_unless_a_star_or_a_natural_join_name
     assert references("SELECT t.* FROM t, u")["t"].words is None
     assert references("SELECT struct(*) FROM t")["t"].words is None
     assert references("SELECT a FROM t NATURAL JOIN u")["u"].words is None
+    assert [r.words for r in references("FROM t NATURAL JOIN u SELECT a").values()] == [None, None]
+    assert [r.words for r in references("SELECT a FROM s JOIN t NATURAL JOIN u ON s.x = t.x").values()] == [None] * 3
+    assert references('SELECT "a" FROM t')["t"].words >= {"a"}  # a name with doubleQuotedIdentifiers
     assert references("SELECT * FROM (SELECT a FROM t)")["t"].words is not None
     assert references("SELECT a FROM t PIVOT (sum(x) FOR k IN (1))")["t"].words is None
 
@@ -71,6 +74,9 @@ def test_columns_are_the_words_of_the_query_unless_a_star_or_a_natural_join_name
         ("SELECT 1 FROM a JOIN b ON a.x = b.x FULL JOIN c ON a.x = c.x WHERE a.y = 1", 0, 0),
         ("SELECT 1 FROM a JOIN b ON a.x = b.x GROUP BY 1 HAVING sum(a.y) = 1", 0, 0),
         ("FROM a JOIN b ON a.x = b.x |> WHERE a.y = 1 |> SELECT 1", 0, 0),
+        ("FROM a RIGHT JOIN b ON a.x = b.x SELECT 1 WHERE a.y = 1", 0, 0),
+        ("SELECT 1 FROM c JOIN a RIGHT JOIN b ON a.x = b.x ON c.x = a.x WHERE a.y IS NULL", 0, 0),
+        ("SELECT 1 FROM a JOIN c LEFT JOIN b ON c.x = b.x ON c.x = a.x WHERE a.y = 1", 0, 0),
     ],
 )
 def test_conditions_pass_joins_only_where_the_result_is_the_same(text, left, right):
@@ -80,6 +86,39 @@ def test_conditions_pass_joins_only_where_the_result_is_the_same(text, left, rig
 def test_conditions_stay_above_samples_and_pivots():
     assert conditions("SELECT x FROM a TABLESAMPLE (10 ROWS) s WHERE x = 1", "a") == []
     assert conditions("SELECT x FROM a, a WHERE a.x = 1", "a") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("SELECT 'it\\'s' FROM a WHERE x = 'b'", 1),
+        (r"SELECT 1 FROM a WHERE x = 'a\\b' AND y = 1", 1),
+        ('SELECT 1 FROM a WHERE x = "y"', 0),
+        ("SELECT 1 FROM a WHERE x IN ('b', '')", 0),
+        ("SELECT 1 FROM a WHERE x = 'b' -- note\\\n AND y = 1", 0),
+        ("SELECT 1 /* note */ FROM a WHERE x = 'b -- c'", 0),
+        ("SELECT 1 /* note */ FROM a WHERE x = 'b'", 1),
+    ],
+)
+def test_conditions_with_texts_that_spark_may_read_in_another_way_are_left_to_spark(text, count):
+    assert len(conditions(text, "a")) == count
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT c FROM a AS x(c, d, e) WHERE x.d = 1",
+        "SELECT c FROM a VERSION AS OF 1 x(c, d, e) WHERE d = 1",
+        "SELECT m, t FROM a JOIN b USING (id) PIVOT (sum(price) FOR day IN ('m' m, 't' t)) WHERE a.d = 1",
+        "SELECT m, t FROM a, b PIVOT (sum(price) FOR day IN ('m' m, 't' t)) WHERE a.d = 1",
+        "SELECT v FROM a UNPIVOT (v FOR k IN (d, e)) WHERE a.d = 1",
+        "SELECT e FROM a LATERAL VIEW explode(arr) x AS e WHERE a.d = 1",
+        "SELECT e FROM a, LATERAL explode(arr) x WHERE a.d = 1",
+    ],
+)
+def test_a_table_whose_columns_get_other_names_is_read_whole(text):
+    found = references(text)["a"]
+    assert (found.words, found.conditions) == (None, ())
 
 
 def test_functions_that_read_changes():

@@ -102,6 +102,16 @@ def test_merge_clauses():
     assert {c: v.written for c, v in found.clauses[2].values.items()} == {"a": "s.a", "b": "1"}
 
 
+def test_update_with_distinct_from_and_a_column_named_default():
+    found = parse("UPDATE t SET a = b IS NOT DISTINCT FROM c, b = `default` WHERE `limit` = 1").values
+    assert [value.written for value in found.values()] == ["b IS NOT DISTINCT FROM c", "`default`"]
+
+
+def test_merge_source_with_names_of_columns():
+    found = parse("MERGE INTO t USING (VALUES (1, 5)) AS s(id, `v w`) ON t.a = s.id WHEN MATCHED THEN DELETE")
+    assert (found.source.written, found.source_alias) == ("(VALUES (1, 5)) AS s(id, `v w`)", "s")
+
+
 def test_call_with_names_and_without():
     found = parse("CALL sys.compact('db.t', `where` => \"a > 1\", order_by => 'a,b')")
     assert found == Call("compact", {"0": "db.t", "where": "a > 1", "order_by": "a,b"}, 5)
@@ -117,6 +127,8 @@ REFUSED = [
     ("CACHE TABLE t", 1, "call cache() of a DataFrame"),
     ("CREATE VIEW v AS SELECT 1", 8, "createOrReplaceTempView"),
     ("CREATE TABLE t", 15, "needs a list of columns in parentheses, or AS"),
+    ("CREATE TABLE t (id INT, ID INT)", 14, "the table has two columns id and ID"),
+    ("CREATE TABLE t (id INT) PARTITIONED BY (Id STRING)", 14, "the table has two columns id and Id"),
     ("CREATE TABLE t (a FOO)", 19, "'FOO' is not the type of a column"),
     ("CREATE TABLE t (a INT PRIMARY KEY)", 23, "'primary-key' = 'id'"),
     ("CREATE TABLE t (a INT) USING parquet", 30, "USING parquet is not supported"),
@@ -150,9 +162,21 @@ REFUSED = [
     ("MERGE INTO t USING s ON t.a = s.a WHEN NOT MATCHED THEN INSERT (a, b) VALUES (1)", 78, "2 columns and 1 values"),
     ("MERGE INTO t USING s ON a = b WHEN NOT MATCHED BY SOURCE THEN UPDATE SET *", 74, "name the columns to set"),
     ("MERGE WITH SCHEMA EVOLUTION INTO t USING s ON a = b WHEN MATCHED THEN DELETE", 7, "ALTER TABLE first"),
+    ("UPDATE t SET a = 1 FROM u WHERE t.b = u.b", 20, "use MERGE INTO"),
+    ("UPDATE t SET a = 1 WHERE b = 2 LIMIT 1", 32, "LIMIT is not supported in UPDATE"),
+    ("DELETE FROM t LIMIT 1", 15, "LIMIT is not supported in DELETE"),
+    ("UPDATE t SET a = 1, b = default WHERE c", 25, "DEFAULT is not supported as a value"),
+    ("INSERT INTO t VALUES (1, 2), (3, DEFAULT)", 34, "DEFAULT is not supported as a value"),
+    ("MERGE INTO t USING s ON t.a = s.a WHEN NOT MATCHED THEN INSERT (a, b) VALUES (s.a, DEFAULT)", 84,
+     "DEFAULT is not supported as a value"),
+    ("SELECT * FROM db.t$files f", 18, "such as `t$files` or db.`t$files`"),
+    ("DESCRIBE t$files", 10, "in backquotes"),
     ("TRUNCATE t", 10, "needs TABLE here"),
     ("ANALYZE TABLE t COMPUTE STATISTICS NOSCAN", 36, "leave it out"),
     ("ANALYZE TABLE t PARTITION (p = 1) COMPUTE STATISTICS", 17, "of the whole table"),
+    ("ALTER TABLE t DROP PARTITION (p = 1) PURGE", 38, "CALL sys.expire_snapshots"),
+    ("DESCRIBE DATABASE EXTENDED d", 19, "leave out EXTENDED"),
+    ("DESCRIBE EXTENDED t c", 21, "leave out EXTENDED"),
     ("DESCRIBE FUNCTION f", 10, "use spark.sql"),
     ("SHOW FUNCTIONS", 6, "DATABASES, TABLES, PARTITIONS"),
     ("SHOW TABLES LIKE x", 18, "a pattern in single quotes"),
