@@ -49,7 +49,7 @@ def test_without_the_connector_python_tasks_read_and_this_is_said_once(caplog):
     with caplog.at_level(logging.WARNING):
         assert place_of(session, S3) is None
         assert place_of(session, S3) is None
-    assert [record.message.split(":")[0] for record in caplog.records] == [
+    assert [record.getMessage().split(":")[0] for record in caplog.records] == [
         "the Spark session lacks the class org.apache.hadoop.fs.s3a.S3AFileSystem"
     ]
 
