@@ -22,10 +22,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import psutil
 import psycopg
 from confluent_kafka import Producer
 
+from benchmarks.processes import Processes
 from paimon_lake.session import start_session
 from tests.support.kafka import KafkaServer
 from tests.support.lakes import SmallLake, small_lake
@@ -41,27 +41,17 @@ ROW = (
 )
 
 
-def used() -> tuple[float, float, float]:
-    """Return the processor seconds of this process, of Spark's JVM, and of the processes that it has started."""
-    jvm = workers = 0.0
-    for process in psutil.Process().children(recursive=True):
-        with suppress(psutil.Error):
-            spent = sum(process.cpu_times()[:2])
-            if process.name() == "java":
-                jvm += 0.0 if "kafka.Kafka" in process.cmdline() else spent
-            elif process.name().startswith("python"):
-                workers += spent
-    return time.process_time(), jvm, workers
+PROCESSES = Processes()
 
 
 def timed(name: str, count: int, work: Callable[[], object]) -> None:
     """Run the work and print its seconds."""
-    began, before = time.monotonic(), used()
+    began, before = time.monotonic(), PROCESSES.used()
     work()
-    wall, spent = time.monotonic() - began, [now - then for now, then in zip(used(), before, strict=True)]
-    parts = ", ".join(f"{one} {seconds:.1f}" for one, seconds in zip(("driver", "JVM", "workers"), spent, strict=True))
+    wall, spent = time.monotonic() - began, PROCESSES.used().since(before)
+    parts = f"driver {spent.driver:.1f}, JVM {spent.jvm:.1f}, workers {spent.workers:.1f}"
     print(
-        f"{name:36} {wall:7.1f} s, {count / wall:9,.0f} a second; processor {sum(spent):6.1f} s ({parts})", flush=True
+        f"{name:36} {wall:7.1f} s, {count / wall:9,.0f} a second; processor {spent.total:6.1f} s ({parts})", flush=True
     )
 
 

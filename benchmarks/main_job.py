@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from operator import add, sub
 from typing import Any
 
-import psutil
+from benchmarks.processes import Processes
 
 PHASES = {
     "definitions": ["assets.demo.run:build_definitions"],
@@ -43,21 +43,13 @@ PHASES = {
 Seconds = tuple[float, float, float, float]
 
 
-_WORKERS: dict[int, float] = {}
-"""By process, the processor seconds of Spark's workers when they were last seen: ended ones count too."""
+_PROCESSES = Processes()
 
 
 def used() -> Seconds:
     """Return the seconds until now: of the clock, of this process, of the JVM, and of the workers."""
-    jvm = 0.0
-    for process in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.Error):
-            spent, is_jvm = process.cpu_times(), process.name() == "java"
-            if is_jvm:
-                jvm += spent.user + spent.system
-            else:
-                _WORKERS[process.pid] = spent.user + spent.system
-    return time.monotonic(), time.process_time(), jvm, sum(_WORKERS.values())
+    spent = _PROCESSES.used()
+    return time.monotonic(), spent.driver, spent.jvm, spent.workers
 
 
 class Profile:

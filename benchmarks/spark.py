@@ -18,58 +18,21 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
-import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import paimon_core
+from benchmarks.processes import Processes, Seconds
 from paimon_core import Table
 from paimon_core.spark import compact_spark, read_spark, write_files_spark, write_spark
 
 KEYS = {"orders": ["o_orderkey"], "lineitem": ["l_orderkey", "l_linenumber"]}
 PARTITIONS = 1_000
 """The number of partitions of the table of many small buckets."""
-
-
-class Seconds(NamedTuple):
-    """Processor seconds by process."""
-
-    jvm: float
-    workers: float
-    driver: float
-
-    @property
-    def total(self) -> float:
-        """The sum."""
-        return self.jvm + self.workers + self.driver
-
-    def since(self, start: Seconds) -> Seconds:
-        """Return the seconds after ``start``."""
-        return Seconds(self.jvm - start.jvm, self.workers - start.workers, self.driver - start.driver)
-
-
-@dataclass
-class Processes:
-    """Counts the processor seconds of this process, its JVM and Spark's workers; ended workers count too."""
-
-    workers: dict[int, float] = field(default_factory=dict)
-
-    def used(self) -> Seconds:
-        """Return the seconds until now."""
-        jvm, own = 0.0, psutil.Process().cpu_times()
-        for process in psutil.Process().children(recursive=True):
-            with contextlib.suppress(psutil.Error):
-                spent, is_jvm = process.cpu_times(), process.name() == "java"
-                if is_jvm:
-                    jvm += spent.user + spent.system
-                else:
-                    self.workers[process.pid] = spent.user + spent.system
-        return Seconds(jvm, sum(self.workers.values()), own.user + own.system)
 
 
 @dataclass

@@ -19,8 +19,7 @@ from paimon_core.metadata.commit_message import CommitMessage
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Where
-from paimon_core.spark.reference import TableReference
-from paimon_core.spark.tasks import collect_tasks
+from paimon_core.spark.message_tasks import collect_messages
 from paimon_core.table.table import Table
 from paimon_core.table.upkeep.rescale_task import RescaleTask, run_rescale
 
@@ -67,14 +66,12 @@ def rescale_spark(
     It promises the same, and raises the same errors, when other commits change the partitions in between.
     """
 
+    def rescaled(context: TableContext, payload: bytes) -> list[CommitMessage]:
+        return run_rescale(context, RescaleTask.from_bytes(payload))
+
     def work(context: TableContext, tasks: Sequence[RescaleTask]) -> list[CommitMessage]:
-        reference = TableReference.of(context)
-
-        def answer(payload: bytes) -> bytes:
-            return _joined(run_rescale(reference.open(), RescaleTask.from_bytes(payload)))
-
         payloads, sizes = [task.to_bytes() for task in tasks], [task.input_bytes for task in tasks]
-        return _messages(collect_tasks(spark, payloads, answer, sizes))
+        return collect_messages(spark, context, payloads, rescaled, sizes)
 
     return table.rescale(buckets, where, user=user, properties=properties, work=work)
 
@@ -93,41 +90,28 @@ def rewrite_file_index_spark(
     It promises the same, and raises the same errors, when other commits change the buckets in between.
     """
 
-    def work(context: TableContext, tasks: Sequence[CommitMessage], every: bool) -> list[CommitMessage]:
-        reference = TableReference.of(context)
+    def indexed(context: TableContext, payload: bytes) -> list[CommitMessage]:
+        return index_files(context, [CommitMessage.from_bytes(payload)], every)
 
-        def answer(payload: bytes) -> bytes:
-            return _joined(index_files(reference.open(), [CommitMessage.from_bytes(payload)], every))
-
-        payloads = [task.to_bytes() for task in tasks]
+    def work(context: TableContext, tasks: Sequence[CommitMessage], _: bool) -> list[CommitMessage]:
         sizes = [sum(file.file_size for file in task.compact_before) for task in tasks]
-        return _messages(collect_tasks(spark, payloads, answer, sizes))
+        return collect_messages(spark, context, [task.to_bytes() for task in tasks], indexed, sizes)
 
     return table.rewrite_file_index(where, every=every, user=user, properties=properties, work=work)
-
-
-def _joined(messages: Sequence[CommitMessage]) -> bytes:
-    """Return the messages as lines; a message as JSON has no line breaks."""
-    return b"\n".join(message.to_bytes() for message in messages)
-
-
-def _messages(answers: Sequence[bytes]) -> list[CommitMessage]:
-    return [CommitMessage.from_bytes(line) for answer in answers for line in answer.split(b"\n") if line]
 
 
 def spark_work(spark: Callable[[], SparkSession]) -> Work:
     """Return an argument ``work`` for ``table.compact`` that uses Spark tasks; ``spark`` is called only if needed."""
 
     def work(context: TableContext, tasks: Sequence[CompactionTask]) -> list[CommitMessage]:
-        reference = TableReference.of(context)
-
-        def answer(payload: bytes) -> bytes:
-            return run_task(reference.open(), CompactionTask.from_bytes(payload)).to_bytes()
-
         payloads, sizes = [task.to_bytes() for task in tasks], [task.input_bytes for task in tasks]
-        return [CommitMessage.from_bytes(found) for found in collect_tasks(spark(), payloads, answer, sizes)]
+        return collect_messages(spark(), context, payloads, _compacted, sizes)
 
     return work
+
+
+def _compacted(context: TableContext, payload: bytes) -> list[CommitMessage]:
+    return [run_task(context, CompactionTask.from_bytes(payload))]
 
 
 def maintenance_work(spark: SparkSession) -> Work:

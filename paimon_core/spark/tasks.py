@@ -99,12 +99,17 @@ def spark_context(spark: SparkSession) -> SparkContext | None:
         return None
 
 
+def cores(spark: SparkSession) -> int:
+    """Return the number of tasks that run at once; UNKNOWN_CORES with Spark Connect, which does not tell it."""
+    context = spark_context(spark)
+    return UNKNOWN_CORES if context is None else int(context.defaultParallelism)
+
+
 def _groups(spark: SparkSession, payloads: Sequence[bytes], sizes: Sequence[int] | None) -> list[list[int]]:
     """Return the positions of the payloads of each task."""
     if sizes is None:
         return [[at] for at in range(len(payloads))]
-    context = spark_context(spark)
-    return packed(sizes, UNKNOWN_CORES if context is None else context.defaultParallelism)
+    return packed(sizes, cores(spark))
 
 
 def _collect_rows(

@@ -10,7 +10,7 @@ import pytest
 
 import paimon_core as paimon
 from paimon_core.errors import InvalidRequest, SchemaMismatch
-from paimon_core.spark import compactor, write_files_spark
+from paimon_core.spark import message_tasks, write_files_spark
 from paimon_core.spark.files import writer
 
 SCHEMA = pa.schema([pa.field("p", pa.int32(), False), pa.field("k", pa.int64(), False), ("v", pa.string())])
@@ -115,13 +115,13 @@ def test_spark_tasks_compact_after_the_write_and_their_failure_is_logged(spark, 
     table = create(warehouse, bucket="1")
     table = table.with_options({"num-sorted-run.compaction-trigger": "2"})
     used = []
-    collect = compactor.collect_tasks
+    collect = message_tasks.collect_tasks
 
     def counted(session, payloads, *rest):
         used.append(len(payloads))
         return collect(session, payloads, *rest)
 
-    monkeypatch.setattr(compactor, "collect_tasks", counted)
+    monkeypatch.setattr(message_tasks, "collect_tasks", counted)
     for _ in range(2):
         write_files_spark(spark, table, f"{folder}/a.parquet", "parquet")
     assert used == [3]
@@ -130,7 +130,7 @@ def test_spark_tasks_compact_after_the_write_and_their_failure_is_logged(spark, 
     def broken(session, payloads, *rest):
         return collect(session, payloads, lambda payload: 1 / 0, *rest[1:])
 
-    monkeypatch.setattr(compactor, "collect_tasks", broken)
+    monkeypatch.setattr(message_tasks, "collect_tasks", broken)
     with caplog.at_level(logging.WARNING):
         snapshot = write_files_spark(spark, table, f"{folder}/b.parquet", "parquet")
     assert snapshot.id == table.latest_snapshot().id

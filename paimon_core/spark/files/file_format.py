@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -16,8 +15,10 @@ _OPTIONS = {
     "csv": ("delimiter", "header", "quote", "escape", "null_value", "multiline", "timestamp_format"),
     "json": ("timestamp_format",),
 }
-_COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4", ".br": "brotli"}
-_REFUSED = re.compile(r"\.(snappy|zip|xz|7z|lzo|z|tar|tgz|rar|lzma|zlib|deflate)$", re.IGNORECASE)
+COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4", ".br": "brotli"}
+"""The compression of a whole file by the last ending of its name."""
+UNREADABLE = (".snappy", ".zip", ".xz", ".7z", ".lzo", ".z", ".tar", ".tgz", ".rar", ".lzma", ".zlib", ".deflate")
+"""Endings of files that cannot be read as a stream."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,8 @@ class FileFormat:
         Raises UnsupportedFeature for a compression that cannot be read as a stream, and for a compressed Parquet or ORC
         file, because these formats compress their content themselves.
         """
-        found = _COMPRESSIONS.get(path[path.rfind(".") :].lower())
-        if _REFUSED.search(path) or (found is not None and not self.is_text):
+        found = COMPRESSIONS.get(path[path.rfind(".") :].lower())
+        if path.lower().endswith(UNREADABLE) or (found is not None and not self.is_text):
             raise UnsupportedFeature(f"file {path}: unpack it first; {self.kind} files in this form cannot be read")
         return found
 

@@ -26,9 +26,8 @@ from paimon_core.spark.files.columns import written_fields
 from paimon_core.spark.files.file_format import FileFormat
 from paimon_core.spark.files.reading import FileRules, read_split
 from paimon_core.spark.files.splits import FileSplit, cut_files, list_files, task_count
-from paimon_core.spark.packing import UNKNOWN_CORES
 from paimon_core.spark.reference import TableReference
-from paimon_core.spark.tasks import collect_tasks, spark_context
+from paimon_core.spark.tasks import collect_tasks, cores
 from paimon_core.spark.writes.placement import place
 from paimon_core.spark.writes.writer import overwritten
 from paimon_core.table.commit_request import CommitRequest
@@ -86,9 +85,7 @@ def write_files_spark(
     if (committed := request.committed_snapshot()) is not None:
         return table.settle(committed)
     files = list_files(paths, storage)
-    context = spark_context(spark)
-    cores = UNKNOWN_CORES if context is None else context.defaultParallelism
-    parts = cut_files(files, form, 1 if table.context.is_cross_partition else tasks or task_count(files, cores))
+    parts = cut_files(files, form, 1 if table.context.is_cross_partition else tasks or task_count(files, cores(spark)))
     job = _Job(
         TableReference.of(table.context),
         FileRules(form, fields, schema.fields, is_exact=columns is None, where=filters),

@@ -15,8 +15,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from paimon_core.spark.packing import UNKNOWN_CORES, packed
-from paimon_core.spark.tasks import spark_context
+from paimon_core.spark.packing import packed
+from paimon_core.spark.tasks import cores
 
 _FIRST_OF_TASK = f"monotonically_increasing_id() & {(1 << 33) - 1} = 0"
 """Whether a number is the first one of its task."""
@@ -44,8 +44,7 @@ def read_in_tasks(
     Connect. A task joins small tables of rows to batches of at most 65,536 rows and about 8 MiB; a larger table is sent
     as it is.
     """
-    context = spark_context(spark)
-    groups = packed(sizes, UNKNOWN_CORES if context is None else context.defaultParallelism)
+    groups = packed(sizes, cores(spark))
     frames = []
     for some in _within_bytes(groups, payloads):
         tasks = [[payloads[at] for at in group] for group in some]

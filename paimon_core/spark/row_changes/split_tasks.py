@@ -18,11 +18,9 @@ from paimon_core.metadata.versioned_json import pack, unpacked
 from paimon_core.plan.plan_scan import ScanPlan
 from paimon_core.plan.split import Split
 from paimon_core.predicate import Predicate
-from paimon_core.spark.reference import TableReference
+from paimon_core.spark.message_tasks import collect_messages
 from paimon_core.spark.row_changes.task_errors import errors_of_tasks
-from paimon_core.spark.tasks import collect_tasks
 from paimon_core.table.rows.delete_update import Change, Run
-from paimon_core.write.staging import Staged
 
 _VERSION = 1
 
@@ -31,17 +29,16 @@ def in_tasks(spark: SparkSession) -> Run:
     """Return an argument ``run`` of ``delete`` and ``update`` that calls the change in Spark tasks."""
 
     def run(change: Change, context: TableContext, plan: ScanPlan, where: Predicate) -> list[CommitMessage]:
-        reference, bare = TableReference.of(context), replace(plan, splits=())
+        bare = replace(plan, splits=())
 
-        def work(payload: bytes) -> bytes:
-            there, part = reference.open(), replace(bare, splits=splits_of(payload))
-            return Staged(tuple(change(there, part, where))).to_bytes()
+        def work(there: TableContext, payload: bytes) -> list[CommitMessage]:
+            return change(there, replace(bare, splits=splits_of(payload)), where)
 
         parts = parts_of(context, plan)
         sizes = [sum(split.size_bytes for split in part) for part in parts]
         with errors_of_tasks(context.name):
-            answers = collect_tasks(spark, [payload_of(part) for part in parts], work, sizes)
-        return _of_one_assigner([message for answer in answers for message in Staged.from_bytes(answer).messages])
+            messages = collect_messages(spark, context, [payload_of(part) for part in parts], work, sizes)
+        return _of_one_assigner(messages)
 
     return run
 

@@ -12,11 +12,14 @@ from sqlglot import exp
 
 from paimon_core.errors import CommitConflict
 from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.spark.columns import quoted
+from paimon_core.spark.row_changes.conditions import TARGET
+from paimon_core.spark.row_changes.expressions import SOURCE
 from paimon_core.spark.sql import row_changes
 from paimon_core.spark.sql.assignment import assignment_problem
-from paimon_core.spark.sql.expressions import SOURCE, TARGET, Expression, Scope
+from paimon_core.spark.sql.expressions import Expression, Scope
 from paimon_core.spark.sql.grammar.cursor import fail
-from paimon_core.spark.sql.grammar.parts import quoted, refuse_doubled
+from paimon_core.spark.sql.grammar.parts import refuse_doubled
 from paimon_core.spark.sql.grammar.statements import Delete, Merge, MergeClause, Query, TableName, Update
 from paimon_core.spark.sql.names import Names, column_of
 from paimon_core.spark.sql.queries import frame, shown_error

@@ -11,9 +11,9 @@ from pyspark.sql import functions as F
 from paimon_core.metadata.snapshot import Snapshot
 from paimon_core.predicate import Predicate
 from paimon_core.schema import DataField
+from paimon_core.spark.columns import quoted
 from paimon_core.spark.sql.assignment import assignment_problem
 from paimon_core.spark.sql.grammar.cursor import fail
-from paimon_core.spark.sql.grammar.parts import quoted
 from paimon_core.spark.sql.grammar.statements import Insert, Spec
 from paimon_core.spark.sql.names import Names, column_of
 from paimon_core.spark.sql.partitions import partition_predicate, typed_value

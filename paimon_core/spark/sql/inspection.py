@@ -11,8 +11,9 @@ from paimon_core.catalog.system_tables import shown_options
 from paimon_core.codec.binary_row.rows import decode_row
 from paimon_core.codec.partition_text import partition_values
 from paimon_core.plan.partitions import matching_partitions
+from paimon_core.spark.columns import quoted
 from paimon_core.spark.sql.grammar.cursor import fail
-from paimon_core.spark.sql.grammar.parts import literal_text, quoted
+from paimon_core.spark.sql.grammar.parts import literal_text
 from paimon_core.spark.sql.grammar.statements import Describe, Show, TableName
 from paimon_core.spark.sql.names import Names, column_of
 from paimon_core.spark.sql.partitions import partition_predicate

@@ -7,10 +7,10 @@ from pyspark.sql import DataFrame, SparkSession
 from paimon_core.catalog.catalog import Catalog
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.errors import InvalidRequest, PaimonError
+from paimon_core.spark.columns import quoted
 from paimon_core.spark.reads.reader import read_spark
 from paimon_core.spark.sql import changing, inspection, tables
 from paimon_core.spark.sql.grammar.parse import parse
-from paimon_core.spark.sql.grammar.parts import quoted
 from paimon_core.spark.sql.grammar.statements import (
     AlterTable,
     Analyze,

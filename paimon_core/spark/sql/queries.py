@@ -17,9 +17,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from paimon_core.catalog.identifier import Identifier
 from paimon_core.errors import InvalidRequest, PaimonError
+from paimon_core.spark.columns import quoted
 from paimon_core.spark.reads.reader import read_spark
 from paimon_core.spark.sql.grammar.cursor import fail
-from paimon_core.spark.sql.grammar.parts import quoted
 from paimon_core.spark.sql.grammar.statements import Query, TableName, Value
 from paimon_core.spark.sql.names import Names, located, similar
 from paimon_core.spark.sql.pushdown import pushed

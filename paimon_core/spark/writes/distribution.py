@@ -15,8 +15,7 @@ from pyspark.sql import DataFrame
 
 from paimon_core.metadata.context import TableContext
 from paimon_core.spark.columns import quoted
-from paimon_core.spark.packing import UNKNOWN_CORES
-from paimon_core.spark.tasks import spark_context
+from paimon_core.spark.tasks import cores
 from paimon_core.write.staging import is_staged
 
 _LOG = logging.getLogger(__name__)
@@ -37,13 +36,12 @@ def route_count(df: DataFrame, context: TableContext) -> int:
     tasks large. ``spark.sql.shuffle.partitions`` is the maximum when the bytes of the inputs are not known.
     """
     spark = df.sparkSession
-    connected = spark_context(spark)
-    cores = UNKNOWN_CORES if connected is None else connected.defaultParallelism
+    at_once = cores(spark)
     size = input_bytes(df)
     if size is None:
-        wanted = min(int(spark.conf.get("spark.sql.shuffle.partitions") or 1), _TASKS_PER_CORE * cores)
+        wanted = min(int(spark.conf.get("spark.sql.shuffle.partitions") or 1), _TASKS_PER_CORE * at_once)
     else:
-        wanted = max(cores, -(-size // ROUTE_BYTES))
+        wanted = max(at_once, -(-size // ROUTE_BYTES))
     if context.schema.partition_keys or is_staged(context):
         return max(1, wanted)
     buckets = int(context.options["bucket"])

@@ -9,7 +9,7 @@ import pytest
 
 from paimon_core.errors import CommitConflict
 from paimon_core.metadata.commit_message import position_of
-from paimon_core.spark import compactor
+from paimon_core.spark import message_tasks
 from paimon_core.spark.writes import placement
 from paimon_core.table.table import Table
 from paimon_lake.declarations import SettingsError
@@ -52,7 +52,7 @@ def in_parts(quick: SmallLake, monkeypatch: pytest.MonkeyPatch) -> SmallLake:
     """A lake whose loads have a task for each file, in this process, as its compactions have."""
     monkeypatch.setattr(file_load, "TASK_BYTES", 1)
     monkeypatch.setattr(placement, "GROUP_BYTES", 1)
-    monkeypatch.setattr(compactor, "collect_tasks", in_this_process)
+    monkeypatch.setattr(message_tasks, "collect_tasks", in_this_process)
     return quick
 
 

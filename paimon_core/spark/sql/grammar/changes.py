@@ -8,8 +8,6 @@ from paimon_core.spark.sql.grammar import parts
 from paimon_core.spark.sql.grammar.cursor import Cursor
 from paimon_core.spark.sql.grammar.statements import Delete, Insert, Merge, MergeClause, Query, Update
 
-_QUERY_STARTS = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(")
-
 
 def insert(cursor: Cursor) -> Insert:
     """Read what follows INSERT."""
@@ -28,7 +26,7 @@ def insert(cursor: Cursor) -> Insert:
         cursor.fail("INSERT ... IF NOT EXISTS is not supported: count the rows of the partition first")
     by_name = cursor.skip("BY", "NAME")
     columns = None
-    if cursor.peek("(") and not any(cursor.peek("(", word) for word in _QUERY_STARTS):
+    if cursor.peek("(") and not any(cursor.peek("(", word) for word in (*parts.QUERY_WORDS, "(")):
         at = cursor.next.start
         columns = tuple(cursor.listed(lambda: cursor.name("a column")))
         if by_name:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from paimon_core.spark.columns import quoted
 from paimon_core.spark.sql.grammar import parts
 from paimon_core.spark.sql.grammar.cursor import Cursor
 from paimon_core.spark.sql.grammar.statements import CreateDatabase, CreateLike, CreateTable, TableName
@@ -79,7 +80,7 @@ def _column(cursor: Cursor) -> str:
         cursor.fail("a constraint is not supported: use TBLPROPERTIES ('primary-key' = 'id')")
     name = cursor.name("the name of a column")
     cursor.skip(":")
-    found = f"{parts.quoted(name)} {parts.type_text(cursor)}"
+    found = f"{quoted(name)} {parts.type_text(cursor)}"
     while True:
         if cursor.skip("NOT", "NULL"):
             found += " NOT NULL"

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 from paimon_core.errors import InvalidRequest
+from paimon_core.spark.columns import quoted
 from paimon_core.spark.sql.grammar.cursor import Cursor, fail
 from paimon_core.spark.sql.grammar.statements import Query, TableName, Value
 from paimon_core.types import parse_columns
@@ -23,7 +24,7 @@ _TYPES = {
 """Names of Spark's types that have another name, or another meaning, in texts of the library."""
 _AFTER_TYPE = ("NOT", "COMMENT", "DEFAULT", "FIRST", "AFTER", "GENERATED", "COLLATE", "PRIMARY", "USING")
 _AFTER_WORD = ("NULL", "WITH", "WITHOUT", "PRECISION")
-_QUERY_WORDS = ("SELECT", "FROM", "WITH", "VALUES", "TABLE")
+QUERY_WORDS = ("SELECT", "FROM", "WITH", "VALUES", "TABLE")
 
 
 def table_name(cursor: Cursor) -> TableName:
@@ -44,7 +45,7 @@ def rest(cursor: Cursor, what: str) -> Query:
 
 def is_query(cursor: Cursor) -> bool:
     """Whether a query starts here."""
-    return cursor.next.word in _QUERY_WORDS or cursor.peek("(")
+    return cursor.next.word in QUERY_WORDS or cursor.peek("(")
 
 
 def query(cursor: Cursor) -> Query:
@@ -155,11 +156,6 @@ def _is_field_name(cursor: Cursor, before: list[str]) -> bool:
     """Whether the word that was just read is the name of a field of a STRUCT: a colon or a type follows it."""
     follows = cursor.next.kind in ("word", "name") and cursor.next.word not in (*_AFTER_TYPE, *_AFTER_WORD)
     return cursor.peek(":") or (before[-1:] in (["<"], [","]) and follows)
-
-
-def quoted(name: str) -> str:
-    """Return a name in backticks."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def quoted_text(text: str) -> str:

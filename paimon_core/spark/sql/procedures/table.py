@@ -55,7 +55,8 @@ def call(spark: SparkSession, names: Names, statement: Call, text: str) -> DataF
 
 def _values(procedure: Procedure, statement: Call, text: str) -> dict[str, Any]:
     """Return the arguments by name; raises SqlError, which names the argument."""
-    known = {name.lower(): name for name in procedure.arguments}
+    known = [name.lower() for name in procedure.arguments]
+    by_letters = {name.lower().replace("_", ""): name for name in procedure.arguments}
     found: dict[str, Any] = {}
     given: set[str] = set()
     for key, value in statement.arguments.items():
@@ -66,8 +67,8 @@ def _values(procedure: Procedure, statement: Call, text: str) -> dict[str, Any]:
         elif key in procedure.refused:
             problem = f"argument {key} of sys.{statement.procedure} is not supported: {procedure.refused[key]}"
             fail(text, statement.at, problem, name=key)
-        elif key.replace("_", "") in {other.replace("_", ""): other for other in known}:
-            name = next(known[other] for other in known if other.replace("_", "") == key.replace("_", ""))
+        elif key.replace("_", "") in by_letters:
+            name = by_letters[key.replace("_", "")]
         else:
             fail(
                 text,

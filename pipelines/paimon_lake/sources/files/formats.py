@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from paimon_core.spark.files.file_format import COMPRESSIONS, UNREADABLE
 from paimon_lake.declarations.sources.source import EVENT_FORMATS
 from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.files.text.source_time_format import SourceTimeFormat
@@ -41,9 +42,6 @@ OPTIONS = {
     "says it; without, such an integer is rejected.",
 }
 """The meaning of each option."""
-COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4", ".br": "brotli"}
-"""The compression of a whole file by the last ending of its name."""
-_REFUSED = (".snappy", ".zip", ".xz", ".7z", ".lzo", ".z", ".tar", ".tgz", ".rar", ".lzma", ".zlib", ".deflate")
 
 
 @dataclass(frozen=True)
@@ -155,7 +153,7 @@ def compression_of(path: str, kind: str) -> str | None:
                     f"file {path}: a {kind} file that is compressed as a whole cannot be read, unpack it"
                 )
             return compression
-    for ending in _REFUSED:
+    for ending in UNREADABLE:
         if name.endswith(ending):
             raise PipelineError(f"file {path}: {ending} files cannot be read; use {', '.join(COMPRESSIONS)} or none")
     return None

@@ -1,0 +1,33 @@
+"""Message tasks: run steps that write files of a table in Spark tasks, and return their commit messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pyspark.sql import SparkSession
+
+from paimon_core.metadata.commit_message import CommitMessage
+from paimon_core.metadata.context import TableContext
+from paimon_core.spark.reference import TableReference
+from paimon_core.spark.tasks import collect_tasks
+from paimon_core.write.staging import Staged
+
+
+def collect_messages(
+    spark: SparkSession,
+    context: TableContext,
+    payloads: Sequence[bytes],
+    work: Callable[[TableContext, bytes], Sequence[CommitMessage]],
+    sizes: Sequence[int],
+) -> list[CommitMessage]:
+    """Return the messages of ``work(context, payload)`` of all payloads, in the order of the payloads.
+
+    A task opens the table itself. ``sizes``, and the errors: see ``collect_tasks``.
+    """
+    reference = TableReference.of(context)
+
+    def answer(payload: bytes) -> bytes:
+        return Staged(tuple(work(reference.open(), payload))).to_bytes()
+
+    answers = collect_tasks(spark, payloads, answer, sizes)
+    return [message for found in answers for message in Staged.from_bytes(found).messages]
