@@ -137,7 +137,7 @@ def test_the_commands_of_the_readme(shop: Shop) -> None:
     followed = shop.run(f"export SHOP_PASSWORD={PASSWORD}\n{follow}")
     assert time.monotonic() - began < SECONDS
     print(f"{time.monotonic() - began:.0f} s from nothing to the report")
-    assert "compact shop.orders: merged" in followed
+    assert "load shop.orders: " in followed
     assert len(re.findall(r"^(?:DE|FR|JP|US) +[\d,]+\.00$", followed, re.MULTILINE)) == 4
     assert "WRONG" not in followed
     with shop.dagster(dagster) as url:

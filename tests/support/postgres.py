@@ -12,14 +12,21 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
+import psycopg
 import pytest
+from psycopg import sql
 
 PASSWORD = "canary-7f3a"
 START_SECONDS = 60
+_END_READERS = """
+SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE active_pid IS NOT NULL
+"""
 
 
 class PostgresUnavailable(Exception):
@@ -91,6 +98,18 @@ class PostgresServer:
             )
             output.seek(0)
             assert done.returncode == 0, output.read().decode(errors="replace")[-2000:]
+
+
+def remove_followed(connection: psycopg.Connection[Any]) -> None:
+    """Remove the schema ``s``, the slots and the publications; sessions that still read a slot are ended before."""
+    connection.execute("DROP SCHEMA IF EXISTS s CASCADE")
+    deadline = time.monotonic() + START_SECONDS
+    while connection.execute(_END_READERS).fetchall():
+        assert time.monotonic() < deadline, "a session reads a slot and does not end"
+        time.sleep(0.05)
+    connection.execute("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots")
+    for (name,) in connection.execute("SELECT pubname FROM pg_publication").fetchall():
+        connection.execute(sql.SQL("DROP PUBLICATION {}").format(sql.Identifier(name)))
 
 
 def _binaries() -> Path:

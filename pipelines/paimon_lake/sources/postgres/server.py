@@ -195,7 +195,13 @@ class Server:
             yield
 
     def drop_slot(self, name: str) -> bool:
-        """Drop a slot; return whether it existed."""
+        """Drop a slot; return whether it existed.
+
+        A load that has just failed may still read the slot: it has some seconds to end. Raises PipelineError when the
+        slot is in use after that.
+        """
+        if self._is_reserved(name, QUIET_SECONDS):
+            self.rows(f"SELECT pg_advisory_unlock({_LOCK})", [name])
         return bool(self.rows(f"SELECT pg_drop_replication_slot(slot_name) {_SLOTS}", [name]))
 
     def drop_publication(self, name: str) -> bool:

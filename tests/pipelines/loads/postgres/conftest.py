@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from tests.support.lakes import SmallLake
-from tests.support.postgres import PASSWORD, PostgresServer, running_server
+from tests.support.postgres import PASSWORD, PostgresServer, remove_followed, running_server
 
 server = pytest.fixture(running_server, scope="package")
 
@@ -68,11 +68,10 @@ def followed_by_spark(lake: SmallLake, server: PostgresServer, monkeypatch: pyte
 def following(lake: SmallLake, server: PostgresServer) -> Iterator[Followed]:
     url = server.uri().replace("+psycopg", "")
     with psycopg.connect(url, autocommit=True) as connection:
+        remove_followed(connection)  # also what a test left that died
         found = Followed(lake, url, connection)
         found.run("CREATE SCHEMA s", "CREATE TABLE s.o (id int PRIMARY KEY, t text)")
         found.declare()
         yield found
-        found.run("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots", "DROP SCHEMA s CASCADE")
-        for (name,) in found.rows("SELECT quote_ident(pubname) FROM pg_publication"):
-            found.run(f"DROP PUBLICATION {name}")
+        remove_followed(found.connection)  # a test whose server was killed has another one
         found.connection.close()

@@ -16,7 +16,7 @@ from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.postgres.lsn import lsn_of
 from paimon_lake.tables import open_lake
 from tests.support.lakes import SmallLake
-from tests.support.postgres import PASSWORD, PostgresServer
+from tests.support.postgres import PASSWORD, PostgresServer, remove_followed
 
 TABLES = {
     "shop.c": ("{id: BIGINT, t: STRING}", "id", "CREATE TABLE s.c (id int PRIMARY KEY, t text)"),
@@ -113,6 +113,7 @@ def shared_lake(lake: SmallLake, server: PostgresServer) -> Iterator[SharedLake]
     """Yield the lake, and remove its sources and slots afterwards."""
     url = server.uri().replace("+psycopg", "")
     with psycopg.connect(url, autocommit=True) as connection:
+        remove_followed(connection)  # also what a test left that died
         found = SharedLake(lake, url, connection)
         found.settings()
         found.run("CREATE SCHEMA s")
@@ -121,7 +122,5 @@ def shared_lake(lake: SmallLake, server: PostgresServer) -> Iterator[SharedLake]
         try:
             yield found
         finally:
-            found.run("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots", "DROP SCHEMA s CASCADE")
-            for (name,) in found.rows("SELECT quote_ident(pubname) FROM pg_publication"):
-                found.run(f"DROP PUBLICATION {name}")
+            remove_followed(found.connection)  # a test whose server was killed has another one
             found.connection.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 
 import psycopg
 import pytest
@@ -11,6 +12,7 @@ from paimon_core import col
 from paimon_lake.declarations import SettingsError
 from paimon_lake.loads.postgres.release import release
 from paimon_lake.protocol import PipelineError
+from paimon_lake.sources.postgres import server
 from paimon_lake.sources.postgres.server import Server
 from tests.support.postgres import PASSWORD
 
@@ -298,6 +300,23 @@ def test_a_damaged_position(followed):
     for number, text in enumerate(('{"lsn": "0/1"}', '"x"', "[", "7")):
         table.commit([], user="load shop.o", identifier=10 + number, properties={"pipeline.position": text})
         refused(followed, "position.*(which a load of changes did not write: load with reload|is damaged)")
+
+
+def test_a_load_that_has_just_failed_may_end_before_its_slot_is_dropped(followed):
+    followed.load()
+    ((name,),) = followed.rows("SELECT slot_name FROM pg_replication_slots")
+    load = psycopg.connect(followed.url, replication="database")
+    load.pgconn.exec_(f"SELECT pg_advisory_lock({server._LOCK})".replace("%s", f"'{name}'").encode())
+    load.pgconn.send_query(
+        f"START_REPLICATION SLOT {name} LOGICAL 0/0 (proto_version '1', publication_names '{name}')".encode()
+    )
+    load.pgconn.get_result()
+    with pytest.raises(psycopg.errors.ObjectInUse):
+        followed.run(f"SELECT pg_drop_replication_slot('{name}')")
+    end = threading.Timer(0.4, load.close)
+    end.start()
+    assert f"dropped the slot {name}" in release(followed.lake.settings, "shop.o")
+    end.join()
 
 
 def test_a_damaged_position_does_not_name_what_is_dropped(followed):
