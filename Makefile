@@ -10,7 +10,7 @@ CONFIGS ?=
 EXTRAS ?=
 
 BIN := .venv/bin
-PYTEST := $(BIN)/python -m pytest --numprocesses 3 --dist loadfile
+PYTEST := $(BIN)/python -m pytest --numprocesses 4 --dist loadfile
 QUICK := tests/architecture tests/bad_inputs tests/golden tests/unit tests/pipelines/declarations
 # The tests start many processes: none compiles a module again that another has compiled.
 unexport PYTHONDONTWRITEBYTECODE
