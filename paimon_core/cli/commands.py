@@ -6,10 +6,19 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from paimon_core.cli import cluster_command, option_commands, plan_commands, read_commands, show_command, write_commands
+from paimon_core.cli import (
+    cluster_command,
+    health_commands,
+    option_commands,
+    plan_commands,
+    read_commands,
+    show_command,
+    write_commands,
+)
 from paimon_core.cli.arguments import Parser, add_plan_arguments, duration, moment, partition
 from paimon_core.cli.catalogs import add_arguments
 from paimon_core.cli.plan_commands import Command, Planner
+from paimon_core.health.finding import FINDINGS
 
 OPTIONS, ARCHIVE = "options", "cluster-archive"
 WITHOUT_WAREHOUSE = (OPTIONS, ARCHIVE)
@@ -34,6 +43,7 @@ def parser() -> argparse.ArgumentParser:
         found, "fsck", "check the invariants of a table and all of its branches", read_commands.fsck, branch=False
     )
     check.add_argument("--deep", action="store_true", help="also read all rows")
+    _add_health(found)
     alter = _add(found, "alter", "change columns, comments and options of a table", write_commands.alter)
     alter.add_argument(
         "change",
@@ -100,6 +110,34 @@ def _rollback(table: Any, args: argparse.Namespace) -> Any:
     return table.maintenance.plan_rollback(
         snapshot=args.snapshot, tag=args.tag, time=args.time, watermark=args.watermark
     )
+
+
+def _add_health(found: _Commands) -> None:
+    doctor = _add(
+        found,
+        "doctor",
+        "tell what is wrong with tables, what it costs and what mends it",
+        health_commands.doctor,
+        table=False,
+    )
+    doctor.add_argument(
+        "target", nargs="?", metavar="DATABASE[.TABLE]", help="only this table or database (default: all tables)"
+    )
+    doctor.add_argument("--branch", help="branch of the table (default: main)")
+    doctor.add_argument(
+        "--fix",
+        nargs="*",
+        metavar="FINDING",
+        choices=FINDINGS,
+        help="show the mends and run them: all that are safe, or the findings that are named",
+    )
+    doctor.add_argument(
+        "--threshold", action="append", default=[], metavar="NAME=NUMBER", help="from when on something is a finding"
+    )
+    top = _add(found, "top", "list tables by size, files, growth or cost", health_commands.top, table=False)
+    top.add_argument("database", nargs="?", help="only the tables of this database")
+    top.add_argument("--by", choices=health_commands.ORDERS, default="size", help="the order (default: size)")
+    top.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many tables (default: 20)")
 
 
 def _add_rewrites(found: _Commands) -> None:

@@ -1,7 +1,8 @@
 """Main: runs one command on the tables of a warehouse (docs/command-line.md).
 
 Exit code 0: the command succeeded. 1: it failed, or the check found errors or warnings. 2: the arguments are wrong,
-name an object that does not exist, or name a new object that already exists. An error is one line on standard error.
+name an object that does not exist, or name a new object that already exists. 3 and 4: ``doctor`` found warnings, or an
+error. An error is one line on standard error.
 Commands remove nothing without --apply.
 """
 

@@ -94,6 +94,8 @@ class EntryTable:
 
     An unknown time is returned as the smallest 64-bit integer.
     """
+    deleted: Callable[[Numbers], Numbers]
+    """Returns the rows of kind -U or -D of the files at the given positions; 0 where it is not recorded."""
     key_stats: Callable[[Numbers], StatsBytes]
     value_stats: Callable[[Numbers], StatsBytes]
     """``key_stats`` and ``value_stats`` return the statistics of the files at the given positions."""
@@ -140,6 +142,7 @@ class EntryTable:
             partitions=partitions,
             partition=partition,
             created=created,
+            deleted=lambda at: numbers["delete_row_count"][at],
             clean=clean,
             compacted=_are_compacted(entries),
             unusual=_are_unusual(entries),
@@ -157,7 +160,7 @@ class EntryTable:
     def taken(self, at: Numbers) -> EntryTable:
         """Return the entries at some positions."""
         names = ("partition", "bucket", "total_buckets", *_FILE_NUMBERS, *_MASKS, "cover")
-        entries, keys, created = self.entries, self.keys, self.created
+        entries, keys, created, deleted = self.entries, self.keys, self.created, self.deleted
         key_stats, value_stats = self.key_stats, self.value_stats
         columns: dict[str, Any] = {name: getattr(self, name)[at] for name in names}
         return EntryTable(
@@ -166,6 +169,7 @@ class EntryTable:
             entries=lambda some: entries(at[some]),
             keys=lambda some: keys(at[some]),
             created=lambda some: created(at[some]),
+            deleted=lambda some: deleted(at[some]),
             key_stats=lambda some: key_stats(at[some]),
             value_stats=lambda some: value_stats(at[some]),
             **columns,

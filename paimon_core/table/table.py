@@ -10,7 +10,7 @@ import datetime
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 from paimon_core.alter.alter_table import alter_table
 from paimon_core.alter.changes import SchemaChange
@@ -22,6 +22,7 @@ from paimon_core.compact.report import CompactReport
 from paimon_core.compact.sort_order import SortOrder
 from paimon_core.compact.task import CompactionTask
 from paimon_core.errors import InvalidRequest
+from paimon_core.health.finding import Finding
 from paimon_core.maintain.expiry.configured import expire_retained
 from paimon_core.maintain.expiry.snapshots import ExpireReport
 from paimon_core.maintain.file_indexes import IndexWork, index_files, rewrite_indexes
@@ -39,6 +40,7 @@ from paimon_core.table.stream.table_stream import TableStream
 from paimon_core.table.upkeep.analysis import analyze
 from paimon_core.table.upkeep.expiry import requested_retentions
 from paimon_core.table.upkeep.maintenance import Maintenance
+from paimon_core.table.upkeep.mends import mend
 from paimon_core.table.upkeep.rescale import rescale
 from paimon_core.table.upkeep.rescale_task import RescaleWork, run_rescales
 from paimon_core.table.writable import WritableTable
@@ -242,6 +244,20 @@ class Table(WritableTable):
         messages = rewrite_indexes(table_to_change(self.context), where, every=every, work=work)
         report = compaction.commit_buckets(self.context, author, messages) if messages else CompactReport()
         return self._settled(report.snapshot)
+
+    def mend(self, finding: Finding) -> Any:
+        """Do what a finding of ``health`` advises, and return the report of this operation.
+
+        >>> for finding in table.health().findings:  # doctest: +SKIP
+        ...     if finding.safe:
+        ...         table.mend(finding)
+
+        Mends that are not ``safe`` delete versions, branches or positions of readers, or change options: read
+        ``finding.text`` and ``finding.mend_cost`` first. Each operation promises what its own method promises when
+        others commit meanwhile. Raises InvalidRequest for a finding whose mend needs a decision of a person, and the
+        errors of the operation.
+        """
+        return mend(self, finding)
 
     # -- references and removal
 

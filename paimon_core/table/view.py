@@ -16,6 +16,9 @@ import pyarrow as pa
 
 from paimon_core.argument_checks import epoch_millis, whole
 from paimon_core.errors import InvalidRequest, UnsupportedFeature
+from paimon_core.health.check import check_health
+from paimon_core.health.finding import Health
+from paimon_core.health.thresholds import Thresholds
 from paimon_core.metadata import time_travel
 from paimon_core.metadata.context import TableContext
 from paimon_core.metadata.latest_snapshot import read_latest
@@ -48,7 +51,7 @@ if TYPE_CHECKING:
 
 _NAMES = (
     "alter analyze branches callbacks commit committed compact complete delete expire_snapshots filter_committed "
-    "maintenance merge overwrite overwrite_spec plan_compaction prepare prepare_messages prepared rescale "
+    "maintenance mend merge overwrite overwrite_spec plan_compaction prepare prepare_messages prepared rescale "
     "rewrite_file_index rollback run_compaction settle sort_compact stream update with_callbacks write writer"
 )
 METHODS_OF_TABLES = frozenset(_NAMES.split())
@@ -310,6 +313,14 @@ class TableView:
         """
         view = self.reading()
         return Lease(view.context, view.pinned, view._at, keep_for, holder)
+
+    def health(self, thresholds: Thresholds | None = None) -> Health:
+        """Return what is wrong with the table, what it costs and what mends it, from metadata only (docs/health.md).
+
+        The version is the pinned snapshot, or the latest; snapshots, tags, branches and consumers are those that exist
+        now. Raises SnapshotNotFound when the version expires during the call, CorruptTable.
+        """
+        return check_health(self.context, self.latest_snapshot(), thresholds)
 
     def leases(self) -> list[LeaseTag]:
         """Return the leases of the table, also leases of other processes and engines."""

@@ -1,0 +1,66 @@
+"""Cost: what a read of a table costs, estimated from its layout.
+
+A full scan reads each live data file once, and merges the rows of buckets with several sorted runs. To compare files,
+merges and requests, each is told in bytes of a file that is only decoded: a request counts as ``REQUEST_BYTES``, and a
+byte of a bucket that is merged as ``MERGE_FACTOR`` bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from paimon_core.health.layout import Layout
+from paimon_core.metadata.manifests.entries import ManifestFile
+
+REQUEST_BYTES = 256 << 10
+"""The bytes that an object store delivers in the 20 milliseconds to the first byte, at 12 MB/s a stream."""
+MERGE_FACTOR = 2.0
+"""Merging the rows of a file takes about twice the processor time of decoding it (docs/benchmarks.md)."""
+REQUESTS_A_FILE = 2
+"""The end of the file with its footer, and its columns."""
+METADATA_REQUESTS = 4
+"""The hint, the snapshot and its two manifest lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The cost of a read, in bytes and requests to the store."""
+
+    bytes: int
+    requests: int
+    merged_bytes: int = 0
+    """The part of ``bytes`` whose rows are merged."""
+
+    @property
+    def weight(self) -> float:
+        """The cost as one number, in bytes that are only decoded."""
+        return self.bytes + (MERGE_FACTOR - 1) * self.merged_bytes + REQUEST_BYTES * self.requests
+
+
+def scan_cost(layout: Layout, manifests: list[ManifestFile]) -> Cost:
+    """Return the cost of a full scan of all columns."""
+    size = layout.total_bytes + sum(m.file_size for m in manifests)
+    requests = METADATA_REQUESTS + len(manifests) + REQUESTS_A_FILE * layout.total_files
+    return Cost(size, requests, int(layout.merged_bytes.sum()))
+
+
+def needed_cost(layout: Layout, manifests: int) -> Cost:
+    """Return the cost of a full scan of the same bytes after a full compaction, with so many manifests."""
+    requests = METADATA_REQUESTS + manifests + REQUESTS_A_FILE * int(layout.needed_files.sum())
+    return Cost(layout.total_bytes, requests)
+
+
+def point_query_cost(layout: Layout) -> Cost:
+    """Return the mean cost of a query of one key in one bucket, weighted by the rows of the buckets.
+
+    One file of each sorted run may have the key; of a file, the footer and one row group of at most the file are read.
+    """
+    rows = float(layout.rows.sum())
+    if rows == 0:
+        return Cost(0, METADATA_REQUESTS)
+    share = layout.rows / rows
+    runs = float((share * layout.runs).sum())
+    per_file = layout.bytes / np.maximum(layout.files, 1)
+    return Cost(int((share * layout.runs * per_file).sum()), METADATA_REQUESTS + 1 + round(REQUESTS_A_FILE * runs))

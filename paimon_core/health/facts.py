@@ -1,0 +1,146 @@
+"""Facts: everything that the rules of health read, from the metadata of one version of a table and its history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from paimon_core.health.cost import Cost, needed_cost, point_query_cost, scan_cost
+from paimon_core.health.held import Held, held_by
+from paimon_core.health.layout import Layout, layout_of
+from paimon_core.health.thresholds import Thresholds
+from paimon_core.metadata import clock
+from paimon_core.metadata.context import TableContext
+from paimon_core.metadata.manifests.entries import ManifestFile
+from paimon_core.metadata.manifests.index_manifest import DELETION_VECTORS
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.metadata.stores.consumer_store import Consumer
+from paimon_core.storage.paths import MAIN
+
+MILLIS_A_DAY = 86_400_000
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known about one version of a table."""
+
+    context: TableContext
+    snapshot: Snapshot | None
+    thresholds: Thresholds
+    layout: Layout
+    manifests: list[ManifestFile]
+    held: Held
+    consumers: tuple[Consumer, ...]
+    deleted_rows: int
+    """Rows of kind -D in files, and rows that deletion vectors mark."""
+    now_millis: int
+
+    @property
+    def scan(self) -> Cost:
+        """The cost of a full scan."""
+        return scan_cost(self.layout, self.manifests)
+
+    @property
+    def needed(self) -> Cost:
+        """The cost of a full scan after a full compaction; commits merge manifests from ``merge-min-count`` on."""
+        return needed_cost(self.layout, min(len(self.manifests), self.context.options["manifest.merge-min-count"]))
+
+    @property
+    def entries(self) -> int:
+        """The entries of all manifests, also those of files that were deleted."""
+        return sum(m.num_added_files + m.num_deleted_files for m in self.manifests)
+
+    def days_since(self, millis: int) -> float:
+        """Return the days since a time in epoch milliseconds."""
+        return max(0.0, (self.now_millis - millis) / MILLIS_A_DAY)
+
+    def command(self, text: str, *arguments: str, branch: bool = True) -> str:
+        """Return a command of ``paimon-core`` for this table, as typed."""
+        on_branch = f"--branch {self.context.branch}" if branch and self.context.branch != MAIN else ""
+        return " ".join(filter(None, ("paimon-core", text, self.context.name, *arguments, on_branch)))
+
+    @property
+    def read_amplification(self) -> float:
+        """The cost of a full scan, divided by its cost after a full compaction; 1 or more."""
+        return max(1.0, self.scan.weight / self.needed.weight)
+
+    @property
+    def score(self) -> int:
+        """200 / (read amplification + space amplification), so it follows from costs, not from numbers of findings.
+
+        Of the space, only what exceeds ``Thresholds.held_bytes`` counts: the history of a small table costs nothing.
+        """
+        extra = max(0, self.held.total - self.held.live - self.thresholds.held_bytes)
+        return round(200 / (self.read_amplification + 1 + extra / max(1, self.held.live)))
+
+    def measures(self) -> Mapping[str, float]:
+        """Return the numbers of docs/health.md."""
+        layout, held, point = self.layout, self.held, point_query_cost(self.layout)
+        snapshot = self.snapshot
+        return {
+            "live_bytes": layout.total_bytes,
+            "files": layout.total_files,
+            "rows_in_files": int(layout.rows.sum()),
+            "partitions": len(layout.partitions),
+            "buckets": len(layout),
+            "largest_bucket_bytes": int(layout.bytes.max(initial=0)),
+            "most_sorted_runs": int(layout.runs.max(initial=0)) if self.context.is_keyed else 0,
+            "level_0_files": int(layout.level_0_files.sum()) if self.context.is_keyed else 0,
+            "avoidable_files": layout.avoidable_files,
+            "deleted_rows": self.deleted_rows,
+            "manifests": len(self.manifests),
+            "manifest_bytes": sum(m.file_size for m in self.manifests),
+            "manifest_entries": self.entries,
+            "snapshots": held.snapshot_count,
+            "snapshot_bytes": held.snapshots,
+            "tags": len(held.tags),
+            "tag_bytes": sum(t.bytes for t in held.tags),
+            "branches": len(held.branches),
+            "branch_bytes": sum(b.bytes for b in held.branches),
+            "consumers": len(self.consumers),
+            "scan_bytes": self.scan.bytes,
+            "scan_requests": self.scan.requests,
+            "point_query_bytes": point.bytes,
+            "point_query_requests": point.requests,
+            "read_amplification": round(self.read_amplification, 3),
+            "space_amplification": round(held.total / max(1, held.live), 3) if held.live else 1.0,
+            "write_amplification": round((held.written + held.rewritten) / held.written, 3) if held.written else 1.0,
+            "written_bytes_a_day": round(held.written / max(1.0, self.days_since(held.first_snapshot_millis)))
+            if held.first_snapshot_millis is not None
+            else 0,
+            "seconds_since_commit": 0.0
+            if snapshot is None
+            else round(max(0, self.now_millis - snapshot.time_millis) / 1000, 3),
+        }
+
+
+def facts_of(context: TableContext, snapshot: Snapshot | None, thresholds: Thresholds) -> Facts:
+    """Read the facts of one version; raises SnapshotNotFound, and CorruptTable for metadata that cannot be read."""
+    layout = layout_of(context, snapshot)
+    manifests: list[ManifestFile] = []
+    if snapshot is not None:
+        with context.manifests.reading(snapshot):
+            manifests = context.manifests.manifests_of(snapshot)
+    return Facts(
+        context=context,
+        snapshot=snapshot,
+        thresholds=thresholds,
+        layout=layout,
+        manifests=manifests,
+        held=held_by(context, snapshot),
+        consumers=tuple(context.consumers.list()),
+        deleted_rows=layout.deleted_rows + _in_vectors(context, snapshot),
+        now_millis=clock.now_millis(),
+    )
+
+
+def _in_vectors(context: TableContext, snapshot: Snapshot | None) -> int:
+    """Return the number of rows that deletion vectors mark, as far as it is recorded."""
+    if snapshot is None or snapshot.index_manifest is None:
+        return 0
+    with context.manifests.reading(snapshot):
+        indexes = context.manifests.read_indexes(snapshot.index_manifest)
+    found = (
+        v.cardinality for one in indexes if one.file.index_type == DELETION_VECTORS for v in one.file.vectors or ()
+    )
+    return sum(count for count in found if count is not None)

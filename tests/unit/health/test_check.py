@@ -1,0 +1,324 @@
+"""Ways to make a table ill, each by doing it: health names it, and its mend ends it; a healthy table has no finding."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import random
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import paimon_core as paimon
+from paimon_core import col
+from paimon_core.health.check import RULES
+from paimon_core.health.finding import FINDINGS
+from paimon_core.health.thresholds import Thresholds
+from paimon_core.metadata import clock
+from paimon_core.table.upkeep.mends import MENDS
+
+SCHEMA = pa.schema([("id", pa.int64()), ("day", pa.int32()), ("text", pa.string())])
+DAY_MILLIS = 86_400_000
+
+
+@pytest.fixture
+def catalog(warehouse):
+    made = paimon.open_catalog(warehouse)
+    made.create_database("db")
+    return made
+
+
+def rows(first, count, day=1, width=5):
+    ids = range(first, first + count)
+    return pa.table({"id": ids, "day": [day] * count, "text": [f"{n:0{width}}" for n in ids]}, schema=SCHEMA)
+
+
+def keyed(catalog, **options):
+    options = {"bucket": "2", "write-only": "true"} | {name.replace("_", "-"): v for name, v in options.items()}
+    return catalog.create_table("db.t", SCHEMA, primary_key=["id"], options=options)
+
+
+def names(table, thresholds=None):
+    return [finding.name for finding in table.refresh().health(thresholds).findings]
+
+
+def mended(table, name, thresholds=None):
+    """Mend a finding and check that no row changed and that the finding has gone."""
+    before = table.scan().to_arrow().sort_by("id")
+    (finding,) = (f for f in table.health(thresholds).findings if f.name == name)
+    table.mend(finding)
+    table = table.refresh()
+    assert name not in names(table, thresholds)
+    assert table.scan().to_arrow().sort_by("id") == before
+    return finding
+
+
+@pytest.fixture
+def later(monkeypatch):
+    """Return a function that moves the clock forward by days."""
+
+    def moved(days):
+        monkeypatch.setattr(clock, "now_millis", lambda now=None: now or time.time_ns() // 10**6 + days * DAY_MILLIS)
+
+    return moved
+
+
+def test_a_healthy_table_has_no_finding(catalog):
+    table = keyed(catalog, write_only="false")
+    for start in range(0, 40, 10):
+        table.write(rows(start, 10))
+    table.compact(full=True)
+    table.tags.create("a")
+    health = table.refresh().health()
+    assert health.findings == ()
+    assert 75 <= health.score <= 100
+    assert health.text().endswith("needed, no findings")
+
+
+def test_a_table_without_rows_has_no_finding(catalog):
+    health = keyed(catalog).health()
+    assert (health.findings, health.score, health.snapshot, health.measures["files"]) == ((), 100, None, 0)
+
+
+def test_many_small_commits(catalog):
+    table = keyed(catalog)
+    for n in range(24):
+        table.write(rows(n, 1))
+    few = Thresholds(avoidable_files=20)
+    health = table.health(few)
+    found = [(f.name, f.severity) for f in health.findings]
+    assert found == [("many-sorted-runs", "error"), ("small-files", "warning"), ("conflicting-options", "warning")]
+    assert health.measures["most_sorted_runs"] >= 12
+    assert health.measures["scan_requests"] == 4 + health.measures["manifests"] + 2 * 24
+    mended(table, "many-sorted-runs", few)
+    assert table.refresh().health(few).score > health.score + 20
+
+
+def test_small_files_of_an_append_table(catalog):
+    table = catalog.create_table("db.t", SCHEMA, options={"write-only": "true"})
+    for n in range(12):
+        table.write(rows(n, 1))
+    assert names(table) == []
+    few = Thresholds(avoidable_files=10)
+    assert names(table, few) == ["small-files"]
+    mended(table, "small-files", few)
+
+
+def test_a_hot_bucket(catalog):
+    table = keyed(catalog, bucket="4", write_only="false")
+    table.write(pa.table({"id": [7], "day": [1], "text": [os.urandom(6000).hex()]}, schema=SCHEMA))
+    table.write(rows(100, 20))
+    limits = Thresholds(hot_bucket_bytes=4_000)
+    (finding,) = table.health(limits).findings
+    assert finding.name == "hot-bucket"
+    assert "times the mean of the other 3 buckets, because few values of (id)" in finding.text
+    assert (finding.arguments, finding.safe) == ({"buckets": 9}, False)
+    table.mend(finding)
+    assert table.refresh().options["bucket"] == 9
+    assert table.refresh().scan().count() == 21
+
+
+def test_too_many_and_too_few_buckets(catalog):
+    table = keyed(catalog, bucket="30", write_only="false")
+    table.write(rows(0, 2000))
+    assert names(table) == ["too-many-buckets"]
+    finding = mended(table, "too-many-buckets")
+    assert finding.yaml == "options:\n  bucket: 1"
+    table = catalog.table("db.t")
+    small = Thresholds(bucket_bytes_most=1_000)
+    (finding,) = table.health(small).findings
+    assert (finding.name, finding.arguments) == ("too-few-buckets", {"buckets": 2})
+    table.mend(finding)
+    assert table.refresh().inspect.buckets().num_rows == 2
+
+
+def test_many_small_partitions(catalog):
+    table = catalog.create_table("db.t", SCHEMA, partition_by=["day"])
+    table.write(pa.table({"id": range(600), "day": range(600), "text": ["x"] * 600}, schema=SCHEMA))
+    (finding,) = table.health().findings
+    assert (finding.name, finding.measure) == ("small-partitions", 600)
+    with pytest.raises(paimon.InvalidRequest, match=r"small-partitions of table db\.t has no mend that runs by itself"):
+        table.mend(finding)
+
+
+def test_snapshots_that_never_expire(catalog):
+    table = keyed(catalog, write_only="false")
+    for n in range(12):
+        table.write(rows(n, 1))
+    limits = Thresholds(snapshots=10)
+    assert names(table, limits) == ["no-expiry"]
+    finding = mended(table, "no-expiry", limits)
+    assert finding.arguments == {"keep_max": table.inspect.snapshots().num_rows}
+    large = Thresholds(held_bytes=100, held_ratio=0.1)
+    assert names(table, large) == ["no-expiry"]
+
+
+def test_tags_that_never_expire(catalog, later):
+    table = keyed(catalog, write_only="false")
+    for n in range(6):
+        table.write(rows(n, 1))
+        table.tags.create(f"t{n}")
+    table.tags.create("kept", keep_for=datetime.timedelta(days=1000))
+    assert names(table) == []
+    few = Thresholds(tags=4)
+    assert names(table, few) == ["stale-tags"]
+    finding = mended(table, "stale-tags", few)
+    assert (finding.measure, finding.arguments["tags"]) == (6, ["t0", "t1", "t2"])
+    assert len(table.tags.list()) == 4
+    table.compact(full=True)
+    table.expire_snapshots(keep_last=1, keep_max=1, limit=1000)
+    later(100)
+    finding = mended(table, "stale-tags")
+    assert finding.cost_bytes > 0
+    assert [tag.name for tag in table.tags.list()] == ["kept", "t5"], "t5 holds no bytes of its own"
+
+
+def test_a_forgotten_branch(catalog, later):
+    table = keyed(catalog, write_only="false")
+    table.write(rows(0, 10))
+    table.tags.create("start")
+    table.branches.create("b", tag="start")
+    table.branch("b").write(rows(10, 10))
+    later(20)
+    assert names(table) == []
+    later(40)
+    assert names(table) == ["forgotten-branch"]
+    finding = mended(table, "forgotten-branch")
+    assert finding.cost_bytes > 0
+    assert "branch b for 40.0 days" in finding.text
+
+
+def test_deletes_that_no_compaction_removed(catalog):
+    table = keyed(catalog)
+    table.write(rows(0, 3000))
+    table.delete(col("id") < 2000)
+    assert names(table) == ["kept-deletes"]
+    finding = mended(table, "kept-deletes")
+    assert finding.measure == 0.4
+    assert table.health().measures["deleted_rows"] == 0
+
+
+def test_deleted_rows_of_deletion_vectors_count(catalog):
+    table = catalog.create_table("db.t", SCHEMA, options={"deletion-vectors.enabled": "true", "write-only": "true"})
+    table.write(rows(0, 3000))
+    table.delete(col("id") < 2000)
+    health = table.health()
+    assert (health.measures["deleted_rows"], [f.name for f in health.findings]) == (2000, ["kept-deletes"])
+    mended(table, "kept-deletes")
+
+
+def test_level_0_that_no_compaction_merges(catalog, later):
+    table = keyed(catalog)
+    table.write(rows(0, 10))
+    table.write(rows(0, 10))
+    assert names(table) == []
+    later(2)
+    finding = mended(table, "old-level-0")
+    assert (finding.severity, round(finding.measure)) == ("warning", 48)
+
+
+def test_rows_that_batch_reads_do_not_see_are_an_error(catalog, later):
+    table = keyed(catalog, **{"merge-engine": "first-row"})
+    table.write(rows(0, 10))
+    table.write(rows(10, 10))
+    later(2)
+    (finding,) = table.health().findings
+    assert (finding.severity, "do not see their rows" in finding.text) == ("error", True)
+
+
+def test_many_manifests(catalog):
+    table = catalog.create_table("db.t", SCHEMA, options={"manifest.merge-min-count": "1000", "write-only": "true"})
+    for n in range(12):
+        table.write(rows(n, 1))
+    limits = Thresholds(manifests=10)
+    assert names(table, limits) == ["many-manifests"]
+    mended(table, "many-manifests", limits)
+
+
+def test_a_reader_that_died(catalog, later):
+    table = keyed(catalog, write_only="false", **{"consumer.expiration-time": "365 d"})
+    for n in range(5):
+        table.write(rows(n, 1))
+    table.maintenance.reset_consumer("reader", 2)
+    assert names(table) == []
+    later(8)
+    finding = mended(table, "dead-consumer")
+    assert "no snapshot from 2 on can expire" in finding.text
+    assert table.maintenance.consumers() == []
+
+
+def test_indexes(catalog):
+    table = keyed(catalog, write_only="false", **{"file-index.bloom-filter.columns": "id,text"})
+    table.write(rows(0, 10))
+    (finding,) = table.health().findings
+    assert finding.name == "useless-index"
+    assert finding.arguments == {"changes": ["SET ('file-index.bloom-filter.columns' = 'text')"]}
+    mended(table, "useless-index")
+    table = catalog.table("db.t").alter(
+        "SET ('file-index.bitmap.columns' = 'day')", "RESET ('file-index.bloom-filter.columns')"
+    )
+    assert names(table) == []
+    plain = catalog.create_table("db.plain", SCHEMA)
+    plain.write(rows(0, 10))
+    plain = plain.alter("SET ('file-index.bitmap.columns' = 'day')")
+    assert names(plain) == ["missing-indexes"]
+    mended(plain, "missing-indexes")
+
+
+def test_options_that_fight_each_other(catalog):
+    table = keyed(
+        catalog,
+        write_only="false",
+        **{"target-file-size": "1 mb", "full-compaction.delta-commits": "1", "tag.automatic-creation": "process-time"},
+    )
+    table.write(rows(0, 10))
+    (finding,) = table.health().findings
+    assert (finding.name, finding.measure) == ("conflicting-options", 3)
+    mended(table, "conflicting-options")
+
+
+def test_each_finding_has_a_mend_or_needs_a_person():
+    assert set(FINDINGS) - set(MENDS) == {"small-partitions"}
+    assert len(RULES) == len(FINDINGS)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"snapshot": 3}, "there is no threshold 'snapshot'; there are avoidable_files"),
+        ({"snapshots": -1}, "the threshold snapshots must be a whole number of 0 or more, not -1"),
+        ({"snapshots": 1.5}, "the threshold snapshots must be a whole number"),
+        ({"snapshots": True}, "the threshold snapshots must be a whole number"),
+        ({"tag_days": float("nan")}, "the threshold tag_days must be a number of 0 or more, not nan"),
+        ({"tag_days": "3"}, "the threshold tag_days must be a number"),
+    ],
+)
+def test_wrong_thresholds_are_refused(values, said):
+    with pytest.raises(paimon.InvalidRequest, match=said):
+        Thresholds.of(values)
+
+
+def test_bytes_are_told_by_what_holds_them(catalog):
+    table = keyed(catalog, write_only="false")
+    sizes = []
+    for n in range(3):
+        table.write(rows(0, 50 + random.randrange(9)))
+        sizes.append(int(table.inspect.files()["file_size_in_bytes"].to_pylist()[-1]))
+        if n == 0:
+            table.tags.create("first")
+    table.compact(full=True)
+    everything = {f.name: f.stat().st_size for f in paths(table)}
+    measures = table.health().measures
+    assert measures["live_bytes"] + measures["snapshot_bytes"] == sum(everything.values())
+    assert measures["space_amplification"] == round(sum(everything.values()) / measures["live_bytes"], 3)
+    table.expire_snapshots(keep_last=1, keep_max=1, limit=100)
+    left = sum(f.stat().st_size for f in paths(table))
+    measures = table.health().measures
+    assert measures["snapshot_bytes"] == 0
+    assert measures["tag_bytes"] == left - measures["live_bytes"] > 0
+
+
+def paths(table):
+    return [path for path in Path(table.location).rglob("data-*") if path.is_file()]
