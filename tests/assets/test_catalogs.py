@@ -70,7 +70,7 @@ def loads_checks_and_maintains(lake: SmallLake, monkeypatch: pytest.MonkeyPatch)
         run("shop_nightly")
         checks = run("shop_audit").get_asset_check_evaluations()
     assert {check.check_name: check.passed for check in checks} == dict.fromkeys(
-        ("rows", "keys", "files", "fsck"), True
+        ("rows", "keys", "files", "fsck", "health"), True
     )
     assert [tag.name.partition("-")[0] for tag in lake.table("shop.orders").tags.list()] == ["nightly"]
 

@@ -73,7 +73,7 @@ def test_a_new_lake_is_loaded_once_computed_and_checked(run: Run, settings: Sett
     checks = audit.get_asset_check_evaluations()
     assert {(c.asset_key.to_user_string(), c.check_name) for c in checks if not c.passed} == set()
     assert {c.check_name for c in checks if c.asset_key == ORDERS} == {
-        *("rows", "keys", "files", "fsck"),
+        *("rows", "keys", "files", "fsck", "health"),
         *("unique_order_id", "accepted_values_status", "row_count"),
     }
 

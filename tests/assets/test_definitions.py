@@ -38,7 +38,7 @@ def test_every_table_is_an_asset_with_checks_and_a_compaction_job(definitions: d
     assert assets == {*keys, "source/shop/orders", "source/shop/customers"}
     checks = {(key.asset_key.to_user_string(), key.name) for key in definitions.resolve_asset_graph().asset_check_keys}
     assert checks == {
-        *((key, audit) for key in keys for audit in ("rows", "keys", "files", "fsck")),
+        *((key, audit) for key in keys for audit in ("rows", "keys", "files", "fsck", "health")),
         ("shop/orders", "unique"),
         ("dws/revenue", "stale"),
     }

@@ -36,7 +36,7 @@ def test_a_table_without_a_source_is_kept_by_others_but_checked_and_compacted(tm
     (spec,) = definitions.resolve_all_asset_specs()
     assert not definitions.resolve_asset_graph().get(spec.key).is_materializable
     checks = {key.name for key in definitions.resolve_asset_graph().asset_check_keys}
-    assert checks == {"keys", "files", "fsck"}
+    assert checks == {"keys", "files", "fsck", "health"}
     assert definitions.resolve_job_def("compact__ods_t")
 
 

@@ -106,7 +106,7 @@ def test_a_range_of_days_is_one_run_with_one_session_and_one_commit(
     assert data_version(instance, ORDERS) == "snapshot-1"
     assert instance.get_materialized_partitions(asset_key(ORDERS)) == {"2024-01-31", "2024-02-01"}
     checks = {check.check_name: check.passed for check in result.get_asset_check_evaluations()}
-    assert checks == dict.fromkeys(("rows", "keys", "files", "fsck", "unique"), True)
+    assert checks == dict.fromkeys(("rows", "keys", "files", "fsck", "health", "unique"), True)
     (properties,) = [dict(p) for p in open_table(settings, ORDERS).inspect.snapshots()["properties"].to_pylist()]
     assert properties["dagster.run-id"] == result.run_id
     assert properties["dagster.partitions"] == "2024-01-31..2024-02-01"

@@ -33,7 +33,7 @@ def found(lake: SmallLake) -> dict[str, CheckResult]:
 
 def test_a_table_that_is_well(dry_lake: SmallLake, table: Table) -> None:
     assert {name: finding.wrong for name, finding in found(dry_lake).items()} == {
-        "rows": 0, "keys": 0, "files": 0, "fsck": 0
+        "rows": 0, "keys": 0, "files": 0, "fsck": 0, "health": 0
     }  # fmt: skip
 
 
@@ -71,8 +71,22 @@ def test_a_file_that_was_cut(dry_lake: SmallLake, table: Table) -> None:
     assert file.name in wrong["files"].sentence
 
 
+def test_what_costs_too_much_is_told_with_its_mend(dry_lake: SmallLake) -> None:
+    dry_lake.declare(NAME, "columns: {id: BIGINT}\nprimary_key: [id]\noptions: {bucket: 1, write-only: true}\n")
+    table = dry_lake.create(NAME)
+    for _ in range(4):
+        table.write(pa.table({"id": [1]}))
+    assert found(dry_lake)["health"].passed
+    for _ in range(8):
+        table.write(pa.table({"id": [1]}))
+    told = found(dry_lake)["health"]
+    assert (told.wrong, told.severity, told.details["most_sorted_runs"]) == (2, "error", 12)
+    assert told.sentence.startswith(f"score {told.details['score']}; many-sorted-runs: bucket 0 has 12 sorted runs")
+    assert f"; mend: paimon-core compact {NAME}; conflicting-options: write-only" in told.sentence
+
+
 def test_a_table_without_a_source_and_a_key_has_fewer_audits(dry_lake: SmallLake) -> None:
     dry_lake.declare("log.keyed", "columns: {id: BIGINT}\nprimary_key: [id]\n")
     dry_lake.declare("log.loose", "columns: {id: BIGINT}\nsource: {type: files, path: 'in/*.csv'}\nmode: append\n")
-    assert audits_of(dry_lake.settings.table("log.keyed")) == ("keys", "files", "fsck")
-    assert audits_of(dry_lake.settings.table("log.loose")) == ("rows", "files", "fsck")
+    assert audits_of(dry_lake.settings.table("log.keyed")) == ("keys", "files", "fsck", "health")
+    assert audits_of(dry_lake.settings.table("log.loose")) == ("rows", "files", "fsck", "health")

@@ -92,7 +92,11 @@ def test_loads_audits_and_shows(
     assert main(["audit", *here]) == 0
     audits = [line.split()[:3] for line in capsys.readouterr().out.splitlines()]
     assert audits == [
-        *(["ok", f"shop.{t}", f"{a}:"] for t in ("orders", "revenue") for a in ("rows", "keys", "files", "fsck")),
+        *(
+            ["ok", f"shop.{t}", f"{a}:"]
+            for t in ("orders", "revenue")
+            for a in ("rows", "keys", "files", "fsck", "health")
+        ),
         ["ok", "shop.revenue", "stale:"],
     ]
     assert main(["show", *here]) == 0
@@ -117,7 +121,7 @@ def test_loads_audits_and_shows(
     assert "`paimon-core repair shop.revenue`" in told
     assert main(["audit", "--table", "shop.revenue", *here]) == 1
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("WRONG")]
-    assert len(lines) == 5
+    assert len(lines) == 6
     assert [line for line in lines if "`paimon-core repair shop.revenue`" not in line] == []
     assert main(["check", *here]) == 1
     assert "shop.revenue: whether partitions are stale is not known: " in capsys.readouterr().out

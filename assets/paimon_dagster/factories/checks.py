@@ -29,6 +29,7 @@ _AUDITS = {
     "stale": "no input changed after the partitions were loaded from it",
     "files": "every data file of the latest snapshot exists and has the recorded size",
     "fsck": "the invariants of the table hold; its rows are not read",
+    "health": "the table costs no more than it needs to; the description names the commands that mend it",
 }
 
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from paimon_core.advice import REPAIR, advised, for_table
 from paimon_core.errors import CorruptTable, StorageError
+from paimon_core.health.finding import Severity
 from paimon_core.metadata.latest_snapshot import latest_entries
 from paimon_lake.checks import CheckContext, CheckResult, load_records, run_check, run_checks
 from paimon_lake.declarations import Settings, TableSpec
@@ -93,10 +94,24 @@ def audit_stale(settings: Settings, name: str) -> CheckResult:
     return CheckResult("stale", name, len(stale), sentence, severity="warn")
 
 
+def audit_health(settings: Settings, name: str) -> CheckResult:
+    """Tell what the table costs more than it needs to, and the commands that mend it; only metadata is read."""
+    health = open_table(settings, name).health()
+    findings = health.findings
+    texts = [f"{one.name}: {one.text}; mend: {one.command}" for one in findings[:3]]
+    more = [f"{len(findings) - 3} more findings"] if findings[3:] else []
+    sentence = "; ".join([f"score {health.score}", *texts, *more, *([] if findings else ["no findings"])])
+    is_error = any(one.severity is Severity.ERROR for one in findings)
+    details = {"score": health.score, **health.measures}
+    return CheckResult(
+        "health", name, len(findings), sentence, severity="error" if is_error else "warn", details=details
+    )
+
+
 def audits_of(spec: TableSpec) -> tuple[str, ...]:
     """Return the audits that a table has: ``rows`` needs a source, ``keys`` a key, ``stale`` inputs."""
     rows, keys = ["rows"] if spec.has_loads else [], ["keys"] if spec.key else []
-    return (*rows, *keys, "files", "fsck", *(["stale"] if inputs_of(spec) else []))
+    return (*rows, *keys, "files", "fsck", "health", *(["stale"] if inputs_of(spec) else []))
 
 
 def audit(settings: Settings, name: str, kinds: Collection[str] | None = None) -> list[CheckResult]:
@@ -107,6 +122,7 @@ def audit(settings: Settings, name: str, kinds: Collection[str] | None = None) -
         "keys": lambda: audit_keys(settings, name),
         "files": lambda: audit_files(settings, name),
         "fsck": lambda: audit_fsck(settings, name),
+        "health": lambda: audit_health(settings, name),
         "stale": lambda: audit_stale(settings, name),
     }
     found = []
