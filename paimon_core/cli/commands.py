@@ -134,6 +134,13 @@ def _add_health(found: _Commands) -> None:
     doctor.add_argument(
         "--threshold", action="append", default=[], metavar="NAME=NUMBER", help="from when on something is a finding"
     )
+    metrics = _add(
+        found, "metrics", "print measures of tables as OpenMetrics text", health_commands.metrics, table=False
+    )
+    metrics.add_argument(
+        "target", nargs="?", metavar="DATABASE[.TABLE]", help="only this table or database (default: all tables)"
+    )
+    metrics.add_argument("--output", type=Path, metavar="FILE", help="replace this file instead of printing")
     top = _add(found, "top", "list tables by size, files, growth or cost", health_commands.top, table=False)
     top.add_argument("database", nargs="?", help="only the tables of this database")
     top.add_argument("--by", choices=health_commands.ORDERS, default="size", help="the order (default: size)")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paimon_core.cli.output import Output, plain, sentence
 from paimon_core.errors import InvalidRequest, PaimonError
 from paimon_core.health.finding import Finding, Health, Severity
+from paimon_core.health.metrics import open_metrics
 from paimon_core.health.thresholds import Thresholds
 
 if TYPE_CHECKING:
@@ -90,6 +94,40 @@ def top(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
     rows.sort(key=lambda row: (row[column] is None, sign * float(str(row[column] or 0)), str(row[0])))
     out.table(header, rows[: args.limit], "no tables")
     return FAILED if failures else 0
+
+
+def metrics(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
+    """Print the measures of tables as OpenMetrics text, or write them to a file; return 1 for an unreadable table."""
+    healths: list[Health] = []
+    failures: dict[str, str] = {}
+    for name in _names(catalog, args.target):
+        try:
+            healths.append(catalog.table(name).health())
+        except PaimonError as error:
+            if name == args.target:
+                raise
+            failures[name] = f"{error.kind}: {error}"
+    text = open_metrics(healths, failures)
+    if args.output is not None:
+        _replace(args.output, text)
+    if args.json or args.output is None:
+        value = {"tables": [health.to_plain() for health in healths], "failures": failures}
+        out.say(text.removesuffix("\n"), value)
+    for name, reason in failures.items():
+        sys.stderr.write(f"paimon-core metrics: {name}: {reason}\n")
+    return FAILED if failures else 0
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file so that a reader never sees a part of it."""
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        part.write_text(text)
+        part.replace(path)
+    except OSError as error:
+        raise InvalidRequest(f"--output {path}: {error}") from error
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _names(catalog: Catalog, target: str | None) -> Iterator[str]:

@@ -9,6 +9,7 @@ import pytest
 
 from paimon_core.table.table import Table
 from paimon_lake.check_result import CheckResult
+from paimon_lake.cli.main import main
 from paimon_lake.loads.rejected.rejects import open_rejects
 from paimon_lake.steps.audit import audit, audits_of
 from tests.support.lakes import SmallLake
@@ -90,3 +91,14 @@ def test_a_table_without_a_source_and_a_key_has_fewer_audits(dry_lake: SmallLake
     dry_lake.declare("log.loose", "columns: {id: BIGINT}\nsource: {type: files, path: 'in/*.csv'}\nmode: append\n")
     assert audits_of(dry_lake.settings.table("log.keyed")) == ("keys", "files", "fsck", "health")
     assert audits_of(dry_lake.settings.table("log.loose")) == ("rows", "files", "fsck", "health")
+
+
+def test_metrics_of_a_lake(dry_lake: SmallLake, table: Table, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["metrics", "--configs", str(dry_lake.folder)]) == 0
+    assert f'paimon_table_rows_in_files{{branch="main",table="{NAME}"}} 2.0' in capsys.readouterr().out
+    (snapshot,) = Path(table.location).glob("snapshot/snapshot-*")
+    snapshot.write_bytes(b"{")
+    assert main(["metrics", "--configs", str(dry_lake.folder)]) == 1
+    printed = capsys.readouterr()
+    assert f'paimon_table_unreadable{{table="{NAME}"}} 1.0' in printed.out
+    assert f"paimon-lake metrics: {NAME}: corrupt-table: " in printed.err

@@ -25,6 +25,7 @@ from paimon_lake.session import JVM_ERRORS, Spark, jvm_has_ended, spark_reason, 
 from paimon_lake.steps.audit import audit
 from paimon_lake.steps.check_and_rollback import fsck, rollback
 from paimon_lake.steps.expiry import expire
+from paimon_lake.steps.lake_metrics import lake_metrics
 from paimon_lake.steps.maintenance import compact, tag
 from paimon_lake.steps.rejects_upkeep import expire_rejects, fsck_rejects, sweep_rejects
 from paimon_lake.steps.sweep import sweep
@@ -51,6 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if asked.command == "follow":
             followed = follow(settings, asked)
             return 1 if followed.failing else STALE if followed.stale else 0
+        if asked.command == "metrics":
+            return _metrics(settings)
         if asked.command == "audit":
             return _audit(settings, asked)
         is_stale = False
@@ -125,6 +128,7 @@ def _parser() -> argparse.ArgumentParser:
     _table(add("audit", "check the loads, the keys and the files of a table, or of all"), required=False)
     add_lake_commands(add)
     add_arguments(add("follow", "load tables again and again, and compact them meanwhile, until it is stopped"))
+    add("metrics", "print the measures of the tables as OpenMetrics text")
     add("show", "list the tables: visible rows, snapshots, files per level, tags, lag behind sources of changes")
     return parser
 
@@ -190,6 +194,14 @@ def _show(settings: Settings) -> int:
     for late in (v for v in found if v.lag_problem):
         print(f"paimon-lake show: {late.name}: the lag is not known: {late.lag_problem}", file=sys.stderr)
     return 1 if any(v.problem or v.lag_problem for v in found) else 0
+
+
+def _metrics(settings: Settings) -> int:
+    text, failures = lake_metrics(settings)
+    print(text, end="")
+    for name, reason in failures.items():
+        print(f"paimon-lake metrics: {name}: {reason}", file=sys.stderr)
+    return 1 if failures else 0
 
 
 def _audit(settings: Settings, asked: argparse.Namespace) -> int:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pyarrow as pa
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 import paimon_core as paimon
 from paimon_core.cli.main import main
+from paimon_core.health.metrics import MEASURES
 from paimon_core.metadata.stores.snapshot_store import SnapshotStore
 
 ROWS = pa.table({"id": [1, 2, 3]})
@@ -137,3 +140,54 @@ def test_top(lake, capsys, by, first):
 
 def test_top_refuses_a_limit_of_nothing(lake, capsys):
     assert run(capsys, "top", "--limit", "0", "--warehouse", lake)[0] == 2
+
+
+def families(text):
+    assert text.endswith("# EOF\n")
+    return {family.name: family.samples for family in text_string_to_metric_families(text)}
+
+
+def test_metrics(lake, capsys, tmp_path):
+    code, out, _ = run(capsys, "metrics", "--warehouse", lake)
+    found = families(out)
+    assert code == 0
+    assert found.keys() >= {f"paimon_table_{name}" for name in MEASURES}
+    runs = {one.labels["table"]: one.value for one in found["paimon_table_most_sorted_runs"]}
+    assert runs == {"a.fine": 1, "a.ill": 9, "b.indexed": 1}
+    errors = {
+        one.labels["table"] for one in found["paimon_table_findings"] if one.value and one.labels["severity"] == "error"
+    }
+    assert errors == {"a.ill"}
+    file = tmp_path / "lake.prom"
+    assert run(capsys, "metrics", "b", "--output", str(file), "--warehouse", lake)[:2] == (0, "")
+    assert [one.labels["table"] for one in families(file.read_text())["paimon_table_score"]] == ["b.indexed"]
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["lake.prom"]
+    code, _, err = run(capsys, "metrics", "--output", str(tmp_path / "none" / "x"), "--warehouse", lake)
+    assert (code, "No such file" in err) == (2, True)
+
+
+def test_metrics_have_a_help_text_for_each_measure(lake):
+    assert set(paimon.open_catalog(lake).table("a.fine").health().measures) == set(MEASURES)
+
+
+def test_metrics_of_a_table_that_cannot_be_read(lake, capsys, monkeypatch):
+    real = SnapshotStore.latest
+
+    def damaged(self):
+        if "fine" in self.paths.root:
+            raise paimon.CorruptTable("snapshot 1 is damaged")
+        return real(self)
+
+    monkeypatch.setattr(SnapshotStore, "latest", damaged)
+    code, out, err = run(capsys, "metrics", "--warehouse", lake)
+    assert (code, "a.fine: corrupt-table: snapshot 1 is damaged" in err) == (1, True)
+    found = families(out)
+    assert [one.labels["table"] for one in found["paimon_table_unreadable"]] == ["a.fine"]
+    assert "a.fine" not in {one.labels["table"] for one in found["paimon_table_score"]}
+
+
+def test_metrics_need_their_package(lake, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "prometheus_client.registry", None)
+    code, out, err = run(capsys, "metrics", "--warehouse", lake)
+    assert (code, out) == (2, "")
+    assert "pip install paimon-core[metrics]" in err
