@@ -16,7 +16,14 @@ import dagster as dg
 from paimon_dagster.factories.checks import table_checks
 from paimon_dagster.factories.compaction import compaction_jobs
 from paimon_dagster.factories.loads import load_jobs, load_schedules
-from paimon_dagster.factories.maintenance import audit_job, nightly_job, nightly_schedule, sweep_job, sweep_schedule
+from paimon_dagster.factories.maintenance import (
+    audit_job,
+    doctor_job,
+    nightly_job,
+    nightly_schedule,
+    sweep_job,
+    sweep_schedule,
+)
 from paimon_dagster.factories.tables import source_spec, table_asset
 from paimon_dagster.resources import LakeResource, SparkResource, lake_key, place_of, spark_key
 from paimon_dagster.sensors.changes_sensor import changes_sensor
@@ -66,7 +73,14 @@ def _definitions(
     return dg.Definitions(
         assets=table_assets(settings, translator, chosen.tables),
         asset_checks=table_checks(chosen, translator),
-        jobs=[*compactions.values(), *loads.values(), nightly, sweeping, audit_job(chosen, translator)],
+        jobs=[
+            *compactions.values(),
+            *loads.values(),
+            nightly,
+            sweeping,
+            doctor_job(chosen, translator),
+            audit_job(chosen, translator),
+        ],
         schedules=[
             nightly_schedule(chosen, nightly, translator),
             sweep_schedule(chosen, sweeping),

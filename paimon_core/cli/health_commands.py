@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,10 @@ from paimon_core.errors import InvalidRequest, PaimonError
 from paimon_core.health.finding import Finding, Health, Severity
 from paimon_core.health.metrics import open_metrics
 from paimon_core.health.thresholds import Thresholds
+from paimon_core.table.upkeep.mends import Mend, mend_table
 
 if TYPE_CHECKING:
     from paimon_core.catalog.catalog import Catalog
-    from paimon_core.table.table import Table
 
 ORDERS = ("size", "files", "growth", "cost", "score")
 FAILED, WARNINGS, ERRORS = 1, 3, 4
@@ -38,9 +39,11 @@ def doctor(catalog: Catalog, args: argparse.Namespace, out: Output) -> int:
         try:
             table = catalog.table(name)
             table = table.branch(args.branch) if args.branch else table
-            health = table.health(thresholds)
-            if args.fix is not None:
-                health = _mended(table, health, args.fix, thresholds, mends, out)
+            if args.fix is None:
+                health = table.health(thresholds)
+            else:
+                health, done = mend_table(table, args.fix, thresholds, partial(_say_plan, out, name))
+                mends += [_told(out, name, one) for one in done]
         except PaimonError as error:
             if name == args.target:
                 raise
@@ -147,32 +150,13 @@ def _threshold(text: str) -> tuple[str, float | int]:
         raise InvalidRequest(f"--threshold takes NAME=NUMBER, not {text!r:.60}") from None
 
 
-def _mended(
-    table: Table, health: Health, names: Sequence[str], thresholds: Thresholds, mends: list[dict[str, Any]], out: Output
-) -> Health:
-    """Run the mends one after the other, each for what is found then, and return the health that is left."""
-    tried: set[str] = set()
-    while (finding := _next(health, names, tried)) is not None:
-        tried.add(finding.name)
-        if not out.as_json:
-            out.say(f"{table.name} {finding.name}: {finding.command} ({finding.mend_cost})", None)
-        done: dict[str, Any] = {"table": table.name, "finding": finding.name, "command": finding.command}
-        try:
-            report = table.mend(finding)
-        except PaimonError as error:
-            done["error"] = f"{error.kind}: {error}"
-        else:
-            done["report"] = plain(report)
-        mends.append(done)
-        if not out.as_json:
-            out.say(f"  {done.get('error') or sentence(report)}", None)
-        table = table.refresh()
-        health = table.health(thresholds)
-    return health
+def _say_plan(out: Output, table: str, finding: Finding) -> None:
+    if not out.as_json:
+        out.say(f"{table} {finding.name}: {finding.command} ({finding.mend_cost})", None)
 
 
-def _next(health: Health, names: Sequence[str], tried: set[str]) -> Finding | None:
-    for finding in health.findings:
-        if finding.name not in tried and (finding.name in names if names else finding.safe):
-            return finding
-    return None
+def _told(out: Output, table: str, mend: Mend) -> dict[str, Any]:
+    if not out.as_json:
+        out.say(f"{table} {mend.finding.name}: {mend.error or sentence(mend.report)}", None)
+    result = {"error": mend.error} if mend.error else {"report": plain(mend.report)}
+    return {"table": table, "finding": mend.finding.name, "command": mend.finding.command, **result}

@@ -43,7 +43,7 @@ def test_every_table_is_an_asset_with_checks_and_a_compaction_job(definitions: d
         ("dws/revenue", "stale"),
     }
     jobs = {job.name for job in definitions.resolve_all_job_defs()}
-    assert {f"compact__{name.replace('.', '_')}" for name in TABLES} | {"nightly", "sweep", "audit"} <= jobs
+    assert {f"compact__{name.replace('.', '_')}" for name in TABLES} | {"nightly", "sweep", "doctor", "audit"} <= jobs
 
 
 def test_every_write_and_maintenance_step_has_a_pool_of_its_table(definitions: dg.Definitions) -> None:

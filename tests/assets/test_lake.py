@@ -25,8 +25,8 @@ def test_an_empty_lake_loads_and_its_jobs_say_what_to_do(tmp_path: Path, capfd: 
     definitions = build_definitions(declared_lake(tmp_path / "lake", {}))
     dg.Definitions.validate_loadable(definitions)
     assert list(definitions.resolve_all_asset_keys()) == []
-    assert {job.name for job in definitions.resolve_all_job_defs()} == {"nightly", "sweep", "audit"}
-    for job in ("nightly", "sweep", "audit"):
+    assert {job.name for job in definitions.resolve_all_job_defs()} == {"nightly", "sweep", "doctor", "audit"}
+    for job in ("nightly", "sweep", "doctor", "audit"):
         assert definitions.resolve_job_def(job).execute_in_process().success
         assert f"no table is declared in {tmp_path}/lake/tables" in capfd.readouterr().err
 
@@ -47,7 +47,13 @@ def test_a_part_of_a_lake_depends_on_the_rest_by_key(tmp_path: Path) -> None:
     spec = definitions.resolve_assets_def(dg.AssetKey(["ods", "b"])).get_asset_spec()
     assert [dep.asset_key.to_user_string() for dep in spec.deps] == ["ods/a"]
     jobs = {job.name for job in definitions.resolve_all_job_defs()}
-    assert {name for name in jobs if not name.startswith("_")} == {"compact__ods_b", "nightly", "sweep", "audit"}
+    assert {name for name in jobs if not name.startswith("_")} == {
+        "compact__ods_b",
+        "nightly",
+        "sweep",
+        "doctor",
+        "audit",
+    }
 
 
 def test_resources_of_another_process_read_the_same_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

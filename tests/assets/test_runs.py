@@ -236,3 +236,15 @@ def test_a_sweep_puts_aside_what_nobody_uses(run: Run, settings: Settings) -> No
         "moved 1 files to quarantine, purged 0 quarantines",
     ]
     assert len(open_table(settings, CUSTOMERS).maintenance.quarantines()) == 1
+
+
+def test_the_doctor_reports_and_mends_only_what_its_config_says(run: Run, settings: Settings) -> None:
+    table = open_table(settings, CUSTOMERS, create=True)
+    for number in range(9):
+        table.with_options({"write-only": "true"}).write(pa.table({"id": ["c0"], "name": [f"Ada {number}"]}))
+    (reported,) = observations(run("doctor"))
+    assert (reported["mends"], reported["findings"]) == (0, 1)
+    config = {"ops": {"doctor__shop_customers": {"config": {"fix": True}}}}
+    (mended,) = observations(run("doctor", run_config=config))
+    assert (mended["mends"], mended["findings"]) == (1, 0)
+    assert mended["step"] == "doctor"

@@ -64,7 +64,7 @@ def test_no_key_is_kept_or_said(
     def run(job: str) -> dg.ExecuteInProcessResult:
         return definitions.resolve_job_def(job).execute_in_process(instance=instance, raise_on_error=False)
 
-    done = [run(job) for job in ("nightly", "sweep", "audit")]
+    done = [run(job) for job in ("nightly", "sweep", "doctor", "audit")]
     assert [result.success for result in done] == [True] * 3
     assert [len(result.get_asset_observation_events()) for result in done] == [2, 1, 0]
     # A run whose manifest cannot be read, and one that has no bucket.

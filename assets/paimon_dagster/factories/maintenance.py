@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import dagster as dg
+from pydantic import Field
 
 from paimon_dagster.metadata import attempt, observed, retries
 from paimon_dagster.resources import lake_key, lake_of, resource_keys, spark_of
@@ -13,6 +15,7 @@ from paimon_dagster.translator import PLAIN, PaimonTranslator
 from paimon_lake.declarations import Settings, TableSpec
 from paimon_lake.overview import nothing_declared
 from paimon_lake.protocol import StepResult
+from paimon_lake.steps.doctor import doctor
 from paimon_lake.steps.expiry import expire
 from paimon_lake.steps.maintenance import tag
 from paimon_lake.steps.rejects_upkeep import expire_rejects, sweep_rejects
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 NIGHTLY = "nightly"
 SWEEP = "sweep"
 AUDIT = "audit"
+DOCTOR = "doctor"
 _AUDIT = "Run all checks of all tables: loads, keys, files, invariants, and what the tables declare."
 
 
@@ -42,6 +46,13 @@ class SweepConfig(dg.Config):
     """``dry_run``: only show what would be moved to quarantine or purged."""
 
     dry_run: bool = False
+
+
+class DoctorConfig(dg.Config):
+    """``fix``: run mends, not only report. ``findings``: the findings to mend (default: all whose mends are safe)."""
+
+    fix: bool = False
+    findings: list[str] = Field(default_factory=list)
 
 
 def nightly_job(settings: Settings, translator: PaimonTranslator = PLAIN) -> dg.JobDefinition:
@@ -112,6 +123,26 @@ def sweep_job(settings: Settings, translator: PaimonTranslator = PLAIN) -> dg.Jo
     def job() -> None:
         for sweep_table in steps:
             sweep_table()
+        if not steps:
+            empty()
+
+    return job
+
+
+def doctor_job(settings: Settings, translator: PaimonTranslator = PLAIN) -> dg.JobDefinition:
+    """Return the job that reports what each table costs more than it needs to, and mends it if its config says so."""
+    steps = [_doctor_op(spec, translator) for spec in settings.tables.values()]
+    empty = _say_what_next(translator.prefixed(DOCTOR), settings)
+
+    @dg.job(
+        name=translator.prefixed(DOCTOR),
+        description="Report the health of every table; with `fix: true` in the config of a step, mend its table.",
+        tags={"paimon/role": "maintain"},
+        executor_def=dg.in_process_executor,
+    )
+    def job() -> None:
+        for examine_table in steps:
+            examine_table()
         if not steps:
             empty()
 
@@ -230,6 +261,23 @@ def _sweep_op(settings: Settings, spec: TableSpec, translator: PaimonTranslator)
             _told(context, lambda: sweep_rejects(spark.session, settings, spec.name, dry_run=config.dry_run))
 
     return sweep_table
+
+
+def _doctor_op(spec: TableSpec, translator: PaimonTranslator) -> dg.OpDefinition:
+    key = translator.asset_key(spec)
+
+    @dg.op(
+        name=translator.prefixed(f"doctor__{spec.ident}"),
+        pool=translator.pool(spec, "maintain"),
+        required_resource_keys={lake_key(translator)},
+    )
+    def examine_table(context: dg.OpExecutionContext, config: DoctorConfig) -> None:
+        settings = lake_of(context, translator).settings
+        if _exists(context, settings, spec):
+            step = partial(doctor, settings, spec.name, fix=config.fix, findings=config.findings)
+            observed(context, key, step)
+
+    return examine_table
 
 
 def _told(context: dg.OpExecutionContext, steps: Callable[[], list[StepResult]]) -> None:

@@ -1,13 +1,15 @@
-"""mend: does what a finding of health advises."""
+"""mend: does what a finding of health advises; mend_table: all mends of a table that are safe or named."""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from paimon_core.errors import InvalidRequest
-from paimon_core.health.finding import Finding
+from paimon_core.errors import InvalidRequest, PaimonError
+from paimon_core.health.finding import FINDINGS, Finding, Health
+from paimon_core.health.thresholds import Thresholds
 
 if TYPE_CHECKING:
     from paimon_core.table.table import Table
@@ -24,6 +26,48 @@ def mend(table: Table, finding: Finding) -> Any:
             finding=finding.name,
         )
     return MENDS[finding.name](table, finding.arguments)
+
+
+@dataclass(frozen=True)
+class Mend:
+    """A mend that ran: the report of its operation, or the error that it raised."""
+
+    finding: Finding
+    report: Any = None
+    error: str = ""
+
+
+def mend_table(
+    table: Table,
+    names: Collection[str] = (),
+    thresholds: Thresholds | None = None,
+    before: Callable[[Finding], object] = lambda finding: None,
+) -> tuple[Health, tuple[Mend, ...]]:
+    """Run the mends of the findings ``names``, or all safe ones, each for what is found after the one before.
+
+    Each finding is mended at most once. ``before`` is called with it before its mend runs. An error of a mend does not
+    stop the others. Return the health that is left. Raises InvalidRequest for an unknown name, and the errors of
+    ``Table.health``.
+    """
+    if unknown := sorted(set(names) - set(FINDINGS)):
+        raise InvalidRequest(f"there is no finding {unknown[0]!r:.60}; there are {', '.join(FINDINGS)}")
+    done: list[Mend] = []
+    while True:
+        health = table.health(thresholds)
+        tried = {one.finding.name for one in done}
+        finding = next((f for f in health.findings if f.name not in tried and _is_chosen(f, names)), None)
+        if finding is None:
+            return health, tuple(done)
+        before(finding)
+        try:
+            done.append(Mend(finding, table.mend(finding)))
+        except PaimonError as error:
+            done.append(Mend(finding, error=f"{error.kind}: {error}"))
+        table = table.refresh()
+
+
+def _is_chosen(finding: Finding, names: Collection[str]) -> bool:
+    return finding.name in names if names else finding.safe
 
 
 def _full(table: Table, arguments: Mapping[str, Any]) -> Any:

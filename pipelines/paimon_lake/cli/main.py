@@ -16,6 +16,7 @@ from typing import NoReturn
 from pyspark.errors import PySparkException
 
 from paimon_core.errors import InvalidRequest, NotFound, PaimonError
+from paimon_core.health.finding import FINDINGS
 from paimon_lake.cli.follow_command import add_arguments, follow
 from paimon_lake.cli.lake_commands import SETTINGS_ONLY, add_lake_commands, lines_of, write_new
 from paimon_lake.declarations import Settings, SettingsError, load_settings
@@ -24,6 +25,7 @@ from paimon_lake.protocol import AuditFailed, PartsFailed, PipelineError, StepRe
 from paimon_lake.session import JVM_ERRORS, Spark, jvm_has_ended, spark_reason, start_session
 from paimon_lake.steps.audit import audit
 from paimon_lake.steps.check_and_rollback import fsck, rollback
+from paimon_lake.steps.doctor import doctor
 from paimon_lake.steps.expiry import expire
 from paimon_lake.steps.lake_metrics import lake_metrics
 from paimon_lake.steps.maintenance import compact, tag
@@ -161,6 +163,16 @@ def _maintenance(add: Callable[[str, str, Command], argparse.ArgumentParser]) ->
         )
     )
     checking.add_argument("--deep", action="store_true", help="also read all rows")
+    examining = _table(
+        add(
+            "doctor",
+            "tell what a table costs more than it needs to, and mend it",
+            lambda _, s, a: [doctor(s, a.table, fix=a.fix is not None, findings=a.fix or ())],
+        )
+    )
+    examining.add_argument(
+        "--fix", nargs="*", metavar="FINDING", choices=FINDINGS, help="run all safe mends, or those of these findings"
+    )
     parser = _table(add("rollback", "show what a rollback deletes, or do it", _rollback))
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument("--snapshot", type=int, metavar="ID", help="roll back to this snapshot")

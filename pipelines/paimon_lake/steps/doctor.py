@@ -1,0 +1,38 @@
+"""doctor: tells what a table costs more than it needs to, and mends it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+
+from paimon_core.metadata.snapshot import Snapshot
+from paimon_core.table.upkeep.mends import mend_table
+from paimon_lake.declarations import Settings
+from paimon_lake.protocol import PipelineError, StepResult
+from paimon_lake.tables import open_table, result_of, state_of
+
+
+def doctor(settings: Settings, name: str, *, fix: bool = False, findings: Collection[str] = ()) -> StepResult:
+    """Report the findings of a table; with ``fix``, run the mends of ``findings``, or all that are safe.
+
+    The mends run in this process, each as a commit of its own. Raises InvalidRequest for an unknown finding,
+    PipelineError when a mend failed, after the others have run.
+    """
+    started = time.monotonic()
+    table = open_table(settings, name)
+    before = state_of(table)
+    health, mends = mend_table(table, findings) if fix else (table.health(), ())
+    if failed := [f"{one.finding.name}: {one.error}" for one in mends if one.error]:
+        raise PipelineError(f"{name}: {len(failed)} of {len(mends)} mends failed: {'; '.join(failed)}")
+    after = table.refresh()
+    commits = [one.report.id for one in mends if isinstance(one.report, Snapshot)]
+    texts = [f"{one.name}: {one.text}; mend: {one.command}" for one in health.findings]
+    mended = f"mended {', '.join(one.finding.name for one in mends)}; " if mends else ""
+    details: dict[str, str | int | float] = {
+        "score": health.score,
+        "findings": len(texts),
+        "mends": len(mends),
+        **health.measures,
+    }
+    note = f"{mended}score {health.score}, {'; '.join(texts) or 'no findings'}"
+    return result_of("doctor", after, before, started, commits=commits, details=details, note=note)
