@@ -21,7 +21,7 @@ PaimonError
 Every error has a stable ``kind`` (the class name in kebab case) and ``facts``: keyword arguments that name the
 objects in the message (table, path, snapshot, option, value). Errors can be pickled, so Spark workers can raise them.
 
-A message is one line of printable text with at most LONGEST_MESSAGE characters, whatever the values in it are. When the
+A message is one line of printable text with at most LONGEST_MESSAGE characters, however long its values are. When the
 name of an option suggests a secret, such as a password, the message shows the value as ``***``.
 """
 

@@ -63,7 +63,7 @@ class RowKind(IntEnum):
 ROW_KINDS = ("+I", "-U", "+U", "-D")
 """The row kinds as text; the index of each is its ``RowKind`` value."""
 RETRACTS = frozenset({RowKind.UPDATE_BEFORE, RowKind.DELETE})
-"""The kinds that retract a row; the other kinds add one."""
+"""The row kinds that retract a row; the other row kinds add a row."""
 
 
 @dataclass(frozen=True, slots=True)

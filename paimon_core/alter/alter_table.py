@@ -46,7 +46,7 @@ def alter_table(
     A change of a type is refused when a stored value would be lost (see ``survival``), unless the change is ``lossy``.
     Rows that were committed during the check are checked after the new schema is published; when a row would lose a
     value, the columns get their former types in another schema, and CommitConflict is raised. Rows that a writer with
-    the former schema commits even later are not checked.
+    the former schema commits after this second check are not checked.
 
     Raises InvalidRequest and InvalidOption for changes that break a rule, TableNotFound when the table was dropped or
     re-created, CommitConflict when concurrent writers were first at every attempt; in these cases nothing was changed.

@@ -172,7 +172,9 @@ def _cast_back(after: pa.Array, wanted: DataType, stored: DataType) -> pa.Array 
 
 
 def _members(stored: DataType, wanted: DataType) -> Iterator[tuple[int, int]]:
-    """Yield the positions of members that both nested types have: fields of a ROW by id, others by position."""
+    """Yield the positions of members that both nested types have: fields of a ROW are matched by id, other members by
+    position.
+    """
     if stored.root is not TypeRoot.ROW:
         yield from ((at, at) for at in range(len(stored.children)))
         return

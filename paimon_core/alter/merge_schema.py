@@ -30,8 +30,8 @@ _SIZED = STRING_ROOTS | BINARY_ROOTS | TIMESTAMP_ROOTS
 class MergeRules:
     """How a write may change the schema.
 
-    The write may always add columns. With ``widen`` it may also widen types; with ``explicit`` also to types that lose
-    information.
+    The write may always add columns. With ``widen``, a write may also widen the types of columns; with ``explicit``, it
+    may also change a type to one that loses information.
     """
 
     widen: bool

@@ -39,7 +39,7 @@ class Survival:
     context: TableContext
     """The table with its schema before the change."""
     changed: tuple[tuple[DataField, DataField], ...]
-    """The columns before and after the change, only those whose cast could lose a value."""
+    """The columns whose cast could lose a value, before and after the change."""
     snapshot_id: int | None = None
     """The snapshot that was checked: all of its values survive."""
     files: frozenset[str] = frozenset()

@@ -94,7 +94,7 @@ def _error(text: str, at: int, expected: str, found: str) -> InvalidRequest:
 
 
 class _Parser:
-    """The tokens of one text, and the position of the next one."""
+    """The tokens of one text, and the position of the next token."""
 
     def __init__(self, text: str, tokens: list[_Token]) -> None:
         self.text = text

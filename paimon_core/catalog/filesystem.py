@@ -193,10 +193,10 @@ class FilesystemCatalog(Catalog):
         raise AlreadyExists(f"table {name} already exists", table=name)
 
     def drop_table(self, name: str, *, ignore_if_missing: bool = False) -> None:
-        """Delete a table with all of its files, or complete an interrupted drop (even one of another program).
+        """Delete a table with all of its files, or complete an interrupted drop, even a drop by another program.
 
-        Commits of concurrent writers during the drop may be deleted with the table. Raises TableNotFound also when a
-        concurrent drop or rename comes first.
+        Commits of concurrent writers during the drop may be deleted with the table. Raises TableNotFound when the table
+        does not exist, or when a concurrent drop or rename has removed it first.
         """
         identifier = Identifier.of_table(name, "drop")
         root = self._places.root(identifier)

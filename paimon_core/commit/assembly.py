@@ -39,7 +39,7 @@ class Assembly:
     author: Author
     overwrite: Overwrite | None = None
     fresh: bool = False
-    """Whether the call that commits the files also wrote them, so that no earlier commit can have added them."""
+    """Whether the same call wrote and commits the files; then no earlier commit can have added the files."""
     upgrades: bool = False
     """Whether new files of an overwrite may be added at the last level.
 

@@ -28,7 +28,7 @@ class Overwrite:
 
     matches: Matches | None = None
     waiting: bool = True
-    """Whether rows that wait in the postpone bucket are replaced too (format 14.2)."""
+    """Whether rows that wait in the postpone bucket are replaced as well (format 14.2)."""
 
     def __post_init__(self) -> None:
         if self.matches is not None and not callable(self.matches):

@@ -43,7 +43,7 @@ from paimon_core.table_indexes.vector_file import merged, read_vector
 
 
 def run_task(context: TableContext, task: CompactionTask) -> CommitMessage:
-    """Run ``task`` and return its commit message; on an error, every file that it has written is deleted.
+    """Run ``task`` and return its commit message; on an error, delete every file that the task has written.
 
     When an input file has a newer schema than ``context``, the new files have the table's latest schema, so that no
     column is lost. Raises CommitConflict when, after the task was planned, a concurrent commit has removed input files

@@ -127,7 +127,8 @@ class _Buffer:
             return
         schema, columns = rows.schema, rows.columns
         del rows
-        for at, column in enumerate(columns):  # one column after the other, because each column is in memory twice
+        # One column after the other, because each column is in memory twice meanwhile.
+        for at, column in enumerate(columns):
             columns[at] = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
             del column
         whole = pa.Table.from_arrays(columns, schema=schema)

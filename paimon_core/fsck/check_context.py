@@ -1,4 +1,4 @@
-"""CheckRun: the state of one check of one table, which all parts of the check share.
+"""CheckRun: the state of one check of one table, which all modules of the check share.
 
 Each file is read once, and findings about a file are reported once. The check holds in memory the files of one
 snapshot, a name and a number for every referenced file, and some directory listings.

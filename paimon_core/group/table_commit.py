@@ -185,7 +185,7 @@ def _rolled_back(table: Table, part: Part) -> Snapshot:
 
 
 def _is_pending(table: Table, undone: tuple[int, str]) -> bool:
-    """Whether the former latest snapshot still exists, so that the rollback is not done yet."""
+    """Whether the former latest snapshot still exists; then the rollback is not done yet."""
     try:
         return (table.context.snapshots.read(undone[0]).uuid or "") == undone[1]
     except SnapshotNotFound:

@@ -61,7 +61,7 @@ def windows(
 
 
 class _Source:
-    """The batches of one run that are loaded but not yet part of a window."""
+    """The batches of one run that are loaded and not yet in a window."""
 
     def __init__(self, run: Iterator[pa.RecordBatch], key: tuple[str, ...], repeats: bool) -> None:
         self.loaded: deque[pa.RecordBatch] = deque()

@@ -87,7 +87,7 @@ def pack(columns: Sequence[Ints], rows: int) -> Codes:
 
 
 def _leading_word(varying: list[_Part]) -> tuple[Ints, list[Ints]]:
-    """Combine as many leading parts as fit into 64 bits; return one number per row, and the arrays that are left."""
+    """Combine as many of the first parts as fit into 64 bits; return one number per row, and the remaining arrays."""
     (part, low, used), *others = varying
     code = _reduced(part, low)
     for number, (part, low, bits) in enumerate(others):

@@ -32,8 +32,8 @@ def against_vectors(options: TableOptions) -> list[str]:
 def against_cross_partition(options: TableOptions) -> list[str]:
     """Return the options of a table that this library does not write with cross-partition upsert.
 
-    With ``index-ttl`` the key index would lose keys. With the other options, the delete of a key in its old partition
-    would have no effect.
+    With ``index-ttl`` the key index would lose keys. With one of the other options, the delete of a key in its old
+    partition would have no effect.
     """
     found = [option for option in ("cross-partition-upsert.index-ttl", "sequence.field") if option in options.uses]
     if options["merge-engine"] == "deduplicate" and options["ignore-delete"]:

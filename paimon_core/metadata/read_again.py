@@ -21,7 +21,7 @@ def read_again(read: Callable[[], _T], tries: int = TRIES, may_retry: Callable[[
     """Return ``read()``; call it again, at most ``tries`` times in all, when a snapshot or a file was missing.
 
     ``may_retry`` is called before each repetition and may prepare it; when it returns False, the error is raised. Any
-    other error, and the error of the last call, is raised too.
+    other error is raised at once, and the error of the last call is raised too.
     """
     for _ in range(tries - 1):
         try:

@@ -101,7 +101,7 @@ class ScanExplanation:
     skipped: tuple[tuple[str, int], ...]
     """The rules that left out files, with the number of files."""
     raw: Amount
-    """The splits whose files are read as they are."""
+    """The splits whose files are read without a merge."""
     merged: Amount
     """The splits whose files are merged."""
     runs_at_once: int

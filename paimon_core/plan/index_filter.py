@@ -31,7 +31,7 @@ class IndexFilter:
     schema: TableSchema
     schemas: Callable[[int], TableSchema]
     columns: dict[int, _Columns] = field(default_factory=dict)
-    """By schema id: for each column of the filter, its name in files of this schema, and its type."""
+    """By schema id: for each column of the filter, its name and its type in files of this schema."""
 
     @staticmethod
     def of(

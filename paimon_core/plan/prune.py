@@ -282,7 +282,7 @@ class ValuePruner:
         return bounds
 
     def keeps_range(self, partition: bytes, files: Sequence[DataFile]) -> bool:
-        """Whether a row may match whose columns are in ``files``; the newest file comes first.
+        """Whether a row whose columns are distributed over ``files`` may match; the newest file comes first.
 
         For each column, only the statistics of the newest file that contains it are used.
         """
@@ -326,7 +326,9 @@ class Cover:
     Columns whose bounds a cast to the current type could change are left out.
     """
     absent: tuple[str, ...]
-    """The current names of the columns that the schema does not have: all their values in its files are null."""
+    """The current names of the columns that the schema of the files does not have: in these files all their values are
+    null.
+    """
 
 
 def _cover(schema: TableSchema, old: TableSchema, names: tuple[str, ...] | None, columns: frozenset[str]) -> Cover:

@@ -27,7 +27,7 @@ from paimon_core.plan.split import Packing, Split, pack_keyed
 from paimon_core.predicate import Predicate
 
 Unit = Split | ChangedFile | ChangedPlace
-"""What one task reads: a split of the full phase, one file of changes, or a place that an overwrite has changed."""
+"""The work of one task: a split of the full phase, one file of changes, or a place that an overwrite has changed."""
 FULL, DELTA, CHANGELOG, OVERWRITE = "full", "delta", "changelog", "overwrite"
 CHANGES, SKIP, FAIL, ADDED = "changes", "skip", "fail", "added"
 ON_OVERWRITE = (CHANGES, SKIP, FAIL, ADDED)
@@ -44,7 +44,9 @@ class SnapshotPlan:
 
 
 def reading_context(context: TableContext) -> TableContext:
-    """Return the context that reads the full phase; it reads level 0 unless a later changelog will contain its rows."""
+    """Return the context that reads the full phase; this context reads level 0 unless a later changelog will contain
+    the rows of level 0.
+    """
     return context if _producer(context) in ("lookup", "full-compaction") else context.merging_level_0()
 
 
@@ -79,7 +81,7 @@ def plan_full(context: TableContext, snapshot: Snapshot, where: Predicate | None
 
 
 def _above(context: TableContext, split: Split, least: int) -> Split | None:
-    """Return the split with only its files of level ``least`` or a higher level; None when it has no such file.
+    """Return the split with only its files of level ``least`` or a higher level; None when the split has no such file.
 
     The keys of a split occur in no other split, so its files can be packed without the files of other splits.
     """

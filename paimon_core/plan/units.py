@@ -1,4 +1,6 @@
-"""Units: divides a split into the parts that can be read separately, and chooses enough splits for a limit of rows."""
+"""Units: divides a split into the parts that can be read separately, and selects splits that have enough rows for a
+limit.
+"""
 
 from __future__ import annotations
 

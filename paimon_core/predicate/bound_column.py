@@ -27,7 +27,7 @@ class MapKey:
 
 @dataclass(frozen=True, slots=True)
 class BoundColumn:
-    """A top-level column, or with ``steps`` a field inside of it."""
+    """A top-level column; with ``steps``, a field inside of this column."""
 
     root: str
     """The name of the top-level column."""

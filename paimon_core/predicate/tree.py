@@ -60,7 +60,7 @@ class Predicate(ABC):
         """
 
     def bind(self, fields: Iterable[DataField]) -> BoundPredicate:
-        """Check the predicate against the columns ``fields``, and return it with its literals as storage values.
+        """Check the predicate against the columns ``fields``; return the predicate with its literals as storage values.
 
         Raises SchemaMismatch naming the column, for an unknown column and for a literal that does not fit.
         """

@@ -1,4 +1,4 @@
-"""ScanDescription: what a scan reads. RowsSource: where the rows of a scan come from.
+"""ScanDescription: the columns, rows and options of a scan. RowsSource: where the rows of a scan come from.
 
 A description may be read several times; each read uses the snapshot of its ``plan``, which is made once.
 """

@@ -146,7 +146,9 @@ def _units(scan: ScanDescription, field: DataField, *, descending: bool) -> Iter
 
 
 def _range(pruner: ValuePruner, unit: Split, field: DataField, *, descending: bool) -> tuple[Any, bool, bool]:
-    """Return the upper bound if ``descending``, else the lower; whether there may be nulls; whether all are null."""
+    """Return three values: the bound (the upper if ``descending``, else the lower), whether there may be nulls, and
+    whether all values are null.
+    """
     found = []
     has_nulls, only_nulls = False, True
     for file in unit.files:

@@ -88,7 +88,9 @@ class PlannedRows:
 
 
 def snapshot_plan(scan: ScanDescription) -> ScanPlan:
-    """Return the plan of the scan's snapshot, or of a newer one when the snapshot of a scan without pin has expired."""
+    """Return the plan of the scan's snapshot; if the scan is not pinned and its snapshot has expired, return the plan
+    of a newer snapshot.
+    """
     try:
         return _plan(scan, scan.snapshot)
     except (SnapshotNotFound, CorruptTable) as error:

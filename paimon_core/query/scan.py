@@ -94,11 +94,11 @@ class Scan(ScanDescription):
     ) -> pa.RecordBatchReader:
         """Return the rows as a stream in bounded memory; a few threads read the splits ahead.
 
-        The rows of a scan are always in the same order, unless ``ordered`` is false: batches then come as they are
-        ready. ``threads``: the number of splits to read at the same time, by default one per processor, at most 8, and
-        1 with a ``limit``. ``held_bytes``: the threads pause when this many bytes of batches wait to be consumed; in
-        addition, each thread holds one batch, or one key window of a merge. The threads end when the stream is at its
-        end, fails or is deleted. Raises InvalidRequest for numbers below 1.
+        The rows of a scan are always in the same order, unless ``ordered`` is false: then each batch is returned as
+        soon as it is ready. ``threads``: the number of splits to read at the same time, by default one per processor,
+        at most 8, and 1 with a ``limit``. ``held_bytes``: the threads pause when this many bytes of batches wait to be
+        consumed; in addition, each thread holds one batch, or one key window of a merge. The threads end when the
+        stream is at its end, fails or is deleted. Raises InvalidRequest for numbers below 1.
         """
         threads = None if threads is None else at_least_one("threads", threads, 1)
         held_bytes = at_least_one("held_bytes", held_bytes, HELD_BYTES)
@@ -139,7 +139,7 @@ class Scan(ScanDescription):
         """Return the ``n`` rows with the least values of the column ``by`` (or the greatest), in that order.
 
         ``nulls`` is "first" or "last". Which of several rows with equal values are returned is not defined. Files and
-        row groups that cannot contain one of the rows are not read; memory is ``n`` rows and one batch. Raises
+        row groups that cannot contain one of the returned rows are not read; memory is ``n`` rows and one batch. Raises
         InvalidRequest for other arguments, for a column without an order and for a scan with a limit.
         """
         return top(self, n, by, descending=descending, nulls=nulls)

@@ -66,7 +66,9 @@ class BucketReader:
     number of rows of the file. None: the error is always raised.
     """
     batch_rows: int | None = None
-    """The largest number of rows to decode at once, for callers that need only a few rows; None: the usual number."""
+    """The largest number of rows to decode at once, for callers that need only a few rows; None: the default of the
+    reader.
+    """
 
     @cached_property
     def engine(self) -> MergeEngine:
@@ -198,7 +200,8 @@ class BucketReader:
 
 
 def _rows_of_run(fields: Sequence[DataField], most: int | None = None) -> int:
-    """Return how many rows of a run to hold in memory, or of a file to decode, at once; at most ``most``.
+    """Return the number of rows of a run to hold in memory, or of a file to decode at once; the number is at most
+    ``most``.
 
     The number is smaller for columns such as texts, which may be dictionary-encoded: the bytes of the values are known
     only after decoding.

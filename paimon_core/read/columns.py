@@ -53,7 +53,7 @@ def filter_fields(schema: TableSchema, where: Predicate) -> tuple[DataField, ...
 
 
 def result_fields(schema: TableSchema, names: Sequence[str]) -> tuple[DataField, ...]:
-    """Return the columns of the result, in the order in which ``names`` first names each one.
+    """Return the columns of the result; the order is the order in which ``names`` first names each column.
 
     Raises SchemaMismatch for an unknown column or member. Raises InvalidRequest for a column or member that is named
     twice, and for a column that is named both as a whole and by a member.

@@ -20,12 +20,14 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass
 class DamagedFiles:
-    """The kinds of damage that a scan ignores, and the files that it has left out; several threads may use it."""
+    """The kinds of damage that a scan ignores, and the files that it has left out; several threads may use the
+    object.
+    """
 
     lost: bool
     corrupt: bool
     found: dict[str, str] = field(default_factory=dict)
-    """By path of the file, the error for which it was left out."""
+    """For each path of a file that was left out, the error that was the reason."""
 
     @staticmethod
     def of(options: TableOptions) -> DamagedFiles | None:

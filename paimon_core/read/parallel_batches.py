@@ -32,7 +32,8 @@ def parallel_batches(
     held_bytes: int | None = HELD_BYTES,
     ordered: bool = True,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of all items: in the order of the items, or with ``ordered=False`` as they are ready.
+    """Yield the batches of all items, in the order of the items; with ``ordered=False``, each batch as soon as it is
+    ready.
 
     Memory: ``held_bytes`` in queues (None: no bound), and one batch per thread beyond that. The first error of a thread
     is raised as soon as the consumer asks for the next batch. When the consumer stops early, or after an error, the
@@ -87,7 +88,7 @@ class _Reading(Generic[Item]):
             self._threads.append(thread)
 
     def stop(self) -> None:
-        """Make the threads end, wait for their end, and free the batches that they have read."""
+        """Make the threads end, wait until they have ended, and free the batches that they have read."""
         with self._changed:
             self._stopped = True
             self._queues.clear()

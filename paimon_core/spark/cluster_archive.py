@@ -25,7 +25,7 @@ from paimon_core.errors import InvalidRequest
 DISTRIBUTION = "paimon-core"
 OWN_PACKAGES = ("paimon_core", "paimon_lake")
 ON_EXECUTORS = frozenset({"pyspark"})
-"""Distributions that Spark itself brings to its workers."""
+"""Distributions that Spark provides on its workers."""
 
 
 def write_archive(target: Path, extras: Sequence[str] = ()) -> list[str]:
@@ -51,7 +51,9 @@ def write_archive(target: Path, extras: Sequence[str] = ()) -> list[str]:
 
 
 def required(extras: Sequence[str]) -> list[metadata.Distribution]:
-    """Return the distributions that this one requires with ``extras``, without itself and those that Spark brings."""
+    """Return the distributions that this distribution requires with ``extras``, without itself and without the
+    distributions that Spark has.
+    """
     own = metadata.distribution(DISTRIBUTION)
     known = own.metadata.get_all("Provides-Extra") or []
     for extra in extras:

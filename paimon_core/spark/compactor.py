@@ -63,7 +63,8 @@ def rescale_spark(
 ) -> Snapshot | None:
     """Rewrite partitions into another number of buckets as ``table.rescale`` does, in Spark tasks: one per partition.
 
-    It promises the same, and raises the same errors, when other commits change the partitions in between.
+    This function has the same guarantees, and raises the same errors, when other commits change the partitions in
+    between.
     """
 
     def rescaled(context: TableContext, payload: bytes) -> list[CommitMessage]:
@@ -85,9 +86,10 @@ def rewrite_file_index_spark(
     user: str | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> Snapshot | None:
-    """Give data files their indexes as ``table.rewrite_file_index`` does, in Spark tasks; small buckets share a task.
+    """Write file indexes for existing data files as ``table.rewrite_file_index`` does, in Spark tasks; small buckets
+    share a task.
 
-    It promises the same, and raises the same errors, when other commits change the buckets in between.
+    This function has the same guarantees, and raises the same errors, when other commits change the buckets in between.
     """
 
     def indexed(context: TableContext, payload: bytes) -> list[CommitMessage]:

@@ -1,8 +1,8 @@
 """LocalCache: copies of files of a warehouse that never change, in a directory of this machine.
 
 Several processes can use one directory, and later processes find the files again. The cache may lose files at any time.
-It never makes a read fail: when the copy of a file is missing, damaged or cannot be read, the caller reads the file
-from the warehouse.
+The cache never makes a read fail: when the copy of a file is missing, damaged or cannot be read, the caller reads the
+file from the warehouse.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 When a function returns, the bytes and the directory entry are on disk (fsync of the file, then of the directory).
 ``create_whole`` publishes with link(2): readers see no file or the whole file, and exactly one of two concurrent
 writers succeeds. Temporary files are called ``.<name>.<uuid>.tmp`` and are in the directory of the final file (format
-1.1). Temporary files are deleted after errors too.
+1.1). Temporary files are deleted after an error as well.
 
 Other threads and processes may create the same directories at any time, and an expiry may delete empty directories. So
 a directory that is missing, or is deleted before the new file is in it, is created again, up to ``TRIES`` times.

@@ -127,7 +127,7 @@ class Table(WritableTable):
         return plan(same_table(self.context), full=full, where=where)
 
     def run_compaction(self, task: CompactionTask) -> CommitMessage:
-        """Run one planned compaction, in this process or another one, and return the message to commit."""
+        """Run one planned compaction, in this process or in another process, and return the message to commit."""
         if not isinstance(task, CompactionTask):
             raise InvalidRequest(f"run_compaction takes a task of plan_compaction, not {task!r:.60}")
         return run_task(same_table(self.context), task)

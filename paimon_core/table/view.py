@@ -133,12 +133,12 @@ class TableView:
 
         ``where`` is a predicate such as ``col("x") > 1``, a text such as ``"x > 1"``, or an Arrow expression.
 
-        The read uses the pinned snapshot; else the snapshot that options ``scan.*`` select (see ``reading``), with its
-        columns; else the latest snapshot. Under the options ``incremental-*`` the read returns the rows that were added
-        or changed in the selected range of snapshots, as in Java; ``changes`` returns all changes. Under
-        ``scan.file-creation-time-millis`` the read merges only the files that were created at that time or later, as in
-        Java. Rows of a key in older files are ignored. A compaction counts as the creation of the rows that it
-        rewrites.
+        The read uses the pinned snapshot. Without a pinned snapshot, it uses the snapshot that options ``scan.*``
+        select (see ``reading``), with the columns of that snapshot, or otherwise the latest snapshot. Under the options
+        ``incremental-*`` the read returns the rows that were added or changed in the selected range of snapshots, as in
+        Java; ``changes`` returns all changes. Under ``scan.file-creation-time-millis`` the read merges only the files
+        that were created at that time or later, as in Java. Rows of a key in older files are ignored. A compaction
+        counts as the creation of the rows that it rewrites.
 
         A TIMESTAMP of 7 to 9 digits is returned in nanoseconds, which cover the years 1677 to 2262; for other years the
         read raises UnsupportedFeature. With ``timestamps_in_micros``, columns of this type, except for keys and
@@ -237,8 +237,8 @@ class TableView:
         changelog, the new files (the delta) of snapshots that only added rows, and the difference of two versions for
         other snapshots, such as overwrites. A difference may combine the changes of several snapshots, except under
         ``with_commit``. "changelog" and "delta" return the rows as they were written, and a difference only for
-        overwrites; "diff" computes one difference of ``start`` and ``end``. ``explain`` of the result says which way
-        was taken, ``prove`` checks the result.
+        overwrites; "diff" computes one difference of ``start`` and ``end``. The method ``explain`` of the result says
+        how the changes of each part of the range are found; the method ``prove`` checks the result.
 
         Raises SnapshotNotFound naming the snapshot that has expired (also during the read) or never existed,
         InvalidRequest, SchemaMismatch.
@@ -253,8 +253,8 @@ class TableView:
 
         With a primary key, a changed row is -U with the row in ``a`` and +U with the row in ``b``. Without a primary
         key, -D is a row that ``a`` has more often than ``b``, and +I a row that ``b`` has more often; the files of the
-        rows do not matter. Only files that one version has and the other lacks are read, and files whose key ranges
-        overlap with these files. Raises the errors of ``changes``.
+        rows do not matter. Only two kinds of files are read: files that one version has and the other version lacks,
+        and files whose key ranges overlap with such a file. Raises the errors of ``changes``.
         """
         refuse_other_branch(self.context)
         return diff_between(self.context, a, b, columns, where)

@@ -178,7 +178,7 @@ class DataType:
 
     @property
     def records(self) -> int:
-        """The number of row and map types in this type, including itself."""
+        """The number of row and map types in this type; the type itself is counted."""
         return (self.root in MAP_ROOTS | STRUCT_ROOTS) + sum(c.type.records for c in self.children)
 
     @property

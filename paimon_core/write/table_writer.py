@@ -191,7 +191,9 @@ class TableWriter:
             )
 
     def _buffer(self, rows: pa.Table) -> None:
-        """Add conformed rows, in pieces that need a part of the memory, so that earlier rows can stay in memory."""
+        """Add conformed rows in pieces that each need only a part of the memory limit, so that earlier rows can stay in
+        memory.
+        """
         for piece in cut(rows, max(_LEAST_PIECE, min(4 * _MOST_BYTES, self._memory_bytes // 2))):
             size = piece.nbytes
             self._make_room(size)

@@ -1,8 +1,8 @@
 """Cells: encodes an Arrow column as the 8-byte slots and variable words of its BinaryRow field (format 5.2, 5.3).
 
 Whole columns are encoded with numpy; there is no Python loop over rows. The slot of a value with a variable part does
-not yet contain the offset of this part, which depends on the columns before. The caller adds the offset where
-``counts`` is not zero.
+not yet contain the offset of this part, because the offset depends on the columns before. The caller adds the offset
+where ``counts`` is not zero.
 """
 
 from __future__ import annotations
@@ -189,7 +189,9 @@ def _aligned(array: pa.Array, start: int, end: int) -> Words:
 
 
 def _load(source: Words, positions: Counts, sizes: Counts) -> Words:
-    """Return one word per position with ``sizes`` (0 to 8) bytes from this byte position; the other bytes are zero."""
+    """Return one 8-byte word per position: it contains the ``sizes`` (0 to 8) bytes that start at the position, and
+    zeros.
+    """
     index = positions >> 3
     shift = ((positions & 7) << 3).view(np.uint64)
     words: Words = source[index] >> shift

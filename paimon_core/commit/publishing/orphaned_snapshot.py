@@ -74,7 +74,8 @@ def _has_ancestor(context: TableContext, snapshot: Snapshot, ids: Sequence[int])
 
 
 def _chain_ends_below(snapshots: SnapshotStore, snapshot: Snapshot, below: Sequence[int]) -> bool:
-    """Whether the newest snapshot below this one is the end of the chain, as after a rollback, and is not orphaned.
+    """Whether the newest snapshot below this one is the end of the snapshot chain, as after a rollback, and is not an
+    orphaned snapshot.
 
     The newest snapshot below is the end of the chain when it is built on the snapshot directly below it. It is also the
     end when it has a later time than ``snapshot``. Because clocks differ, the hint EARLIEST must confirm the result in
@@ -124,5 +125,5 @@ def _delete_own(context: TableContext, snapshot: Snapshot) -> None:
 
 
 def _is_own(snapshots: SnapshotStore, snapshot: Snapshot) -> bool:
-    """Whether the id still belongs to this commit's snapshot; after a rollback another commit may use it."""
+    """Whether the id still belongs to the snapshot of this commit; after a rollback another commit may use the id."""
     return snapshots.read(snapshot.id).is_same_commit(snapshot)

@@ -25,7 +25,9 @@ _ENTRY = re.compile(r"(.+?)\s*->\s*(.+)")
 
 
 def is_parsed(kind: DataType) -> bool:
-    """Whether texts can be parsed as values of the type: no type at any level of it is a MULTISET or VARIANT."""
+    """Whether texts can be parsed as values of the type: this is so unless the type is or contains a MULTISET or
+    VARIANT.
+    """
     if kind.root in _FORMS:
         return all(is_parsed(child.type) for child in kind.children)
     return find_cast(STRING, kind) is not None

@@ -35,7 +35,7 @@ def result_kinds(state: KeyState, many: Flags, column: pa.ChunkedArray, groups: 
 def last_add_numbers(state: KeyState, many: Flags, column: pa.ChunkedArray, groups: Groups) -> pa.ChunkedArray:
     """Return the sequence number of each key if deletes are ignored.
 
-    It is the number of the last add, or 0 for a key with several deletes and no add.
+    It is the number of the last added row, or 0 for a key with several deletes and no added row.
     """
     rows = groups.last.copy()
     rows[many] = last_where(None if state.retracts is None else ~state.retracts, state.whole)

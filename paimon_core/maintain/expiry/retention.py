@@ -52,7 +52,9 @@ _PUBLIC = {
     "keep_max": "keep_max (option *.num-retained.max)",
     "limit": "limit (option snapshot.expire.limit)",
 }
-"""By field of Retention: its name in error texts, which is the public argument and the table option."""
+"""For each field of Retention, its two names in error texts: the name of the public argument and the name of the table
+option.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ def seen_now(context: TableContext) -> Seen:
 def keep_tags(removable: RemovableFiles) -> tuple[list[Protected], int]:
     """Take the files that tags of the current branch use out of ``removable``.
 
-    Return, for each tag that uses removable files, what the tag protects, and the number of data files taken out.
+    Return, for each tag that uses removable files, what the tag protects, and how many data files are therefore kept.
     Raises CorruptTable when a file of a tag's snapshot cannot be read.
     """
     kept = [(root, removable.keep([root.snapshot])) for root in _tags_of(removable.context)]

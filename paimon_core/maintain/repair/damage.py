@@ -48,9 +48,11 @@ class Damage:
     entries: Sequence[ManifestEntry] = ()
     """The live files of ``target``."""
     tag: Tag | None = None
-    """The newest tag that can be read, if it is newer than ``target``: the repair makes its snapshot the latest."""
+    """The newest tag that can be read, if it is newer than ``target``: the repair makes the snapshot of this tag the
+    latest.
+    """
     advice: list[str] = field(default_factory=list)
-    """Sentences for a person: the damage that a repair does not correct, and what to do after the repair."""
+    """Sentences for the user: the damage that a repair does not correct, and what to do after the repair."""
 
     @property
     def broken(self) -> list[Broken]:
@@ -166,7 +168,7 @@ def _readable(context: TableContext, snapshot_id: int) -> tuple[Snapshot | None,
 
 
 def _problem(context: TableContext, error: CorruptTable) -> str:
-    """Return what is wrong, with paths relative to the table."""
+    """Return a description of the damage, with paths relative to the table."""
     return str(error.facts.get("problem", error.message)).replace(f"{context.paths.root}/", "")
 
 

@@ -43,9 +43,9 @@ class MissingReport:
     rows: int = 0
     """The number of rows that these files contained."""
     added_by_snapshots: tuple[int, ...] = ()
-    """The snapshots that had added these rows, as far as they are known."""
+    """The snapshots that had added these rows, unless they are unknown."""
     files_of_unknown_snapshots: int = 0
-    """The number of missing files whose rows came from snapshots that are not known."""
+    """The number of missing files whose rows came from unknown snapshots."""
 
 
 def plan_missing_removal(context: TableContext) -> Plan:

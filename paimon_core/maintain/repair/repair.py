@@ -48,7 +48,7 @@ OPERATION = "repair"
 
 @dataclass(frozen=True)
 class RepairReport:
-    """What a repair did; paths are relative to the table's root."""
+    """The result of a repair; paths are relative to the root of the table."""
 
     table: str
     quarantine: str | None = None
@@ -60,7 +60,7 @@ class RepairReport:
     missing: MissingReport | None = None
     """The manifest entries that were removed because their data files are missing; None when no entry was removed."""
     advice: tuple[str, ...] = field(default=())
-    """Sentences that tell a person what is left to do."""
+    """Sentences that tell the user what is left to do."""
 
 
 def plan_repair(context: TableContext) -> Plan:
@@ -218,7 +218,7 @@ def _of_another_size(context: TableContext, damage: Damage) -> list[str]:
 
 
 def _then(damage: Damage, rows: int) -> list[str]:
-    """Return sentences that tell a person what to do after the repair."""
+    """Return sentences that tell the user what to do after the repair."""
     out = []
     if damage.newest:
         base = f"tag {damage.tag.name}" if damage.tag is not None else ""

@@ -86,7 +86,7 @@ def rename_tag(context: TableContext, name: str, new_name: str) -> Tag:
 
 
 def replace_tag(context: TableContext, name: str, snapshot: Snapshot, retained_millis: int | None = None) -> Tag:
-    """Let an existing tag reference another snapshot in one atomic step; return the new tag.
+    """Make an existing tag reference another snapshot in one atomic step; return the new tag.
 
     Files that only the old tag used are deleted. Raises TagNotFound, SnapshotNotFound when ``snapshot`` has expired.
     """

@@ -82,7 +82,7 @@ class SchemaStore:
         return self._read[schema_id]
 
     def holds(self, schema: TableSchema) -> bool:
-        """Whether the file of this schema still has the same content; always reads the file, never a cached copy.
+        """Whether the file of this schema still has the same content; the file is always read, never a cached copy.
 
         Raises CorruptTable for a damaged file.
         """

@@ -1,4 +1,4 @@
-"""Options of single columns and of sequence groups: ``fields.<column>.<what>`` (format 9.4, 9.5)."""
+"""Options of single columns and of sequence groups: ``fields.<column>.<option>`` (format 9.4, 9.5)."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def read_spark(
         )
     read = _Read(spark, spark_schema(fields), arrow_schema(fields), timestamps_in_micros)
     if isinstance(scan.source, FallbackRows):
-        _ = scan.source.second.plan  # both branches are planned before files of the first one are listed
+        _ = scan.source.second.plan  # Plan both branches before the files of the first branch are listed.
         frames = [frame for member in (scan.source.first, scan.source.second) for frame in read.frames(member)]
     elif isinstance(scan.source, DifferenceRows):
         frames = [read.whole(scan)]
@@ -125,7 +125,7 @@ class _Read:
         return frames
 
     def whole(self, scan: Scan) -> DataFrame:
-        """Return the rows of a scan without splits, which one task reads in bounded memory."""
+        """Return the rows of a scan that has no splits; one task reads these rows in bounded memory."""
         schema = self.arrow
 
         def work(payload: bytes) -> Iterator[pa.Table]:

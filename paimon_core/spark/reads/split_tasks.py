@@ -39,8 +39,8 @@ def read_in_tasks(
 ) -> DataFrame:
     """Return the rows of ``work(payload)`` for all payloads, of which there must be at least one.
 
-    ``sizes``: the bytes of files that each payload stands for; small payloads share a task. ``share``: the part of
-    these bytes that the columns of the rows take, which is the size that Spark's optimizer expects. Works with Spark
+    ``sizes``: for each payload, the bytes of the files that it names; small payloads share a task. ``share``: the part
+    of these bytes that the columns of the rows take, which is the size that Spark's optimizer expects. Works with Spark
     Connect. A task joins small tables of rows to batches of at most 65,536 rows and about 8 MiB; a larger table is sent
     as it is.
     """

@@ -76,7 +76,7 @@ def is_rewritten(text: str) -> bool:
 
 
 def _predicate(text: str, fields: Sequence[DataField]) -> Predicate | None:
-    """Return the text as a predicate; None when it may mean something else in Spark."""
+    """Return the text as a predicate; None when the text may have another meaning in Spark."""
     if is_rewritten(text):
         return None
     try:

@@ -111,7 +111,9 @@ def update_spark(
 
 
 def deleted_columns(context: TableContext) -> list[str]:
-    """Return the columns that a row of kind -D must have: the key, and what the merge engine or a changelog reads."""
+    """Return the columns that a row of kind -D must have: the key, and the columns that the merge engine or a changelog
+    reads.
+    """
     schema, options = context.schema, context.options
     if not context.is_keyed:
         return []

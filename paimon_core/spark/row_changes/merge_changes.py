@@ -186,7 +186,7 @@ def _changes(rows: DataFrame, context: TableContext, clauses: SparkClauses) -> D
 
 
 def _new_value(field: DataField, rows: DataFrame, clauses: SparkClauses) -> Column:
-    """Return the new value of a column; a row of kind -D has its old value, if the row was read with it."""
+    """Return the new value of a column; a row of kind -D has the old value of the column, if the column was read."""
     kind = spark_schema([field]).fields[0].dataType
     old = F.col(f"{TARGET}.{quoted(field.name)}") if field.name in rows.columns else None
     found = F.lit(None).cast(kind) if old is None else old

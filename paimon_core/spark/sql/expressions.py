@@ -54,7 +54,7 @@ class Scope:
     """Why expressions cannot name columns of the target; empty if they can."""
 
     def expression(self, query: Query) -> Expression:
-        """Parse an expression; raises SqlError with the position for what is not one value of known columns."""
+        """Parse an expression; raises SqlError with the position if the text is not one value of known columns."""
         tree = parse_tree(query, query.written, query.start)
         if isinstance(tree, _NO_VALUES):
             fail(query.text, query.start, "an expression is needed here: one value, without an alias")

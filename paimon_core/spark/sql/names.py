@@ -67,7 +67,7 @@ class Names:
         return self.opened[full]
 
     def seen(self, full: str) -> TableView | None:
-        """Return the table ``database.table`` as the queries of this statement read it; None if they do not."""
+        """Return the table ``database.table`` as the queries of this statement read it; None if they do not read it."""
         same = (view for name, view in self.opened.items() if name.casefold() == full.casefold())
         return next(same, None)
 
@@ -114,7 +114,9 @@ class Names:
 
 
 def pinned(table: TableView) -> TableView:
-    """Return a table at the snapshot that options ``scan.*`` select, or at its latest one, with its newest columns."""
+    """Return a table at the snapshot that options ``scan.*`` select, or else at its latest snapshot with its newest
+    columns.
+    """
     view = table.reading()
     if view.pinned is not None:
         return view

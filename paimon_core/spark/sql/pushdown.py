@@ -52,7 +52,7 @@ def pushed(
 
 
 class Columns:
-    """The columns of one table, as conditions name them: with a qualifier, or without one if ``alone``."""
+    """The columns of one table, as conditions name them: with a qualifier, or without a qualifier if ``alone``."""
 
     def __init__(self, fields: Iterable[DataField], qualifier: str, *, alone: bool) -> None:
         self._fields = list(fields)

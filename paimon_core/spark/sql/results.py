@@ -18,7 +18,7 @@ def rows(spark: SparkSession, columns: str, values: Sequence[Sequence[Any]]) -> 
 
 
 def done(spark: SparkSession, text: str) -> DataFrame:
-    """Return one row that says what was done."""
+    """Return one row with a text that describes the result."""
     return rows(spark, "result STRING", [(text,)])
 
 

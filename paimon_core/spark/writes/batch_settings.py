@@ -19,7 +19,7 @@ _SETTING, _ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch", 50_000
 
 @dataclass
 class _Changed:
-    """The number of writes that run now in a session, and the setting before the first one."""
+    """The number of writes that run now in a session, and the setting as it was before the first of them."""
 
     writes: int = 0
     before: str = ""

@@ -33,7 +33,7 @@ MOST_GROUPS = 16
 
 
 def in_this_process(payloads: Sequence[bytes], work: Callable[[bytes], bytes]) -> list[bytes]:
-    """Call ``work`` for one payload after the other."""
+    """Call ``work`` for the payloads, one after the other."""
     return [work(payload) for payload in payloads]
 
 

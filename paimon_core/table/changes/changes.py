@@ -55,7 +55,8 @@ class Changes:
 
     @property
     def ways(self) -> tuple[tuple[str, int, int], ...]:
-        """Return (way, start, end) for each part of the range: the changes after snapshot ``start`` up to ``end``.
+        """Return (way, start, end) for each part of the range: how the changes after snapshot ``start`` up to ``end``
+        are found.
 
         The way is "changelog", "delta" or "diff".
         """

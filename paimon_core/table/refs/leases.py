@@ -37,7 +37,7 @@ View = TypeVar("View")
 
 @dataclass(frozen=True)
 class LeaseTag:
-    """A lease as the table records it; other engines may have created it."""
+    """A lease as the table records it; another engine may have created it."""
 
     tag: str
     snapshot_id: int

@@ -109,7 +109,7 @@ class Tags:
         return tuple(create_due_tags(table_to_change(self.context)))
 
     def _tag_snapshot(self, snapshot: int | None, tag: Callable[[Snapshot], Tag]) -> Tag:
-        """Call ``tag`` with the snapshot; use a newer one if the latest snapshot expires before it is tagged."""
+        """Call ``tag`` with the snapshot; if the latest snapshot expires before it is tagged, use a newer snapshot."""
 
         def latest(found: Snapshot | None) -> Tag:
             if found is None:

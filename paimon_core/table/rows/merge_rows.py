@@ -45,7 +45,9 @@ from paimon_core.table_indexes.bucket_vectors import index_files_by_bucket
 from paimon_core.write.table_writer import TableWriter
 
 _PAIRS = 1 << 22
-"""The most pairs of a table row and a source row to hold at once, when the source has several rows with one key."""
+"""The largest number of pairs of a table row and a source row to hold at once, when the source has several rows with
+one key.
+"""
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ class Waits(Protocol):
 
 @dataclass(frozen=True)
 class Batch:
-    """The rows of one snapshot: its whole content ("full"), or its changes."""
+    """The rows of one snapshot: its whole content ("full"), or only its changes."""
 
     context: TableContext
     plan: SnapshotPlan

@@ -1,7 +1,7 @@
 """Rescale task: the buckets of one partition to rewrite, as a value that can be sent to another process.
 
-Memory holds one bucket reader and ``write-buffer-size`` bytes; more rows of a partition are stored on local disk until
-they are written.
+Memory holds one bucket reader and ``write-buffer-size`` bytes; all other rows of a partition are stored on local disk
+until they are written.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Prepared: a commit whose rows are written and not yet published, so that the result can be checked first.
 
-The data files are in their buckets, and the manifests of the next snapshot (the draft) are written, but no snapshot
-file references them. A view pinned to the draft reads the whole table as it will be after the publish, with an ordinary
+The data files are in their buckets, and the manifests of the next snapshot (the draft) are written. No snapshot file
+references them. A view pinned to the draft reads the whole table as it will be after the publish, with an ordinary
 scan. The publish creates the snapshot file. After a crash at any point, the table has either the state before or the
 published state. The files of a draft that is never published are orphans.
 """
@@ -83,7 +83,7 @@ class Prepared:
         return TableView(context, self.snapshot)
 
     def publish(self, *, rebase: bool = False) -> Snapshot:
-        """Publish exactly what ``table`` shows; return the snapshot, also if an earlier call has published it.
+        """Publish exactly the rows that ``table`` shows; return the snapshot, even if an earlier call has published it.
 
         Raises CommitConflict after a concurrent commit, because the published table would differ from the draft that
         the caller has checked; ``again`` then creates a new draft to check. With ``rebase``, a commit that only adds

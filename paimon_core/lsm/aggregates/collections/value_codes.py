@@ -20,7 +20,9 @@ from paimon_core.lsm.gather import Flags, offsets_of
 from paimon_core.lsm.order_codes import Codes, Ints, order_codes, pack, parts
 
 Numbers = npt.NDArray[np.int64]
-"""One integer per element, counted from 0; small, so that it can be combined with a group number."""
+"""One integer per element; the integers count from 0 and are small, so that each can be combined with a group
+number.
+"""
 
 
 def dense(codes: Codes) -> Numbers:

@@ -1,4 +1,4 @@
-"""Bodies: what each procedure does, with the arguments of its CALL; each result is a list of texts."""
+"""Bodies: the function of each procedure, which takes the arguments of its CALL and returns a list of texts."""
 
 from __future__ import annotations
 
