@@ -64,7 +64,7 @@ def start_session(settings: Settings) -> SparkSession:
     if settings.spark.master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # Spark logs the errors of queries as JSON with the traceback of the JVM. That log is switched off, because steps
-    # report the same errors in one sentence.
+    # report each error in one sentence.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     builder = SparkSession.builder.master(settings.spark.master).appName(settings.spark.app_name)
     for key, value in _configuration(settings).items():
@@ -80,7 +80,7 @@ def spark_reason(error: Exception) -> str:
 
 
 JVM_ERRORS = (OSError, Py4JError)
-"""What calls of a session raise when its JVM has ended."""
+"""The exceptions that calls of a session raise when its JVM has ended."""
 _END_SECONDS = 5
 
 

@@ -28,7 +28,7 @@ from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.lag import Lag
 
 _WITHOUT_ROWS = ("COMPACT", "ANALYZE")
-"""The kinds of snapshots that do not change what a reader sees."""
+"""The kinds of snapshots that do not change the rows that a reader sees."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class LoadRecord:
 
 @dataclass(frozen=True)
 class CheckContext:
-    """What checks use beside the table; ``now`` must have a time zone."""
+    """The values that checks use in addition to the table; ``now`` must have a time zone."""
 
     now: datetime
     where: Predicate | None = None

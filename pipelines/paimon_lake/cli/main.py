@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"paimon-lake {asked.command}: {error}", file=sys.stderr)
         return 1
     except TablesFailed as error:
-        for result in error.results if asked.command != "follow" else ():  # it has printed them
+        for result in error.results if asked.command != "follow" else ():  # follow has already printed the results
             print(result.to_json() if asked.json else result.sentence(), flush=True)
         print(f"paimon-lake {asked.command}: {error}", file=sys.stderr)
         return 1

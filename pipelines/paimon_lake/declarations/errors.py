@@ -159,7 +159,7 @@ class _Found:
         return nearest(self.value, allowed) if isinstance(self.value, str) else ""
 
     def _type(self, name: str) -> str:
-        """Return what is wrong with the key ``type`` of a mapping; this key selects the model of the mapping."""
+        """Return the error of the key ``type`` of a mapping; this key selects the model of the mapping."""
         allowed = sorted(_tagged(self.types[-1]))
         listed = f"one of {', '.join(allowed)}"
         if not isinstance(self.value, Mapping):

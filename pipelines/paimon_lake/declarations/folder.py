@@ -1,8 +1,8 @@
 """The folder of a lake: ``base.yaml`` for all environments, ``<environment>.yaml`` over it, and ``tables/*.yaml``.
 
 The folder is the argument, else the directory in PAIMON_LAKE_CONFIGS, else ``configs`` in the working directory, else
-the working directory when it has a ``base.yaml``. A file must not contain secrets: it contains the names of the
-environment variables that contain them.
+the working directory when it has a ``base.yaml``. A file must not contain secrets: it names the environment variables
+that contain the secrets.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def environments(configs: str | Path | None = None) -> list[str]:
 def load_settings(
     environment: str | None = None, *, warehouse: str | None = None, configs: str | Path | None = None
 ) -> Settings:
-    """Read the settings of an environment: the argument, else PAIMON_ENV, else ``local``.
+    """Read the settings of an environment: the environment is the argument, else PAIMON_ENV, else ``local``.
 
     ``warehouse`` replaces the configured warehouse. Raises SettingsError, which names file, line and key.
     """

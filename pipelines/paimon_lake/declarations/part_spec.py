@@ -1,4 +1,4 @@
-"""Part specs: each part of a wide table as a declaration of its own, and the rules that parts must follow.
+"""Part specs: gives each part of a wide table a declaration of its own, and checks the rules for parts.
 
 The loads, the checks of sources and Dagster take a ``PartSpec`` as they take the declaration of a table with a source.
 """
@@ -88,7 +88,7 @@ class PartSpec(TableSpec):
 
     @property
     def write_mode(self) -> Mode:
-        """How a load of the part writes: ``changes`` where rows have kinds, else ``upsert``."""
+        """How a load of the part writes: ``changes`` if the rows have kinds, else ``upsert``."""
         return "changes" if self.kinds is not None or has_events(self.source) else "upsert"
 
     @property
@@ -102,7 +102,9 @@ class PartSpec(TableSpec):
 
 
 def load_specs(spec: TableSpec) -> tuple[TableSpec, ...]:
-    """Return a spec for each load of a table: its parts, or the table itself; () for a table that is not loaded."""
+    """Return a spec for each load of a table: one for each of its parts, or one for the table itself; () for a table
+    that is not loaded.
+    """
     if spec.parts:
         return tuple(part_spec(spec, name) for name in spec.parts)
     return () if spec.source is None else (spec,)

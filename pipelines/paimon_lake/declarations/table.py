@@ -62,7 +62,7 @@ class TableSpec(Model):
     name: str
     """The name, ``<database>.<table>``: the name of the file."""
     comment: str = ""
-    """What the table contains."""
+    """A description of the table."""
     columns: Annotated[
         Mapping[str, str], BeforeValidator(_columns, json_schema_input_type=Literal["infer"] | dict[str, str])
     ] = {}
@@ -80,12 +80,12 @@ class TableSpec(Model):
     source: Source | None = None
     """Where the rows come from; ``type`` selects the kind."""
     parts: Mapping[str, Part] = Field(default={})
-    """Instead of ``source``: several sources; each source fills its own columns of the rows that have its keys."""
+    """Several sources, instead of ``source``; each source fills its own columns of the rows that have its keys."""
     partitions: Annotated[
         Partitions | None,
         BeforeValidator(_partitions, json_schema_input_type=Literal["none", "dynamic"] | Partitions | None),
     ] = None
-    """How loads are divided, so that a run loads some of the partitions and a backfill the others."""
+    """How loads are divided, so that a run loads some of the partitions and a backfill loads the other partitions."""
     mode: Mode | None = None
     """How a load writes; default: ``changes`` with ``kinds`` and for change events, ``upsert`` with a primary key,
     ``append`` without; a sql source replaces all rows (``overwrite``), or the partitions of the run in a table with
@@ -101,7 +101,7 @@ class TableSpec(Model):
     )
     """When the table is loaded: a cron expression, or a mapping."""
     checks: tuple[Check, ...] = Field(default=(), strict=False)
-    """What must hold for the rows; ``type`` selects the kind of each check."""
+    """The rules for the rows; ``type`` selects the kind of each check."""
     rejects: Rejects = Rejects()
     """Which share of a load's rows may be rejected, and where rejected rows are kept."""
     backfill_per_run: Annotated[int, Field(ge=1)] = 1
@@ -111,7 +111,7 @@ class TableSpec(Model):
     nightly_tag: bool = True
     """Whether the nightly job tags the latest snapshot."""
     retention: Retention = Retention()
-    """What maintenance does not delete."""
+    """The limits below which maintenance deletes nothing."""
     mark_done: bool = False
     """Whether loads mark the partitions that they loaded with a file ``_SUCCESS``; ``partitions.column`` must be the
     only column in ``partition_by``."""
@@ -326,7 +326,7 @@ class TableSpec(Model):
             raise Mistake("partition needs partitions, which divide the loads", "source", "read")
 
     def _check_waiting(self) -> None:
-        """Refuse checks that block a load whose rows no reader sees before a compaction."""
+        """Refuse checks that block a load when no reader sees the loaded rows before a compaction."""
         options = {name: text.strip().lower() for name, text in self.options.items()}
         if options.get("bucket") != "-2" or options.get("postpone.batch-write-fixed-bucket", "true") == "true":
             return

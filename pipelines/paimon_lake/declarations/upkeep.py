@@ -1,4 +1,4 @@
-"""Upkeep: when a table is compacted, and what maintenance does not delete."""
+"""Upkeep: when a table is compacted, and the limits below which maintenance deletes nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Compaction(Model):
 
 
 class Retention(Model):
-    """What the nightly and weekly maintenance does not delete."""
+    """The limits below which the nightly and weekly maintenance deletes nothing."""
 
     keep_snapshots: Annotated[int, Field(ge=1)] = 10
     """The number of latest snapshots that never expire."""

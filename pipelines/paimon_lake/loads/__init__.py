@@ -1,6 +1,7 @@
 """Loads of declared tables: one load is one commit, and each file and each change of an input is loaded exactly once.
 
-``load_table`` runs a load; the package ``ledger`` reads from a table's snapshots what was loaded (decision 0021).
+``load_table`` runs a load; the package ``ledger`` finds in the snapshots of a table what its loads have loaded
+(decision 0021).
 
 Core types:
 

@@ -1,7 +1,8 @@
 """Added columns: how a load treats columns of change events that its table lacks, or has with a narrower type.
 
 Tasks note these columns while they read. The driver alters the table before anything is committed, and the load is
-repeated with the altered table. So rows of the load that are older than the column have null in it.
+repeated with the altered table. So rows of the load that were written before the column was added have null in this
+column.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from paimon_lake.protocol import PipelineError
 from paimon_lake.sources.files.events.new_columns import column_types
 
 MOST_COLUMNS = 500
-"""The largest number of columns that one load adds, because a damaged source may have any names."""
+"""The largest number of columns that one load adds; a limit is needed because a damaged source may contain any
+names.
+"""
 
 
 def left_out_columns(

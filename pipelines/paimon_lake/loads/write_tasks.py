@@ -67,7 +67,7 @@ class WriteResult:
     lineage: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
     """The columns of inputs (table, column) from which each column is computed, where that is known."""
     reports: tuple[bytes, ...] = ()
-    """What tasks say about the splits that they have read."""
+    """The reports of tasks about the splits that they have read."""
     skipped: tuple[str, ...] = ()
     """Input that was read and changes no row, one sentence each."""
     source_tables: tuple[str, ...] = ()
@@ -184,7 +184,7 @@ def write_frame(
 
 @dataclass(frozen=True)
 class _Writing:
-    """What a task needs to write rows and rejects."""
+    """The values that a task needs to write rows and rejects."""
 
     target: TableReference
     reject_target: TableReference

@@ -2,11 +2,13 @@
 
 A second thread compacts a table after a load has committed rows, while the next loads run. A load waits for this
 compaction only when a bucket of its table has ``num-sorted-run.stop-trigger`` sorted runs, because more runs make reads
-slow. A compaction that conflicts with a concurrent commit changes nothing, and the next one merges its runs.
+slow. A compaction that conflicts with a concurrent commit changes nothing, and the next compaction merges the same
+runs.
 
 A part of a wide table that fails is loaded again later, like a table; the other parts continue.
 
-Tables that share a slot are all followed when one of them is named: one load reads the log for all of them.
+When one of the tables that share a slot is named, all tables of the slot are followed: one load reads the log for all
+of them.
 """
 
 from __future__ import annotations
@@ -58,8 +60,9 @@ class _FailedPart:
 
 
 def _error_of(table: str, error: Exception) -> Exception:
-    """Return the error of a table, if only this table failed, without what its load committed: that is yielded
-    separately."""
+    """Return the error of a table if only this table failed; the error does not contain the results of the load, which
+    are yielded separately.
+    """
     return error.errors[table] if isinstance(error, TablesFailed) and error.errors.keys() == {table} else error
 
 
@@ -89,7 +92,7 @@ class _Followed:
     failed_parts: Mapping[str, _FailedPart] = field(default_factory=dict)
     """The parts of a wide table whose last load failed."""
     compaction: Future[StepResult] | None = None
-    """The compaction that runs, or whose result was not yielded yet."""
+    """The compaction that is running, or whose result was not yielded yet."""
     compaction_failures: int = 0
     """The number of failed compactions since the last successful compaction."""
     compaction_due: float | None = None
@@ -106,7 +109,9 @@ class Follow:
     settings: Settings
     names: Sequence[str]
     every: float = 1.0
-    """Seconds to wait after a load that found nothing to load; after a load with rows, the next load begins at once."""
+    """Seconds to wait after a load that found nothing to load; after a load with rows, the next load begins
+    immediately.
+    """
     seconds: float | None = None
     """How long to follow; None: until ``stop`` is set."""
     stop: threading.Event = field(default_factory=threading.Event)
@@ -114,7 +119,7 @@ class Follow:
 
     @property
     def failing(self) -> dict[str, str]:
-        """The tables whose last load, or last compaction, failed, with the step that failed."""
+        """The tables whose last load or last compaction failed, with the step that failed."""
         return {
             table.name: "load" if table.failures or table.failed_parts else "compact"
             for table in self._tables
@@ -127,7 +132,7 @@ class Follow:
         return {table.name: table.stale for table in self._tables if table.stale}
 
     def run(self) -> Iterator[StepResult | Failure]:
-        """Yield what was committed, and what failed and will be repeated.
+        """Yield the result of each commit, and each failure, whose step is repeated later.
 
         When stopped, ends after the current load and compaction. Raises the error of the first load of a
         named table, because a wrong request would only be repeated.
@@ -263,7 +268,7 @@ class Follow:
                 yield from self._told(table)
 
     def _told(self, table: _Followed) -> Iterator[StepResult | Failure]:
-        """Wait for the compaction of a table, and yield what it committed, or its failure."""
+        """Wait for the compaction of a table; yield its result or its failure."""
         assert table.compaction is not None
         compaction, table.compaction = table.compaction, None
         try:

@@ -25,7 +25,9 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Account:
-    """The result of a comparison: problems, and notes about what was compared and what could not be compared."""
+    """The result of a comparison: problems, and notes about the rows that were compared and the rows that could not be
+    compared.
+    """
 
     problems: Sequence[str]
     notes: Sequence[str]

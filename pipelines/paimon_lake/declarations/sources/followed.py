@@ -21,11 +21,11 @@ _NOT_FOLLOWED = {
     "deduplicate.ignore-delete": "false",
     **dict.fromkeys(("sequence.field", "rowkind.field"), ""),
 }
-"""The only allowed values of some options; with others, a table would differ from its source in PostgreSQL."""
+"""The only allowed values of some options; with any other value, a table would differ from its source in PostgreSQL."""
 
 
 def check_followed(spec: TableSpec) -> None:
-    """Refuse a declaration whose settings would make the table differ from the table of PostgreSQL that it follows.
+    """Refuse a declaration whose settings would make the table differ from the PostgreSQL table that it follows.
 
     The settings are keys of the declaration, such as ``mode``, and table options, such as ``sequence.field``.
     """

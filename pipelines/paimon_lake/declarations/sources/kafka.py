@@ -1,4 +1,6 @@
-"""Kafka sources: topics whose messages are rows of a table or changes of rows, and the rules for such a table."""
+"""Kafka sources: topics whose messages are rows of a table or changes of rows, and the rules for a table with such a
+source.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,7 @@ class KafkaSource(Model):
     type: Literal["kafka"]
     """Topics of Kafka."""
     servers: Annotated[SomeNames, AfterValidator(_servers)]
-    """``host:port`` of one or several brokers; the client learns the other brokers from them."""
+    """``host:port`` of one or several brokers; the client asks these brokers for the other brokers."""
     topic: Annotated[SomeNames, AfterValidator(_topics)]
     """The name of a topic, or a list. ``*`` stands for any characters; topics whose names begin with ``__`` must be
     named."""
@@ -93,11 +95,11 @@ class KafkaSource(Model):
     batch_rows: Annotated[int, Field(ge=1, le=10_000_000)] = 1_000_000
     """The largest number of offsets, and so of messages, of one commit."""
     batch_bytes: Annotated[int, Field(ge=1, le=1 << 30)] = 256 << 20
-    """The approximate size of the messages of one commit. Tasks hold only a part of the messages in memory."""
+    """The approximate size of the messages of one commit. A task holds only a part of its messages in memory."""
     run_seconds: Annotated[int, Field(ge=1)] = 3600
     """After this time a run begins no further commit; the next run continues."""
     schema_changes: Literal["refuse", "ignore", "apply"] = "refuse"
-    """For change events: what is done when rows have a column that the table does not have, or a schema states a wider
+    """For change events: the action when rows have a column that the table does not have, or a schema states a wider
     type: the load stops (``refuse``), leaves the column out and reports it (``ignore``), or alters the table
     (``apply``)."""
     lookup: tuple[Lookup, ...] = Field(default=(), strict=False)

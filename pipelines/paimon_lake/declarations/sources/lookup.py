@@ -40,29 +40,32 @@ class Lookup(Model):
     """Columns that the source does not have, taken from the row of another table of the lake with the same key."""
 
     table: Annotated[str, AfterValidator(table_name)]
-    """The other table, ``<database>.<table>``; it is declared and has a primary key."""
+    """The other table, ``<database>.<table>``; it must be declared and have a primary key."""
     on: Annotated[Mapping[str, str], Field(min_length=1)]
-    """Maps columns of this table, or columns that only the source has, to the primary key of the other table. A row
-    with a null in one of these columns has no row in the other table."""
+    """Maps columns of this table, or columns that exist only in the source, to the primary key of the other table. For
+    a row with a null in one of these columns, the other table has no row.
+    """
     columns: Annotated[Mapping[str, str], Field(min_length=1)]
     """Maps columns of this table to the columns of the other table whose values they get."""
     missing: Annotated[
         Literal["null", "reject", "wait"],
         BeforeValidator(_null, json_schema_input_type=Literal["null", "reject", "wait"] | None),
     ] = "null"
-    """What is done with a row for which the other table has no row: ``null`` writes nulls, ``reject`` rejects it,
-    ``wait`` keeps it in ``<table>__waiting`` and tries it again with each load for ``max_wait``. With ``wait``, a row
-    that has a null in ``on`` gets nulls at once."""
+    """The action for a row that has no matching row in the other table: ``null`` writes nulls, ``reject`` rejects the
+    row, ``wait`` keeps it in ``<table>__waiting`` and tries it again with each load for ``max_wait``. With ``wait``, a
+    row that has a null in ``on`` gets nulls at once.
+    """
     max_wait: OptionalDuration = ""
     """How long a row waits, such as ``2 d``; needed with ``missing: wait``, and the same in all lookups that wait."""
     after_wait: Annotated[
         Literal["reject", "null"],
         BeforeValidator(_null, json_schema_input_type=Literal["reject", "null"] | None),
     ] = "reject"
-    """What is done with a row that has waited for ``max_wait``: ``reject`` rejects it, ``null`` writes nulls."""
+    """The action for a row that has waited for ``max_wait``: ``reject`` rejects it, ``null`` writes nulls."""
     cache_bytes: Annotated[int, Field(ge=1 << 20, le=1 << 40)] = 512 << 20
-    """The greatest size of the columns of the other table that a lookup reads, in bytes of decoded values. Each
-    process keeps these columns in temporary files; a larger table is refused."""
+    """The largest size of the columns of the other table that a lookup reads, in bytes of decoded values. Each process
+    keeps these columns in temporary files; a larger table is refused.
+    """
 
     @model_validator(mode="after")
     def _waits(self) -> Lookup:

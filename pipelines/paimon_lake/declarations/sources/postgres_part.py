@@ -1,4 +1,4 @@
-"""PostgreSQL part: what the declaration of a part that follows a table of PostgreSQL must say."""
+"""PostgreSQL part: the rules for the declaration of a part that follows a table of PostgreSQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads of files: which files a load reads, and what its tasks report about them.
+"""Loads of files: select the files that a load reads, and collect the reports of its tasks.
 
 Core types:
 

@@ -56,7 +56,7 @@ class FileLoads:
     def __init__(self, source: FilesSource) -> None:
         self._source = source
         self._altered: list[str] = []
-        """What this run has altered in the table, one sentence each."""
+        """The alterations of the table in this run, one sentence each."""
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
         """Return the load of files that are not in the ledger or must be read again, or NothingToLoad."""

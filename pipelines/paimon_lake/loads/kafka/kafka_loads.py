@@ -74,7 +74,7 @@ class KafkaLoads:
         self._newest = -1
         """The timestamp of the newest message that this run loaded, in epoch milliseconds."""
         self._altered: list[str] = []
-        """What this run has altered in the table, one sentence each."""
+        """The alterations of the table in this run, one sentence each."""
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
         """Return the next batch of messages, or why no batch is left; the first load also records its first offsets."""

@@ -1,4 +1,4 @@
-"""Rules: what must hold before messages of Kafka are loaded. Each error says what to do.
+"""Rules: the conditions that are checked before messages of Kafka are loaded. Each error says what the user can do.
 
 Nothing is left out and nothing is loaded again without ``reload``: where messages may be missing, a load is refused.
 """
@@ -15,7 +15,9 @@ from paimon_lake.sources.kafka.position import Place, Position, Topic, place_tex
 
 
 def check_source(position: Position, cluster: str, topics: Mapping[str, Topic], wanted: Collection[str]) -> None:
-    """Refuse a cluster other than the cluster of ``position``, and topics that were deleted, also if re-created."""
+    """Refuse a cluster other than the cluster of ``position``, and refuse topics that were deleted, even if they were
+    created again.
+    """
     if cluster != position.cluster:
         raise PipelineError(
             f"messages were loaded from the cluster {position.cluster}, and source.servers is the cluster {cluster}: "

@@ -1,4 +1,4 @@
-"""The ledger: what the snapshots of a table say about its loads, and about lost rows.
+"""The ledger: reads from the snapshots of a table which loads it has, and which rows were lost.
 
 Core types:
 

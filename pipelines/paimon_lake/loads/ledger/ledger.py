@@ -1,10 +1,10 @@
 """The ledger: what the loads of a table have loaded, read from the properties of its snapshots.
 
-Every load commits as the user ``load <table>`` with ascending identifiers, and its snapshot says what it loaded: files
-(a digest of path and version each), the version of its inputs, a watermark, or a position in the log of a server. There
-is no other record, so a rollback removes entries together with their rows. An expiry would remove entries whose rows
-stay: ``carry_on`` copies these entries to an empty snapshot first. A tag may outlive the snapshots before it, so
-``carry_to`` commits a snapshot with all entries, which can be tagged.
+Every load commits as the user ``load <table>`` with ascending identifiers. The properties of its snapshot record what
+it loaded: files (a digest of path and version each), the version of its inputs, a watermark, or a position in the log
+of a server. There is no other record, so a rollback removes entries together with their rows. An expiry would remove
+entries whose rows stay: ``carry_on`` copies these entries to an empty snapshot first. A tag may outlive the snapshots
+before it, so ``carry_to`` commits a snapshot with all entries, which can be tagged.
 
 The ledger has a gap when ``files-total``, which counts all entries, is greater than their number, or when the table has
 rows, its snapshots do not begin with 1, and none of them is a load or a copy. Then the loaded
@@ -62,7 +62,7 @@ _TRIES = 5
 
 @dataclass(frozen=True)
 class Ledger:
-    """What the loads of one table have loaded, up to the newest load."""
+    """The entries of the loads of one table, up to the newest load."""
 
     number: int = 0
     """The identifier of the newest load; 0 before the first one."""
@@ -116,7 +116,9 @@ def read_ledger(
 
 
 def loads_after(number: int, loaded: str, snapshots: pa.Table) -> Ledger:
-    """Return the ledger of only those loads of ``loaded`` in ``snapshots`` whose number is greater than ``number``."""
+    """Return a ledger that contains only the loads of ``loaded`` in ``snapshots`` whose number is greater than
+    ``number``.
+    """
     later = [load for load in loads_in(snapshots, loaded) if load.number > number]
     return ledger_of(loaded, later, 1)
 

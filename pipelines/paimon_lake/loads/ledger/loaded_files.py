@@ -1,4 +1,4 @@
-"""Loaded files: which versions of source files were loaded, and the digest of their contents where it is known."""
+"""Loaded files: the versions of source files that were loaded, and the digests of their contents if these are known."""
 
 from __future__ import annotations
 

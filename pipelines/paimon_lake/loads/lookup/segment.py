@@ -1,9 +1,9 @@
 """Segments: rows of a dimension in mapped files, found by their key.
 
 The rows are in an Arrow file, in the order in which they were read. Two arrays have the hashes of their keys in
-ascending order, and the number of the row of each. The files are removed as soon as they are mapped, so their space is
-free when the process ends, also when it is killed. Memory is needed for one batch, and 24 bytes a row while a segment
-is made; the system keeps pages of the files in memory as far as it has room.
+ascending order, and the number of the row of each. The files are removed as soon as they are mapped, so their disk
+space is free when the process ends, even if it is killed. Memory is needed for one batch, and 24 bytes a row while a
+segment is made; the system keeps pages of the files in memory as far as it has room.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class NoLookups(contextlib.AbstractContextManager["NoLookups"]):
         return None
 
     def rows(self, found: Iterator[Parsed] | None) -> Iterator[Parsed]:
-        """Return the rows as they are."""
+        """Return the rows unchanged."""
         assert found is not None
         return found
 
@@ -60,8 +60,9 @@ class NoLookups(contextlib.AbstractContextManager["NoLookups"]):
 
 
 class TaskLookups:
-    """Looks up the columns of the rows of one task; at the end, this context deletes the files that ``finish`` did
-    not return."""
+    """Looks up the columns of the rows of one task; at the end, this context deletes all files that ``finish`` did not
+    return.
+    """
 
     def __init__(self, lookups: Lookups, lane: int, kinds: str | None, *, overwrites: bool) -> None:
         self._lookups, self._lane, self._kinds = lookups, lane, kinds

@@ -46,7 +46,8 @@ def restored(settings: Settings, spec: TableSpec, table: Table, *, all_again: bo
 
 
 def restore_before_copy(settings: Settings, spec: TableSpec, table: Table) -> None:
-    """Commit which rows wait after each load, and roll them back with their table, before its ledger is copied.
+    """For each load, commit which rows wait after it; roll these commits back when their table was rolled back, before
+    its ledger is copied.
 
     Raises PipelineError when the rows that waited are not known, or when a load must run first.
     """

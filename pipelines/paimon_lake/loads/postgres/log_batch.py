@@ -36,7 +36,7 @@ class LogBatch:
 
 @dataclass
 class SharedRead:
-    """What the loads of the tables of one slot share in a run."""
+    """The state that the loads of the tables of one slot share in a run."""
 
     names: Names
     until: int = 0

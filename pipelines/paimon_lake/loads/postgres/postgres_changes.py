@@ -63,7 +63,7 @@ RESERVE_SECONDS = 60
 class PostgresChangesLoads:
     """The loads of a table from a table of PostgreSQL, in batches up to the end of the log when the first load began.
 
-    ``shared``: what the tables of one slot share; None for a table with a slot of its own.
+    ``shared``: the state that the tables of one slot share; None for a table with a slot of its own.
     """
 
     def __init__(self, source: PostgresChangesSource, shared: SharedRead | None = None) -> None:
@@ -74,7 +74,9 @@ class PostgresChangesLoads:
         self._until: int | None = None
         """The end of the log when the first load of this run was planned."""
         self._catalog: tuple[object, int] | None = None
-        """The source whose columns the position does not have yet, and an end of the log that was read after it."""
+        """The source whose new columns are not in the position yet, and an end of the log that was read after the
+        source.
+        """
         self.is_cut = False
         """Whether the load that was planned last ends before its batch, because the columns change there."""
         self._ends_at = time.monotonic() + source.run_seconds
@@ -243,7 +245,7 @@ class PostgresChangesLoads:
     def _read(
         self, step: LoadStep, server: Server, source: OpenedSource, position: Position, batch: LogBatch
     ) -> tuple[NetBatch, int, Position]:
-        """Return the changes of a batch, the LSN at which they end, and the position with their columns."""
+        """Return the changes of a batch, the LSN at which they end, and the position with the columns of the source."""
         columns, end, now = source.read.rows.columns, batch.end, position
         may_lack = frozenset(columns) - {name for name, *_ in position.columns.values()}
         earlier = [position]
@@ -263,7 +265,9 @@ class PostgresChangesLoads:
     def _moved(
         self, step: LoadStep, server: Server, source: OpenedSource, position: Position, to: Relation
     ) -> Position:
-        """Return a position with the columns of a later relation, when the table holds them; else alter the table."""
+        """Return a position with the columns of a later relation if the table can hold these columns; otherwise alter
+        the table.
+        """
         moved, types = source.columns.moved(server, position, to)
         if self._source.schema_changes == "apply":
             check_not_looked_up(step, types, source.text)

@@ -1,4 +1,5 @@
-"""Rules: what must hold before changes of a table of PostgreSQL are loaded. Each error says what to do.
+"""Rules: the conditions that are checked before changes of a table of PostgreSQL are loaded. Each error says what the
+user can do.
 
 Nothing is loaded again without ``reload``: where changes may be missing, a load is refused.
 """

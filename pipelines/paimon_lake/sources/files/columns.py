@@ -1,4 +1,4 @@
-"""Columns: the columns of a table with their exact types, and how they are matched with the columns of a file.
+"""Columns: the columns of a table with their exact types, and the columns of a file that match them.
 
 An Arrow type does not state everything about a Paimon type: the length of ``CHAR(3)`` and the digits of
 ``TIMESTAMP(0)`` are in the metadata of the Arrow field, under ``TYPE_KEY``. ``table_schema`` writes it.
@@ -36,7 +36,7 @@ class RowRules:
     source: str = ""
     """The column that gets the name of the table of an event; "" when there is none."""
     new_columns: str = "refuse"
-    """What is done with members of events that the table does not have: ``refuse``, ``ignore`` or ``apply``."""
+    """The action for members of events that the table does not have: ``refuse``, ``ignore`` or ``apply``."""
 
 
 def table_schema(fields: Sequence[DataField]) -> pa.Schema:
@@ -48,7 +48,7 @@ def table_schema(fields: Sequence[DataField]) -> pa.Schema:
 
 
 def arrow_field(name: str, kind: DataType) -> pa.Field:
-    """Return the Arrow field of a Paimon type; nested members have metadata too."""
+    """Return the Arrow field of a Paimon type; the fields of nested members have metadata as well."""
     match kind.root:
         case TypeRoot.ARRAY:
             arrow = pa.list_(arrow_field(kind.children[0].name, kind.children[0].type))

@@ -26,7 +26,7 @@ _ADVICE = {
     "CLUSTER_AUTHORIZATION_FAILED": "grant the user DESCRIBE on the cluster",
     "GROUP_AUTHORIZATION_FAILED": "name a group that the user may read in source.client, as group.id",
 }
-"""What to do about errors of the client, by the name of the error."""
+"""Advice for errors of the client, by the name of the error."""
 
 
 def kafka() -> ModuleType:
@@ -83,5 +83,5 @@ class Connection:
         except (TypeError, ValueError) as error:
             text = scrubbed(str(error), self._secrets())
             found = module.KafkaError(module.KafkaError._INVALID_ARG, text)
-        # raised here, and not in the except block, so that the error of the client is not attached to this one
+        # Raised here, and not in the except block, so that the error of the client is not attached to the new error.
         raise self.error(found, seen)

@@ -143,7 +143,7 @@ class MessageRows:
         )
 
     def _with_key(self, value: bytes, key: bytes | None) -> bytes:
-        """Return a value with the columns of the message's key that it does not have itself."""
+        """Return a value with the columns of the message's key that the value itself does not have."""
         if all(b'"' + name.encode() + b'"' in value for name in self._key):
             return value
         try:
@@ -177,7 +177,9 @@ class MessageRows:
 def _records(
     values: Sequence[bytes | None], offsets: np.ndarray, lost: list[Lost]
 ) -> tuple[Records, list[Lost], Callable[[], int]]:
-    """Return the values that may be objects as records whose lines are their offsets; adds all others to ``lost``."""
+    """Return the values that may be objects as records, whose line numbers are offsets; add all other values to
+    ``lost``.
+    """
     if None in values:
         kept = [at for at, value in enumerate(values) if value is not None]
         values, offsets = [values[at] for at in kept], offsets[kept]

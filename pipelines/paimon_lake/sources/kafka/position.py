@@ -73,7 +73,7 @@ class Position:
 
     @staticmethod
     def from_json(found: Any) -> Position:
-        """Return the position that ``to_json`` wrote; raises PipelineError for anything else."""
+        """Return the position that ``to_json`` wrote; raises PipelineError for any other value."""
         try:
             if set(found) != {"cluster", "topics"} or type(found["cluster"]) is not str:
                 raise ValueError("its keys differ")

@@ -1,7 +1,7 @@
 """Change rows: convert the last changes of rows from texts to rows of a table with kinds, and rejects.
 
-A row whose new values do not fit the table is a reject, and it is also removed from the table: so the table has
-exactly the rows of the source that fit. ``line`` of a reject is the LSN of its transaction, as a number.
+A row whose new values do not fit the table is a reject and is removed from the table. So the table has exactly the rows
+of the source that fit. ``line`` of a reject is the LSN of its transaction, as a number.
 
 A column that an update did not change, and that the log does not repeat because it is large, has the value that the
 row has in the table.
@@ -65,7 +65,7 @@ class ChangeRows:
     """The columns of the primary key."""
 
     def in_slices(self, batch: pa.RecordBatch, current: CurrentRows) -> Iterator[Parsed]:
-        """Yield what ``parsed`` returns, for slices of a batch."""
+        """Yield the results of ``parsed`` for slices of a batch."""
         for start in range(0, len(batch), _SLICE_ROWS):
             yield self.parsed(batch.slice(start, _SLICE_ROWS), current)
 

@@ -108,7 +108,7 @@ def _names(
     changes: np.ndarray,
     decoder: Decoder,
 ) -> list[str]:
-    """Check each description that rows use, in their order; return the names of the columns in all of them.
+    """Check each description that rows use, in their order; return the names of the columns that all descriptions have.
 
     ``descriptions``, ``rows`` and ``changes``, which has the truncations too, are the places of messages.
     """

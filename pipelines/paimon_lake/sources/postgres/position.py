@@ -59,7 +59,7 @@ class Position:
 
     @staticmethod
     def from_json(found: Any) -> Position:
-        """Return the position that ``to_json`` wrote; raises PipelineError for anything else."""
+        """Return the position that ``to_json`` wrote; raises PipelineError for any other value."""
         try:
             names = [one.name for one in fields(Position)]
             if not set(names[: -len(_LATER)]) <= set(found) <= set(names):

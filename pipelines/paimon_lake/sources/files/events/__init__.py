@@ -1,4 +1,4 @@
-"""Change events: files whose lines say how the rows of a table of a database changed.
+"""Change events: reads files whose lines describe changes of the rows of a table in a database.
 
 Core types:
 

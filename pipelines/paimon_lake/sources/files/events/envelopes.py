@@ -1,7 +1,7 @@
 """Envelopes: find the events in ``{"schema": ..., "payload": event}``, as Kafka Connect writes it.
 
-The schema is the same in most lines. So it is parsed once, and all lines that begin with the same bytes are found
-together. Lines that are written in another way, for example with spaces, are parsed one by one.
+The schema is the same in most lines. So the beginning of an envelope is parsed once, and all lines that begin with the
+same bytes are found together. Lines that are written in another way, for example with spaces, are parsed one by one.
 """
 
 from __future__ import annotations
