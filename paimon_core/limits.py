@@ -81,7 +81,7 @@ FILTER_TEXT_LENGTH = 16 << 20
 def check_limit(what: str, value: int, limit: int, unit: str) -> None:
     """Raise InvalidRequest, which names ``what`` and both numbers, when ``value`` exceeds ``limit``."""
     if value > limit:
-        raise InvalidRequest(f"{what} has {value} {unit}, {limit} is the most", found=value, limit=limit)
+        raise InvalidRequest(f"{what} has {value} {unit}, the limit is {limit}", found=value, limit=limit)
 
 
 def metadata_text(text: str, what: str) -> str:

@@ -65,7 +65,7 @@ def parse_changes(text: str) -> list[SchemaChange]:
     Raises InvalidRequest, which names the position, what was expected and what was found.
     """
     if len(text) > _LONGEST:
-        raise InvalidRequest(f"a change of {len(text)} characters is too long, {_LONGEST} is the most")
+        raise InvalidRequest(f"a change of {len(text)} characters is too long, the limit is {_LONGEST}")
     parser = _Parser(text, _tokens(text))
     changes = parser.change()
     while parser.skip_sign(","):

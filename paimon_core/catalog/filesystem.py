@@ -161,8 +161,8 @@ class FilesystemCatalog(Catalog):
         if failed is None:
             raise self._no_table(identifier)
         raise CorruptTable(
-            f"{failed.message}. No schema of table {identifier} can be read, and no row without one: restore "
-            "this file from a backup, or drop the table and write its rows again",
+            f"{failed.message}. No schema of table {identifier} can be read, and without a schema "
+            "no row can be read: restore this file from a backup, or drop the table and write its rows again",
             **{**failed.facts, "problem": failed.message},
         ) from failed
 
@@ -179,7 +179,7 @@ class FilesystemCatalog(Catalog):
                     f"{context.paths.root} contains files of a table but no schema: "
                     + (
                         "a drop was interrupted, or a concurrent commit wrote files after it. Call "
-                        f"drop_table({name!r}), which deletes the rest, then create the table again"
+                        f"drop_table({name!r}), which deletes the remaining files, then create the table again"
                         if is_interrupted_drop(self.storage, context.paths.root)
                         else "delete them manually, because not all of them are files of a table"
                     ),
@@ -241,7 +241,7 @@ class FilesystemCatalog(Catalog):
         if not self.storage.is_local:
             raise UnsupportedFeature(
                 f"cannot rename table {name}: {self.warehouse} cannot rename directories, and a table that is only "
-                "partly moved could not be read. A SQL catalog can rename tables there",
+                "partly moved could not be read. A SQL catalog can rename tables on such a store",
                 table=name,
             )
         try:

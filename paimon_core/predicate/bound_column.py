@@ -82,7 +82,7 @@ def bound_column(name: str, path: tuple[Step, ...], fields: Mapping[str, DataFie
                 dtype = value
             case _:
                 raise SchemaMismatch(
-                    f"column {here} is {dtype}: only a ROW has fields and a MAP has keys, so {step!r} is nothing in it",
+                    f"column {here} is {dtype}: only a ROW has fields and a MAP has keys, so it has no member {step!r}",
                     column=name,
                 )
     return BoundColumn(name, DataField(field.id, path_text(name, path), dtype) if path else field, tuple(steps))

@@ -230,7 +230,7 @@ def _check_user(user: object) -> None:
         )
     if len(user.encode()) > USER_BYTES:
         raise InvalidRequest(
-            f"commit user {user!r:.40} is {len(user.encode())} bytes long, {USER_BYTES} is the most", user=user
+            f"commit user {user!r:.40} is {len(user.encode())} bytes long, the limit is {USER_BYTES}", user=user
         )
 
 

@@ -84,8 +84,8 @@ def _waits_for_files(spec: TableSpec) -> bool:
     assert isinstance(spec.source, FilesSource)
     if spec.partitions is not None and "{" not in spec.source.path:
         raise SettingsError(
-            f"{spec.name}: source.path {spec.source.path!r} needs a place for the partition, such as {{date}}, so that "
-            "the sensor knows which partition a new file belongs to"
+            f"{spec.name}: source.path {spec.source.path!r} needs a placeholder for the partition, such as {{date}}, "
+            "so that the sensor knows which partition a new file belongs to"
         )
     return True
 

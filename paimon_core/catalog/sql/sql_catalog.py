@@ -201,8 +201,8 @@ class SqlCatalog(Catalog):
             raise AlreadyExists(
                 f"{context.paths.root} contains files of a table that {self._label} does not name: register_table adds "
                 "its name, rename_table completes an interrupted rename. After an interrupted drop, or a drop with a "
-                f"concurrent commit, call drop_table({context.name!r}), which deletes the rest, then create the "
-                "table again",
+                f"concurrent commit, call drop_table({context.name!r}), which deletes the remaining files, then create "
+                "the table again",
                 table=context.name,
             )
         return existing

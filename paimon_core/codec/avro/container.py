@@ -299,7 +299,7 @@ class AvroReader:
             raise ValueError("it has no schema")
         is_checked = _CHECKSUM in meta
         if is_checked and meta[_CHECKSUM] != _header_checksum(meta, self._sync):
-            raise ValueError("its header does not match the checksum in it")
+            raise ValueError("its header does not match the recorded checksum")
         self._unpack = unpack_checked_deflate if is_checked and codec == "deflate" else CODECS[codec].unpack
         self.schema = meta["avro.schema"]
         self.size = size

@@ -61,7 +61,7 @@ def avro_schema(fields: Sequence[DataField]) -> dict[str, Any]:
     """
     records = sum(f.type.records for f in fields)
     if records > AVRO_RECORDS:
-        raise UnsupportedFeature(f"the columns have {records} ROW and MAP types, {AVRO_RECORDS} is the most in Avro")
+        raise UnsupportedFeature(f"the columns have {records} ROW and MAP types, the limit is {AVRO_RECORDS} in Avro")
     taken: set[str] = set()
     return {
         "type": "record",

@@ -170,7 +170,7 @@ def _checked(error: Column, context: TableContext, clauses: SparkClauses, verb: 
         parts += [F.lit(f"{', ' if at else ''}{name} = {quote}"), F.coalesce(key.cast("string"), F.lit("None"))]
         parts.append(F.lit(quote))
     text = f"paimon_core.errors.InvalidRequest: table {context.name}: several rows of the source {verb} the row with "
-    message = F.concat(F.lit(text), *parts, F.lit(": only one may"))
+    message = F.concat(F.lit(text), *parts, F.lit(": only one row may do so"))
     return F.when(error, F.raise_error(message).cast("boolean")).otherwise(True)
 
 

@@ -107,7 +107,7 @@ class Clauses:
                 values = set_of(clause, context, source, on)
                 if clause.set is None and not values:
                     raise InvalidRequest(
-                        "the source has only the columns on, so that an Update sets nothing: pass when_matched=None"
+                        "the source has only the columns on, so an Update would set nothing: pass when_matched=None"
                     )
                 check_assignments(context, values)
         for values in self._values():

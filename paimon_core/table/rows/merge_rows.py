@@ -124,7 +124,7 @@ class Merge:
         for place in again[~(deletes[clause[again]] & deletes[clause[again - 1]])][:1]:
             raise InvalidRequest(
                 f"table {self.context.name}: several rows of the source change the row with "
-                f"{self.source.key_text(rows, int(at[place]))}: only one may",
+                f"{self.source.key_text(rows, int(at[place]))}: only one row may do so",
                 table=self.context.name,
             )
         once = np.ones(len(at), np.bool_)
@@ -201,7 +201,7 @@ class Merge:
         for place in np.setdiff1d(np.arange(len(at)), first)[:1]:
             raise InvalidRequest(
                 f"table {self.context.name}: several rows of the source insert the row with "
-                f"{self.source.key_text(self.source.rows, int(at[place]))}: only one may",
+                f"{self.source.key_text(self.source.rows, int(at[place]))}: only one row may do so",
                 table=self.context.name,
             )
 

@@ -183,7 +183,7 @@ def _show(settings: Settings) -> int:
         raise PipelineError(nothing_declared(settings))
     found = with_lags(settings, overviews(settings))
     if not found:
-        raise PipelineError(f"there is no table in {settings.warehouse} yet: `apply` creates those that are declared")
+        raise PipelineError(f"there is no table in {settings.warehouse} yet: `apply` creates the declared tables")
     print(lake_text(found))
     for damaged in (v for v in found if v.problem):
         print(f"paimon-lake show: {damaged.name.strip()}: {damaged.problem}", file=sys.stderr)

@@ -78,7 +78,7 @@ def _timezone(value: str) -> str:
     try:
         ZoneInfo(value)
     except (KeyError, ValueError, OSError):
-        raise ValueError(f"{value!r:.80} is not a time zone, such as UTC or Europe/Berlin") from None
+        raise ValueError(f"{value!r:.80} is not the name of a time zone such as UTC or Europe/Berlin") from None
     return value
 
 

@@ -214,9 +214,9 @@ def _mistakes(spec: TableSpec) -> Iterator[tuple[Key, str]]:
 def _of_table(spec: TableSpec) -> Iterator[tuple[Key, str]]:
     for key in _NOT_HERE:
         if key in spec.model_fields_set and getattr(spec, key):
-            yield (key,), "has no place beside parts: each part has a source, and the primary key is common"
+            yield (key,), "is not allowed beside parts: each part has a source, and the primary key is common"
     if not spec.columns:
-        yield ("columns",), "the columns of a table with parts cannot be inferred: write them down"
+        yield ("columns",), "the columns of a table with parts cannot be inferred: list them in the declaration"
     for column in spec.partition_by:
         if column not in spec.primary_key:
             yield ("partition_by",), f"{column!r:.80} is not in the primary_key: only one part could fill it"
@@ -276,7 +276,7 @@ def _of_part(spec: TableSpec, name: str, part: Part) -> Iterator[tuple[Key, str]
     if isinstance(part.source, KafkaSource) and part.source.key:
         yield (
             (*key, "source", "key"),
-            "has no place in a part: a tombstone has no value of order_by; delete by kinds, or by change events",
+            "is not allowed in a part: a tombstone has no value of order_by; delete by kinds, or by change events",
         )
     for role in ("columns", "order_by"):
         columns = getattr(part, role)

@@ -207,10 +207,10 @@ class TableSpec(Model):
         if not isinstance(self.source, DatabaseSource):
             return self
         if self.partitions is not None:
-            raise ValueError("a database source loads all rows or those above its watermark: remove partitions")
+            raise ValueError("a database source loads all rows or the rows above its watermark: remove partitions")
         if self.source.watermark and self.write_mode in ("overwrite", "overwrite-partitions"):
             raise ValueError(
-                f"mode {self.write_mode} would replace all rows by those above the watermark: "
+                f"mode {self.write_mode} would replace all rows by the rows above the watermark: "
                 "remove mode or source.watermark"
             )
         if not self.source.watermark and self.write_mode == "append" and not self.primary_key:
@@ -236,10 +236,12 @@ class TableSpec(Model):
         labels = [check.label for check in self.checks]
         for number, label in enumerate(labels):
             if label in labels[:number]:
-                raise Mistake(f"another check has the name {label} too: give one of them a name", "checks", number)
+                raise Mistake(f"two checks have the name {label}: set another name for one of them", "checks", number)
         if not self.columns and isinstance(self.source, DatabaseSource | LakeTableSource | PythonSource | SqlSource):
             kind = self.source.type
-            raise Mistake(f"the columns of a source of type {kind} cannot be inferred: write them down", "columns")
+            raise Mistake(
+                f"the columns of a source of type {kind} cannot be inferred: list them in the declaration", "columns"
+            )
         return self
 
     def _check_keys(self) -> None:
@@ -288,7 +290,7 @@ class TableSpec(Model):
             if partitions is not None:
                 raise Mistake("changes are not divided by partitions: remove partitions", "source", "read")
             if replaces:
-                raise Mistake(f"changes with mode {mode} would replace all rows by the changed ones", "source", "read")
+                raise Mistake(f"changes with mode {mode} would replace all rows by the changed rows", "source", "read")
         whole = isinstance(self.source, SqlSource) and self.source.read == "whole"
         if mode == "overwrite" and partitions is not None and not whole:
             raise Mistake(
@@ -321,7 +323,7 @@ class TableSpec(Model):
             raise Mistake(f"is {field}, and order_by is {', '.join(self.order_by)}", "options", "sequence.field")
         if not self.has_loads and self.model_fields_set & {"rejects", "kinds", "order_by", "mode"}:
             key = next(key for key in ("rejects", "kinds", "order_by", "mode") if key in self.model_fields_set)
-            raise Mistake("needs a source: it says how loads write", key)
+            raise Mistake("is a setting of loads, so it needs a source", key)
         if isinstance(self.source, SqlSource) and self.source.read == "partition" and self.partitions is None:
             raise Mistake("partition needs partitions, which divide the loads", "source", "read")
 
@@ -344,7 +346,7 @@ class TableSpec(Model):
         if self.schedule is None:
             return
         if not self.has_loads:
-            raise Mistake("a schedule needs a source, which it loads", "schedule")
+            raise Mistake("a schedule loads a source, and this table has no source", "schedule")
         if self.source is None:
             return
         if self.schedule.on == "files" and not isinstance(self.source, FilesSource):
@@ -368,7 +370,7 @@ class TableSpec(Model):
             for column in self.source.add:
                 filled = "source.rename" if column in self.source.rename.values() else ""
                 if filled:
-                    raise Mistake(f"{filled} gives this column to the rows too", "source", "add", column)
+                    raise Mistake(f"{filled} also sets this column", "source", "add", column)
                 yield ("source", "add", column), (column,)
         for number, check in enumerate(self.checks):
             for name in ("columns", "column"):

@@ -122,14 +122,14 @@ def check_kafka(spec: TableSpec) -> None:
     if not isinstance(source, KafkaSource):
         return
     if not spec.columns:
-        raise Mistake("the columns of messages cannot be inferred: write them down", "columns")
+        raise Mistake("the columns of messages cannot be inferred: list them in the declaration", "columns")
     for key in ("partitions", "mark_done"):
         if key in spec.model_fields_set and getattr(spec, key):
-            raise Mistake("has no place here: loads of Kafka are divided by offsets, not by partitions", key)
+            raise Mistake("is not allowed here: loads of Kafka are divided by offsets, not by partitions", key)
     if spec.write_mode in ("overwrite", "overwrite-partitions"):
         raise Mistake(f"{spec.mode} would replace the rows of one batch by the next: remove mode", "mode")
     if "encoding" in source.options:
-        raise Mistake("messages are UTF-8: remove it", "source", "options", "encoding")
+        raise Mistake("messages are always UTF-8: remove this option", "source", "options", "encoding")
     for option in ("database", "table"):
         if "*" in str(source.options.get(option, "")):
             raise Mistake("patterns need files of change events: name one", "source", "options", option)
@@ -147,7 +147,7 @@ def _near(name: str) -> str:
 
 def _check_message_key(spec: TableSpec, source: KafkaSource) -> None:
     if source.format not in _KEY_FORMATS:
-        raise Mistake(f"has no place with {source.format}, whose tombstones delete nothing", "source", "key")
+        raise Mistake(f"is not allowed with {source.format}, whose tombstones delete nothing", "source", "key")
     if not spec.primary_key or sorted(source.key_columns) != sorted(spec.primary_key):
         raise Mistake(
             f"must be the primary_key, {', '.join(spec.primary_key) or 'which the table does not have'}: a tombstone "
@@ -156,11 +156,11 @@ def _check_message_key(spec: TableSpec, source: KafkaSource) -> None:
             "key",
         )
     if spec.order_by or "sequence.field" in spec.options:
-        raise Mistake("has no place with order_by: a tombstone has no value that orders it", "source", "key")
+        raise Mistake("is not allowed with order_by: a tombstone has no value that orders it", "source", "key")
     if spec.kinds is not None:
-        raise Mistake("has no place with kinds: either the tombstones delete rows or the kinds do", "source", "key")
+        raise Mistake("is not allowed with kinds: either the tombstones delete rows or the kinds do", "source", "key")
     if spec.write_mode == "append":
-        raise Mistake("has no place with mode append: a tombstone deletes rows", "source", "key")
+        raise Mistake("is not allowed with mode append: a tombstone deletes rows", "source", "key")
     for option, allowed in (("merge-engine", "deduplicate"), ("changelog-producer", "none, lookup, full-compaction")):
         given = spec.options.get(option)
         if given is not None and given.strip().lower() not in allowed.split(", "):

@@ -89,7 +89,7 @@ def key_from_mistakes(spec: TableSpec, part: Part) -> Iterator[tuple[Key, str]]:
     for column in set(part.order_by) & {*part.columns, *source.rename.values()}:
         yield ("order_by",), f"{column!r:.80} is filled by loads: remove it from columns and from source.rename"
     if part.kinds is not None:
-        yield ("kinds",), "has no place beside key_from: the changes of both tables say what is deleted"
+        yield ("kinds",), "is not allowed beside key_from: the changes of both tables say what is deleted"
     if part.deletes != "columns":
         yield ("deletes",), "must be columns: a row of the source that is deleted does not end the rows it belongs to"
     for theirs, mine in source.rename.items():

@@ -96,7 +96,7 @@ def check_lookups(spec: TableSpec) -> None:
     """Raise Mistake for lookups that do not fit the declaration of their table."""
     lookups = lookups_of(spec.source)
     if lookups and not spec.columns:
-        raise Mistake("the columns of a table with lookups cannot be inferred: write them down", "columns")
+        raise Mistake("the columns of a table with lookups cannot be inferred: list them in the declaration", "columns")
     taken: dict[str, str] = {}
     for number, lookup in enumerate(lookups):
         for column in lookup.columns:
@@ -134,7 +134,7 @@ def _check_target(spec: TableSpec, column: str, taken: dict[str, str], key: tupl
     if column not in spec.columns:
         raise Mistake(f"{column!r:.80} is not a column{nearest(column, list(spec.columns))}", *key)
     if column in taken:
-        raise Mistake(f"{column!r} is looked up by {taken[column]} too", *key)
+        raise Mistake(f"{column!r} is also looked up by {taken[column]}", *key)
     source, options = spec.source, spec.options
     sequence = options.get("sequence.field", "").replace(" ", "").split(",")
     kinds = spec.kinds.column if spec.kinds is not None else ""

@@ -21,12 +21,12 @@ def postgres_mistakes(spec: TableSpec, part: Part) -> Iterator[tuple[Key, str]]:
     if source.database:
         yield (
             ("source", "database"),
-            "has no place in a part: each part has a slot of its own, and loads alone; write url",
+            "is not allowed in a part: each part has a slot of its own, and loads alone; write url",
         )
     if source.source_column:
         yield (
             ("source", "source_column"),
-            "has no place in a part, which follows one table: load a table from these tables, and fill the part by a "
+            "is not allowed in a part, which follows one table: load a table from these tables, and fill the part by a "
             "query with `read: changes` over it",
         )
     if not part.has_order_to_fill(spec.columns):
@@ -38,7 +38,7 @@ def postgres_mistakes(spec: TableSpec, part: Part) -> Iterator[tuple[Key, str]]:
     for column in set(part.order_by) & set(part.columns):
         yield ("order_by",), f"{column!r:.80} is filled by loads: remove it from columns"
     if part.kinds is not None:
-        yield ("kinds",), "has no place here: the log of PostgreSQL says what is inserted, updated and deleted"
+        yield ("kinds",), "is not allowed here: the log of PostgreSQL says what is inserted, updated and deleted"
     for number, lookup in enumerate(source.lookup):
         if lookup.missing == "wait":
             yield (

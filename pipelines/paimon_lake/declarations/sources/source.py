@@ -277,7 +277,7 @@ class PostgresChangesSource(Model):
             what = "a list" if len(self.table) > 1 else f"the pattern {self.name!r:.80}"
             raise ValueError(
                 f"table is one table, not {what}, without source_column: declare a column of the primary key that gets "
-                "the name of the table of each row, so that rows of two tables with equal keys do not meet"
+                "the name of the table of each row, so that rows of two tables with equal keys stay separate"
             )
         if "parts" in self.model_fields_set and not self.split and not self.source_column:
             raise ValueError("parts needs split, the column of whole numbers whose range is divided")

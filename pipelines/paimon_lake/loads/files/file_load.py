@@ -62,8 +62,8 @@ class FileLoads:
         """Return the load of files that are not in the ledger or must be read again, or NothingToLoad."""
         if step.partitions is not None and "{" not in self._source.path:
             raise PipelineError(
-                f"{step.spec.name}: source.path {self._source.path} has no place for the partition, such as {{date}}: "
-                f"the files of {step.partitions[0]} are not known"
+                f"{step.spec.name}: source.path {self._source.path} has no placeholder for the partition, such "
+                f"as {{date}}, so the files of {step.partitions[0]} are not known"
             )
         fetch_files(step.settings, step.spec, self._source, step.partitions)
         listed = source_files(step.settings, self._source, step.partitions)

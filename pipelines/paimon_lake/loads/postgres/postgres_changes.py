@@ -219,8 +219,8 @@ class PostgresChangesLoads:
         for what, name in ((SLOT, names.slot), (PUBLICATION, names.publication)):
             if getattr(position, what) != name:
                 raise PipelineError(
-                    f"source.{what} is {name!r}, and changes came from {getattr(position, what)!r}: run `paimon-lake "
-                    f"release` if loads made that {what}, because nothing else drops it, and {RELOAD}"
+                    f"source.{what} is {name!r}, but the earlier changes were read from {getattr(position, what)!r}: "
+                    f"run `paimon-lake release` if loads made that {what}, because nothing else drops it, and {RELOAD}"
                 )
         found = read_publication(server, names.publication, source.name, table.oid)
         columns, declared = source.read.rows.columns, PUBLICATION not in names.made
