@@ -1,4 +1,4 @@
-"""Errors: the exception classes of the library, grouped by what the caller should do next.
+"""Errors: the exception classes of the library, grouped by the next step of the caller.
 
 PaimonError
 ├── InvalidRequest (ValueError)     correct the call

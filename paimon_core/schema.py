@@ -154,7 +154,7 @@ class TableSchema:
 
     @property
     def untracked(self) -> TableSchema:
-        """The schema without the columns ``TRACKING_NAMES``, as it is in the schema file."""
+        """The schema as it is in the schema file, without the columns ``TRACKING_NAMES``."""
         if not self.is_tracked:
             return self
         return replace(self, fields=tuple(f for f in self.fields if f.id not in TRACKING_IDS))

@@ -320,7 +320,7 @@ def is_same_type(one: DataType, other: DataType) -> bool:
 
 
 def highest_id(column: DataField) -> int:
-    """Return the highest field id of a column and the fields inside of it."""
+    """Return the highest field id among a column and the fields inside of the column."""
     return max(_ids(column), default=-1)
 
 

@@ -39,7 +39,7 @@ class ExactRange:
 def exact_range(stored: DataType, wanted: DataType) -> ExactRange | bool:
     """Return the values that a cast and the cast back keep; True: all values; False: values must be compared.
 
-    Values outside of the range may be unchanged too. Nullability does not count.
+    Values outside of the range may be unchanged as well. Nullability does not count.
     """
     stored, wanted = stored.with_nullable(True), wanted.with_nullable(True)
     source, target = stored.root, wanted.root

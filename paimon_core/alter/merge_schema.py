@@ -75,8 +75,8 @@ def merged_changes(
 
     Columns and fields of ROWs that the table does not have are added at the end, as nullable; columns that the data
     does not have are kept. With ``widen``, a column whose type cannot hold the data gets the type of the data, if the
-    cast loses nothing; with ``explicit`` also if the cast may lose information. Raises SchemaMismatch, which names the
-    column, when the types have no allowed cast.
+    cast loses nothing. With ``explicit``, it gets this type even if the cast may lose information. Raises
+    SchemaMismatch, which names the column, when the types have no allowed cast.
     """
     return list(_merged(schema.fields, data, (), widen, explicit))
 

@@ -2,7 +2,7 @@
 
 A value survives when a cast to the new type and a cast back give the same value. The rows in the data files of the
 latest snapshot are checked, except rows that deletion vectors delete. With a primary key, rows that a later row has
-replaced are checked too, until a compaction removes them, because a merge reads them. Tags, older snapshots and
+replaced are checked as well, until a compaction removes them, because a merge reads them. Tags, older snapshots and
 branches are read with their own schemas, so their values do not change.
 
 For casts that keep all values of a range, files whose statistics are within the range are not read. The other files are

@@ -62,7 +62,7 @@ class _Token:
 def parse_changes(text: str) -> list[SchemaChange]:
     """Return the changes that the text states.
 
-    Raises InvalidRequest, which names the position, what was expected and what was found.
+    Raises InvalidRequest, which names the position, the expected text and the text that was found.
     """
     if len(text) > _LONGEST:
         raise InvalidRequest(f"a change of {len(text)} characters is too long, the limit is {_LONGEST}")

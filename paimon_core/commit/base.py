@@ -94,7 +94,8 @@ class Base:
         return self.is_current() and self.chain_problem(tried) is None
 
     def chain_problem(self, tried: int) -> str | None:
-        """Return why a commit must not build on this existing snapshot, and what to do; None when it may build on it.
+        """Return why a commit must not build on this existing snapshot, and what to do; None when the commit may build
+        on it.
 
         ``tried``: the number of attempts of the commit that have failed. In the first attempts, a gap in the snapshot
         ids below is a problem. Later attempts ignore a gap, so that a snapshot file that was deleted by hand does not

@@ -37,7 +37,7 @@ def in_chain(context: TableContext, snapshot: Snapshot) -> bool:
 
 
 def chain_break(context: TableContext, snapshot: Snapshot, *, gaps: bool) -> str | None:
-    """Return why a commit must not build on the latest snapshot, and what to do; None when it may build on it.
+    """Return why a commit must not build on the latest snapshot, and what to do; None when the commit may build on it.
 
     A paused writer may create a snapshot on a base that was rolled back. The writer checks this afterwards and
     withdraws the snapshot. A commit that builds on the snapshot before that would restore the changes that were rolled

@@ -166,7 +166,7 @@ class Lookup:
         """
         context, key = self.reader.context, _key(self.reader)
         # A file that is upgraded still contains its expired rows, so the older rows of the keys of expired rows are
-        # marked too.
+        # marked as well.
         reader = replace(self.reader, keep=None) if self.vectored and rereads else self.reader
         if rereads and not self.writes_changelog:
             for pieces in reader.windows(section.runs, context.schema.file_key_fields, key):

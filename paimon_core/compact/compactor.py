@@ -1,8 +1,8 @@
 """Compactor: runs one compaction of one bucket and returns a commit message (format 8.5).
 
 A task is a plain value that is created on the driver and can run in any process. Its result is visible only after its
-message is committed. Memory: the batches of the bucket reader and one row group of the writer, whatever the size of the
-bucket is.
+message is committed. Memory: the batches of the bucket reader and one row group of the writer, independent of the size
+of the bucket.
 """
 
 from __future__ import annotations

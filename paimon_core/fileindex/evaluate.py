@@ -120,7 +120,7 @@ class _Reader:
     row_count: int
 
     def rows(self, test: BoundTest) -> Mask | None:
-        """Return for each row whether it may pass the test; None when the index cannot tell."""
+        """Return for each row whether it may pass the test; None when the index cannot decide it."""
         raise NotImplementedError
 
     def keys(self, test: BoundTest) -> list[Any]:

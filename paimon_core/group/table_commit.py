@@ -73,7 +73,7 @@ def commit_part(table: Table, part: Part, intent: Intent, group: str) -> Member:
 def _committed(
     table: Table, part: Part, commit: Callable[[Sequence[CommitMessage]], Snapshot | None]
 ) -> Snapshot | None:
-    """Commit the messages of a part. The files of the messages are kept, because other processes may commit them too.
+    """Commit the messages of a part. The files of the messages are kept, because other processes may also commit them.
 
     When another commit has since added keys to dynamic buckets, or chosen the number of buckets of a new partition, the
     rows are written again to buckets that fit, so that the publish can continue. Raises CommitConflict when the buckets

@@ -65,7 +65,7 @@ def take(column: pa.ChunkedArray, positions: Rows | pa.Array) -> pa.ChunkedArray
     if pa.types.is_dictionary(column.type):
         return _take_decoded(column, positions)
     if column.num_chunks > 1 and is_long(column):
-        if isinstance(positions, pa.Array):  # null positions take a row after the last one
+        if isinstance(positions, pa.Array):  # a null position takes the row after the last row
             column, positions = _with_null(column), positions.fill_null(len(column)).to_numpy()
         return _take_long(column, positions)
     taken = pc.take(contiguous(column), pa.array(positions), boundscheck=False)

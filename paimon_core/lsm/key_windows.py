@@ -31,7 +31,7 @@ WINDOW_ROWS = 1 << 17
 of one step can be reused by the next step.
 """
 WINDOW_BYTES = 64 << 20
-"""The number of bytes of all runs together at which a window is full, whatever its number of rows is.
+"""The number of bytes of all runs together at which a window is full, independent of its number of rows.
 
 Tables with many columns need this much memory for batches of an efficient size.
 """

@@ -33,5 +33,5 @@ def read_again(read: Callable[[], _T], tries: int = TRIES, may_retry: Callable[[
 
 
 def is_missing(error: PaimonError) -> bool:
-    """Whether the error means that a snapshot or a file of a snapshot is missing, as it is after an expiry."""
+    """Whether the error means that a snapshot or a file of a snapshot is missing, which is possible after an expiry."""
     return isinstance(error, SnapshotNotFound) or (isinstance(error, CorruptTable) and bool(error.facts.get("missing")))

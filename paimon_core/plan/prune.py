@@ -56,7 +56,9 @@ class Pruners:
 
     @staticmethod
     def of(where: Predicate | None, schema: TableSchema, options: TableOptions, schemas: Schemas) -> Pruners:
-        """Return the tests that a filter on ``schema`` allows; raises SchemaMismatch when it does not fit."""
+        """Return the tests that a filter on ``schema`` allows; raises SchemaMismatch when the filter does not fit the
+        schema.
+        """
         if where is None:
             return Pruners()
         bound = where.bind(schema.fields)
@@ -273,7 +275,7 @@ class ValuePruner:
         return self.index is None or self.index.may_match(file)
 
     def bounds(self, partition: bytes, file: DataFile) -> Bounds:
-        """Return minimum, maximum and null count of the filter's columns, as far as the manifest entry states them."""
+        """Return the minimum, maximum and null count that the manifest entry states for the filter's columns."""
         bounds = self._value_bounds(file)
         if self.schema.is_tracked:
             bounds.update(tracked_bounds(file))

@@ -107,8 +107,8 @@ def _above(context: TableContext, split: Split, least: int) -> Split | None:
 def plan_changes(context: TableContext, snapshot: Snapshot, on_overwrite: str) -> SnapshotPlan | None:
     """Plan the changes of ``snapshot``; None when it changed no row.
 
-    ``on_overwrite``: what is returned for an OVERWRITE snapshot: its changes ("changes"), nothing ("skip", as in Java),
-    or the files that it added ("added", as in Java with ``streaming-read-append-overwrite``). With "fail",
+    ``on_overwrite`` selects the result for an OVERWRITE snapshot: its changes ("changes"), nothing ("skip", as in
+    Java), or the files that it added ("added", as in Java with ``streaming-read-append-overwrite``). With "fail",
     InvalidRequest is raised if it replaced or deleted rows. Raises SnapshotNotFound when the version before an
     overwrite is needed to find its changes and has expired.
     """
@@ -196,10 +196,10 @@ def check_history(
 ) -> None:
     """Check that the snapshots before ``next_id`` are the snapshots that the stream has read.
 
-    Call it after reading ``found``. ``found`` is the snapshot ``next_id``, or None when it does not exist. ``previous``
-    is the delta manifest list of the last snapshot that the stream has read, and ``previous_uuid`` the UUID of this
-    snapshot; both are "" if not known. Raises ReadOutdated when a rollback has deleted snapshots that were read,
-    SnapshotNotFound when ``next_id`` has expired.
+    Call it after reading ``found``. ``found`` is the snapshot ``next_id``, or None when this snapshot does not exist.
+    ``previous`` is the delta manifest list of the last snapshot that the stream has read, and ``previous_uuid`` the
+    UUID of this snapshot; both are "" if not known. Raises ReadOutdated when a rollback has deleted snapshots that were
+    read, SnapshotNotFound when ``next_id`` has expired.
     """
     before = _live_or_changelog(context, next_id - 1) if previous else None
     if before is not None and before.delta_manifest_list != previous:

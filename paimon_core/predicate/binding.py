@@ -32,7 +32,7 @@ _TIMES = frozenset({TypeRoot.TIMESTAMP, TypeRoot.TIMESTAMP_LTZ})
 def bind_comparison(
     op: Op, name: str, path: tuple[Step, ...], literals: Sequence[Literal], fields: Mapping[str, DataField]
 ) -> BoundPredicate:
-    """Return the comparison of a column, or of a field inside of it, with literals.
+    """Return the comparison of a column, or of a field inside of the column, with literals.
 
     Raises SchemaMismatch naming the column, for unknown columns and for literals that do not fit.
     """

@@ -59,7 +59,9 @@ def _entered(column: Any, step: str | MapKey) -> Any:
 
 
 def bound_column(name: str, path: tuple[Step, ...], fields: Mapping[str, DataField]) -> BoundColumn:
-    """Return the column ``name``, or the field at ``path`` in it; raises SchemaMismatch naming the column."""
+    """Return the column ``name``, or the field at ``path`` inside of the column; raises SchemaMismatch, which names the
+    column.
+    """
     field = fields.get(name)
     if field is None:
         dotted = ".".join(map(str, (name, *path)))

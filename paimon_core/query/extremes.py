@@ -37,7 +37,7 @@ _NANOSECONDS = 6
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """A file or a section of files, with what its metadata states about the values of the column."""
+    """A file or a section of files, with the bounds of the column that its metadata states."""
 
     split: Split
     best: Any

@@ -1,4 +1,5 @@
-"""Columns: what a read may return besides whole columns of the table: members of ROW columns, and metadata columns.
+"""Columns: the columns that a read may return in addition to whole columns of the table: members of ROW columns, and
+metadata columns.
 
 The metadata columns have the names and types of Paimon's Spark connector. Metadata columns are returned only if the
 caller requests them by name; a column of the table with the same name takes precedence. A member is named by its path,

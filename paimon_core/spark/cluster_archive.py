@@ -1,8 +1,9 @@
 """An archive of the packages that Spark's Python workers need: ``paimon-core cluster-archive TARGET``.
 
 The archive has the packages of the environment that runs this command, so that the driver and the workers have the same
-versions: this package, what it requires, and what the extras require that ``--extras`` names. Spark unpacks it on each
-executor. The workers need a Python of the same minor version and platform as the driver, and nothing else:
+versions: this package, the packages that it requires, and the packages of the extras that ``--extras`` names. Spark
+unpacks it on each executor. The workers need a Python of the same minor version and platform as the driver, and nothing
+else:
 
     spark-submit --archives paimon.tar.gz#paimon --conf spark.executorEnv.PYTHONPATH=paimon \\
         --conf spark.pyspark.python=python3.11 job.py
@@ -29,11 +30,12 @@ ON_EXECUTORS = frozenset({"pyspark"})
 
 
 def write_archive(target: Path, extras: Sequence[str] = ()) -> list[str]:
-    """Write a ``.tar.gz`` of the packages to ``target``; return the names and versions in it, as ``numpy==2.4.0``.
+    """Write a ``.tar.gz`` of the packages to ``target``; return the names and versions of the packages, as
+    ``numpy==2.4.0``.
 
-    The archive is complete or not there: it is written beside ``target`` and renamed. Raises InvalidRequest for an
-    extra that does not exist, a required distribution that is not installed, and a target that does not end with
-    ``.tar.gz``.
+    The archive is either complete or does not exist: it is written beside ``target`` under another name, and then
+    renamed. Raises InvalidRequest for an extra that does not exist, a required distribution that is not installed, and
+    a target that does not end with ``.tar.gz``.
     """
     if not target.name.endswith(".tar.gz"):
         raise InvalidRequest(f"the archive {target} must end with .tar.gz: Spark unpacks archives by their ending")

@@ -1,6 +1,6 @@
 """Compaction, rescale and rewriting of indexes in Spark: tasks rewrite the files of buckets, and the driver commits.
 
-A task that fails leaves no files; the files of tasks that finished before stay as orphans.
+A task that fails deletes its files; the files of tasks that finished before become orphans.
 """
 
 from __future__ import annotations

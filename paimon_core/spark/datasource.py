@@ -88,8 +88,8 @@ class PaimonDataSource(DataSource):
 
     Options of reads: warehouse, columns, where (a text, see docs/filters.md), snapshot, tag, timestampsInMicros (as in
     ``read_spark``), read.changelog (the rows of ``$audit_log``), and together with read.changelog also incremental-*
-    (as for ``$audit_log`` and ``$binlog``). Options of writes: warehouse, kinds, and mergeSchema or write.merge-schema,
-    also with the endings .type-widening and .explicit-cast. Options of streams are in docs/streams.md.
+    (as for ``$audit_log`` and ``$binlog``). Options of writes: warehouse, kinds, and mergeSchema or write.merge-schema;
+    the last two also with the endings .type-widening and .explicit-cast. Options of streams are in docs/streams.md.
     """
 
     @classmethod
@@ -186,7 +186,7 @@ class PaimonDataSource(DataSource):
         return open_catalog(self.options["warehouse"]).table(name or self.options["path"])
 
     def _view(self, allowed: frozenset[str], name: str | None = None) -> TableView:
-        """Return the table, or the version of it that the options snapshot and tag select."""
+        """Return the table, or the version of the table that the options snapshot and tag select."""
         table = self._table(allowed, name)
         snapshot, tag = self.options.get("snapshot"), self.options.get("tag")
         if snapshot is None and tag is None:

@@ -24,7 +24,7 @@ from paimon_core.errors import InvalidOption
 TRIMMED_TO = 0.9
 """When the cache is too large, the files used longest ago are deleted until this part of the maximum size is left."""
 FILES_PER_LISTING = 64
-"""The directory is listed again after this number of new files, because other processes add files too."""
+"""The directory is listed again after this number of new files, because other processes also add files."""
 STALE_SECONDS = 3600
 """The age in seconds of a temporary file after which it is deleted: the process that wrote it has ended."""
 

@@ -6,7 +6,8 @@ writers succeeds. Temporary files are called ``.<name>.<uuid>.tmp`` and are in t
 1.1). Temporary files are deleted after an error as well.
 
 Other threads and processes may create the same directories at any time, and an expiry may delete empty directories. So
-a directory that is missing, or is deleted before the new file is in it, is created again, up to ``TRIES`` times.
+when the directory is missing, or is deleted before the new file is in it, the directory is created again, up to
+``TRIES`` times.
 """
 
 from __future__ import annotations

@@ -375,7 +375,7 @@ class TableView:
         return self.system_table(name).scan(columns, where, limit)
 
     def branch(self, name: str) -> Self:
-        """Return the table on branch ``name``, at the latest snapshot there; raises BranchNotFound."""
+        """Return the table on branch ``name``, at the latest snapshot of this branch; raises BranchNotFound."""
         return replace(self, context=same_table(self.context).on_branch(name), pinned=None)
 
     def refresh(self) -> Self:

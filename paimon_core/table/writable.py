@@ -101,8 +101,8 @@ class WritableTable(TableView):
 
         ``merge_schema`` as in ``write``: the writer alters the table when a batch needs it, before it writes the batch.
         Several writers may alter the table at the same time; a change that contradicts an earlier change raises
-        SchemaMismatch. ``commit`` accepts the messages on any handle of the table, also after further alterations:
-        files keep the schema that they were written with, and columns are found by field id.
+        SchemaMismatch. ``commit`` accepts the messages on any handle of the table, even after further alterations:
+        files keep the schema with which they were written, and columns are found by field id.
         """
         return open_writer(self.context, merge_schema)
 

@@ -120,7 +120,9 @@ class PartitionAssigner:
     def _moved(
         self, index: KeyIndex, rows: pa.Table, wanted: _Ints, keys: pa.Array, key: _Ints, known: _Ints
     ) -> PlacedRows:
-        """Place rows for deduplicate: a key moves to the partition of its last row, the former partition gets a -D."""
+        """Place rows for deduplicate: a key moves to the partition of its last row, and a row -D is written to the
+        former partition.
+        """
         order = np.argsort(key, kind="stable")  # brings the rows of each key together, in order of arrival
         of_key, part = key[order], wanted[order]
         starts = np.concatenate(([True], of_key[1:] != of_key[:-1]))

@@ -56,7 +56,7 @@ def differences_of(spec: TableSpec, table: Table) -> list[str]:
 
 
 def column_differences(spec: TableSpec, table: Table) -> list[str]:
-    """Return how the columns of a table differ from the declared ones; [] for a declaration without columns."""
+    """Return how the columns of a table differ from the declared columns; [] for a declaration without columns."""
     found = []
     have = {field.name: field.type for field in table.schema.fields}
     for column, text in spec.columns.items():

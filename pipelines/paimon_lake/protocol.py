@@ -19,7 +19,7 @@ KIND = "__kind"
 
 
 class PipelineError(Exception):
-    """A step cannot do what was requested; the message is one sentence for the user."""
+    """A step cannot do the requested work; the message is one sentence for the user."""
 
 
 class AuditFailed(Exception):
@@ -33,7 +33,9 @@ class PartsFailed(Exception):
     """Some parts of a table could not be loaded; the loads of the other parts succeeded and remain committed."""
 
     def __init__(self, text: str, result: StepResult, errors: Mapping[str, Exception]) -> None:
-        """``result``: all that was committed, also by parts that failed later; ``errors``: the error of each part."""
+        """``result``: all commits, including the commits of parts that failed later; ``errors``: the error of each
+        part.
+        """
         super().__init__(text)
         self.result, self.results = result, (result,)
         self.errors = dict(errors)

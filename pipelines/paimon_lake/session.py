@@ -106,10 +106,10 @@ def _configuration(settings: Settings) -> dict[str, str]:
     conf = {**_DEFAULTS, **(_LOCAL_DEFAULTS if local else {}), **settings.spark.conf}
     logging = f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}"
     archive = archive_options() if local else ""
-    # When options contradict each other, Java obeys the last one: the options of the settings come after those of the
-    # archive.
+    # When options contradict each other, Java obeys the last option: the options of the settings come after the options
+    # of the archive.
     conf[_JAVA_OPTIONS] = " ".join(part for part in (archive, conf.get(_JAVA_OPTIONS), logging) if part)
-    # Workers must be able to import both packages also when the packages are not installed, for example in a git clone.
+    # Workers must be able to import both packages even when the packages are not installed, for example in a git clone.
     path = os.pathsep.join(dict.fromkeys(part for part in (*_SOURCES, os.environ.get("PYTHONPATH")) if part))
     conf.setdefault("spark.executorEnv.PYTHONPATH", path)
     conf.setdefault("spark.sql.warehouse.dir", str(_local_directory(settings) / "spark-warehouse"))

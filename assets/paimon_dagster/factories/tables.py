@@ -182,8 +182,8 @@ def dependencies(
 ) -> list[dg.AssetSpec | dg.AssetDep]:
     """Return the tables that a table and its parts read or look up, with the partition mapping of each.
 
-    For a source outside of the lake, return the asset of the source. A table that is looked up is needed with
-    all partitions, and so is an input that several parts read by different partitions.
+    For a source outside of the lake, return the asset of the source. A looked-up table is needed with all partitions.
+    The same is true for an input that several parts read by different partitions.
     """
     deps: list[dg.AssetSpec | dg.AssetDep] = []
     mappings: dict[str, dg.PartitionMapping | None] = {}

@@ -127,7 +127,7 @@ def _tick(
 
 
 def _seen(context: dg.SensorEvaluationContext) -> dict[str, TickResult]:
-    """Return the results of the last tick, as far as the cursor contains them."""
+    """Return the results of the last tick that the cursor contains."""
     kept: dict[str, Any] = json.loads(context.cursor or "{}")
     return {
         name: TickResult(message, state, loads=loads, rollbacks=rollbacks)

@@ -153,7 +153,9 @@ class SqlCatalog(Catalog):
         return self.names.has(found) and self._places.has_files(found)
 
     def table(self, name: str) -> Table:
-        """Open a table or a branch. If the table has no files, raises StorageError, whose text says what to do."""
+        """Open a table or a branch. If the table has no files, raises StorageError, whose text says what the user can
+        do.
+        """
         found = Identifier.parse(name)
         main = Identifier(found.database, found.table)
         if not self.names.has(main):

@@ -122,7 +122,9 @@ def _fine_timestamp(units: npt.NDArray[np.int64], per_milli: int, nulls: Mask | 
 
 
 def _wide_decimal(low: Words, high: Words, nulls: Mask | None) -> Cells:
-    """Encode as big-endian two's complement of minimal length, left-aligned in 16 bytes; null reserves 16 bytes too."""
+    """Encode as big-endian two's complement of minimal length, left-aligned in 16 bytes; a null reserves 16 bytes as
+    well.
+    """
     sign = (high.view(np.int64) >> 63).view(np.uint64)
     bare_low, bare_high = low ^ sign, high ^ sign
     lengths = np.ones(len(low), np.uint64)

@@ -40,8 +40,8 @@ def publish(base: Base, snapshot: Snapshot) -> bool:
     """Return True when the snapshot was published on its base, False when another commit has used its id.
 
     Raises CommitConflict when the snapshot was orphaned and was withdrawn: nothing is committed, and its files must not
-    be published again. Raises CommitStateUnknown when the outcome cannot be determined, also when another process
-    deleted the snapshot. Raises StorageError when the store has certainly created nothing.
+    be published again. Raises CommitStateUnknown when the outcome cannot be determined, for example when another
+    process deleted the snapshot. Raises StorageError when the store has certainly created nothing.
     """
     created, doubt = _create(base, snapshot)
     if not created:

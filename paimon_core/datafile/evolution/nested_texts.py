@@ -74,7 +74,7 @@ def _map(parts: Sequence[str], kind: DataType, is_call: bool) -> pa.Array:
     if len(parts) % 2:
         raise pa.ArrowInvalid("a key has no value")
     key, value = kind.children
-    # Of equal keys, the last one is used.
+    # If several entries have equal keys, the last entry is used.
     pairs = {k.strip(): v.strip() for k, v in zip(parts[::2], parts[1::2], strict=True)}
     if "null" in pairs:
         raise pa.ArrowInvalid("a key of a MAP is null")

@@ -28,7 +28,7 @@ def is_int96(dtype: DataType) -> bool:
 
 
 def holds_int96(dtype: DataType) -> bool:
-    """Whether Parquet files store this type, or a member of it, as INT96."""
+    """Whether Parquet files store this type, or one of its members, as INT96."""
     return is_int96(dtype) or any(holds_int96(child.type) for child in dtype.children)
 
 

@@ -47,7 +47,7 @@ def parquet_schema(fields: Sequence[DataField]) -> pa.Schema:
 
 
 def writer_settings(fields: Sequence[DataField], options: TableOptions, codec: str, rows: pa.Table) -> dict[str, Any]:
-    """Return the keyword arguments of ``pyarrow.parquet.ParquetWriter``: compression, encodings, checksums and others.
+    """Return the keyword arguments of ``pyarrow.parquet.ParquetWriter``, such as compression, encodings and checksums.
 
     ``rows`` are the first rows of the file; their values decide which columns use a dictionary.
     """

@@ -15,7 +15,7 @@ def last_values(state: KeyState, many: Flags, column: pa.ChunkedArray, groups: G
     """Return the last non-null value of each group, among the ``value_rows`` of ``state``.
 
     ``many`` marks the groups with several rows, which ``state`` describes. A group with a single row gets the value of
-    this row, whatever the kind of the row is.
+    this row; the kind of the row does not matter.
     """
     valid = valid_rows(column)
     if state.retracts is None:

@@ -33,7 +33,7 @@ class PlannedFile:
 class Protected:
     """Something that would be removed, but is kept.
 
-    ``what`` names the kept object ("snapshot 12"); ``by`` names what protects this object ("tag nightly", "consumer
+    ``what`` names the kept object ("snapshot 12"); ``by`` names the object that protects it ("tag nightly", "consumer
     x").
     """
 

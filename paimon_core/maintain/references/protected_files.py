@@ -46,8 +46,8 @@ def keep_tags(removable: RemovableFiles) -> tuple[list[Protected], int]:
 def keep_branches(removable: RemovableFiles) -> list[Protected]:
     """Take the files that other branches, with their tags and changelogs, use out of ``removable``.
 
-    Return, for each branch that uses removable files, what the branch protects. Raises CorruptTable when a branch
-    cannot be read completely, SnapshotNotFound when a root of a branch is deleted or restored during the call.
+    Return, for each branch that uses removable files, which files the branch protects. Raises CorruptTable when a
+    branch cannot be read completely, SnapshotNotFound when a root of a branch is deleted or restored during the call.
     """
     own, protected = removable.context.branch, []
     for context in contexts_of_branches(removable.context) if removable.context.branches.names() else ():

@@ -61,12 +61,12 @@ class RemovableFiles:
 
     context: TableContext
     data: dict[str, Sizes] = field(default_factory=dict)
-    """By name of a data file: the sizes of the file and of its extra files, by path."""
+    """For each name of a data file: the sizes of the file and of its extra files, by path."""
     metadata: Sizes = field(default_factory=dict)
     partitions: set[bytes] = field(default_factory=set)
     """The partitions of the data files."""
     _read: dict[str, list[tuple[FileKind, Any]]] = field(default_factory=dict)
-    """By name of a manifest: its entries for data files that are candidates (kind, identity and name)."""
+    """For each name of a manifest: its entries for data files that are candidates (kind, identity and name)."""
     _last: tuple[str, list[ManifestFile]] | None = None
 
     # -- collect candidates

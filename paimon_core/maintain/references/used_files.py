@@ -26,7 +26,7 @@ from paimon_core.metadata.manifests.index_names import index_file_names
 from paimon_core.metadata.stores.snapshot_store import EARLIEST, LATEST
 
 SCANS = 4
-"""Maximum number of scans; if a snapshot expires during the last scan too, PlanOutdated is raised."""
+"""Maximum number of scans; if a snapshot also expires during the last scan, PlanOutdated is raised."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Damage: the metadata files of one branch that cannot be read, what is lost, and what a repair cannot do.
+"""Damage: the metadata files of one branch that cannot be read, the loss, and the damage that a repair cannot correct.
 
 A snapshot can be read when its file, its schema, and all its manifest lists, manifests and index manifests can be read.
 Only ``CorruptTable`` means damage: the search raises other errors, for example when the store fails or a feature is
@@ -26,7 +26,7 @@ class Broken:
     path: str
     size: int
     what: str
-    """The kind of the file, why it cannot be read, and what is lost with it: ``snapshot 3 (…); lost: …``."""
+    """The kind of the file, why it cannot be read, and the loss: ``snapshot 3 (…); lost: …``."""
 
 
 @dataclass
@@ -86,7 +86,7 @@ def find_damage(context: TableContext) -> Damage:
 
 
 def live_entries(context: TableContext, snapshot: Snapshot) -> list[ManifestEntry]:
-    """Return the live files of a snapshot after reading all metadata that a read of it needs.
+    """Return the live files of a snapshot, after reading all metadata that a read of the snapshot needs.
 
     Raises CorruptTable when one of the files cannot be read, or an index file is missing or has another size: without
     a deletion vector, deleted rows would be visible.

@@ -1,9 +1,10 @@
-"""Missing files: removes the entries of data files that do not exist, so that the rest of the table can be read.
+"""Missing files: removes the entries of data files that do not exist, so that the remaining rows of the table can be
+read.
 
 The rows of the files are lost for good. So first restore files from quarantine, and make sure that the storage does not
 fail only temporarily. The entries are deleted by one OVERWRITE commit, as in Java (format 16.7); the property
-``paimon-core.lost`` of its snapshot records what was lost. Older snapshots still reference the files, and reading those
-snapshots still fails.
+``paimon-core.lost`` of its snapshot records the lost files and rows. Older snapshots still reference the files, and
+reading those snapshots still fails.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def plan_rollback(context: TableContext, to: Snapshot) -> Plan:
 
 
 def apply_rollback(context: TableContext, plan: Plan) -> Snapshot:
-    """Roll back as planned; raises PlanOutdated when the table has changed, also by newer commits."""
+    """Roll back as planned; raises PlanOutdated when the table has changed, for example by newer commits."""
     plan.check(context, OPERATION)
     latest = context.snapshots.latest_id() or 0
     if latest != plan.argument("latest", int):

@@ -74,7 +74,7 @@ def rename_tag(context: TableContext, name: str, new_name: str) -> Tag:
     except AlreadyExists:
         if context.tags.read(new_name) != new or context.tags.renamed_from(new_name) != source:
             raise
-    if not is_unchanged(context, old):  # a deletion of the old tag may have deleted the files too
+    if not is_unchanged(context, old):  # a deletion of the old tag may also have deleted the files
         with contextlib.suppress(TagNotFound):
             context.tags.delete(new_name)
         raise TagNotFound(

@@ -25,7 +25,7 @@ _NAME = re.compile(r"schema-(0|[1-9]\d{0,18})")
 
 
 class SchemaPublisher(Protocol):
-    """Creates schemas for a catalog that stores data about schemas besides the schema files.
+    """Creates schemas for a catalog that stores data about schemas in addition to the schema files.
 
     A publisher can be pickled.
     """

@@ -19,7 +19,7 @@ from paimon_core.spark.packing import packed
 from paimon_core.spark.tasks import cores
 
 _FIRST_OF_TASK = f"monotonically_increasing_id() & {(1 << 33) - 1} = 0"
-"""Whether a number is the first one of its task."""
+"""Whether a number is the first number of its task."""
 _WIDE = f"CAST(NULL AS STRUCT<{', '.join(f'c{at}: BINARY' for at in range(10))}>) AS width"
 _NUMBER_BYTES = 508
 """The bytes that Spark estimates for a number and the column of nulls: 8 * (16 + 10 * 100) / 16."""
@@ -42,7 +42,7 @@ def read_in_tasks(
     ``sizes``: for each payload, the bytes of the files that it names; small payloads share a task. ``share``: the part
     of these bytes that the columns of the rows take, which is the size that Spark's optimizer expects. Works with Spark
     Connect. A task joins small tables of rows to batches of at most 65,536 rows and about 8 MiB; a larger table is sent
-    as it is.
+    unchanged.
     """
     groups = packed(sizes, cores(spark))
     frames = []

@@ -38,7 +38,7 @@ class Condition:
 
     @staticmethod
     def of(where: object, fields: Sequence[DataField]) -> Condition:
-        """Return the condition of an argument ``where`` on the columns ``fields``; a Condition stays as it is.
+        """Return the condition of an argument ``where`` on the columns ``fields``; a Condition is returned unchanged.
 
         Raises InvalidRequest for a value that is no condition and for a text that is not SQL.
         """

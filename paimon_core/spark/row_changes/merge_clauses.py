@@ -99,7 +99,7 @@ class SparkClauses:
 
     @property
     def known(self) -> list[str]:
-        """The columns of the source that the table has too."""
+        """The columns of the source that the table has as well."""
         return [f.name for f in self.fields if f.name in self.context.schema.by_name]
 
     @property

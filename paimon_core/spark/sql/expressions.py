@@ -24,7 +24,9 @@ _NO_VALUES = (exp.Alias, exp.Command, exp.Query, exp.DDL, exp.DML)
 
 @dataclass(frozen=True)
 class Expression:
-    """An expression: its text for Spark, and its tree with the same columns; ``query`` is what the user wrote."""
+    """An expression: its text for Spark, and its tree with the same columns; ``query`` is the text that the user
+    wrote.
+    """
 
     text: str
     tree: exp.Expr
@@ -80,7 +82,7 @@ class Scope:
         return Expression(text, tree, query, frozenset(found[TARGET]), frozenset(found[SOURCE]))
 
     def _resolved(self, query: Query, parts: Sequence[exp.Expr]) -> tuple[str, str, int]:
-        """Return target or source, the column's name there, and how many of the parts name the column."""
+        """Return target or source, the name of the column in this table, and how many of the parts name the column."""
         at = query.start + parts[0].meta.get("start", 0)
         names = [part.name for part in parts]
         lower = tuple(name.casefold() for name in names)

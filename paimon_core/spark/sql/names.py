@@ -97,7 +97,7 @@ class Names:
         located(error, text, name.start, "" if is_listed and "did you mean" not in hint else hint)
 
     def unknown(self, name: TableName, text: str, others: Iterable[str] = ()) -> NoReturn:
-        """Raise TableNotFound or DatabaseNotFound, with similar names; ``others``: names of views."""
+        """Raise TableNotFound or DatabaseNotFound, with similar names; ``others`` are the names of views."""
         database = self.full(name, text).partition(".")[0]
         if self.catalog.database_exists(database):
             error: NotFound = TableNotFound(f"there is no table or view {name}", table=str(name))

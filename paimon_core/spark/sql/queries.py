@@ -236,7 +236,7 @@ def _escaped(text: str, is_connect: bool) -> str:
 def _place_of(error: AnalysisException, written: str, places: Sequence[tuple[int, int]]) -> int:
     """Return the position in the parsed text of the place that an error of Spark names; 0 if it names none.
 
-    ``written`` is Spark's text; ``places`` has positions of it with the same positions of the parsed text.
+    ``written`` is the text of Spark; ``places`` maps its positions to the same positions in the parsed text.
     """
     found = [context.startIndex() for context in error.getQueryContext() if context.startIndex() >= 0]
     if not found and (stated := _PLACE.search(str(error))):
@@ -247,7 +247,8 @@ def _place_of(error: AnalysisException, written: str, places: Sequence[tuple[int
 
 
 def _message(error: AnalysisException, written: Mapping[str, str], columns: Sequence[str]) -> str:
-    """Return the message of an error of Spark, without its plan; ``written``: what the user wrote, by name of view.
+    """Return the message of an error of Spark, without its plan; ``written`` maps names of views to the text that the
+    user wrote.
 
     Spark knows only the columns that the query names, so similar names are searched in all ``columns``.
     """

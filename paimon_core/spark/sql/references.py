@@ -199,7 +199,7 @@ class _Finder:
 
 
 def _is_cte(table: exp.Table) -> bool:
-    """Whether the name of a table is the name of a CTE that is visible there."""
+    """Whether the name of a table is the name of a CTE that is visible at this place."""
     name = table.name.casefold()
     child: exp.Expr = table
     node = table.parent

@@ -129,8 +129,8 @@ class ObjectStorage(Storage):
         """Create the file; return True when it was created, False when it exists already (format 14.4).
 
         The first call of a process tests whether the store supports conditional writes, and raises
-        ConditionalWriteUnsupported when it does not. Raises StorageError when nothing was created, CommitStateUnknown
-        when it is not known whether the file was created.
+        ConditionalWriteUnsupported when the store does not support them. Raises StorageError when nothing was created,
+        CommitStateUnknown when it is not known whether the file was created.
         """
         if not data:
             raise InvalidRequest(f"cannot publish {path}: an empty file cannot be created exclusively", path=path)

@@ -46,7 +46,7 @@ class Branches:
     def delete(self, name: str) -> None:
         """Delete a branch; data files that only this branch used become orphans. Raises BranchNotFound, InvalidRequest.
 
-        ``maintenance.plan_branch_deletion`` shows what would be deleted.
+        ``maintenance.plan_branch_deletion`` shows which files would be deleted.
         """
         delete_branch(table_to_change(self.context), name)
 

@@ -88,9 +88,9 @@ class Lease(Generic[View]):
         self.table: View = open_at(self.tag.snapshot)
 
     def renew(self, keep_for: datetime.timedelta) -> None:
-        """Protect the snapshot for ``keep_for`` from now on, also if its snapshot file has expired; creates a new tag.
+        """Protect the snapshot for ``keep_for`` from now on, even if its snapshot file has expired; creates a new tag.
 
-        The old tag is deleted when the new one exists, so that the snapshot is protected at every moment. Raises
+        The old tag is deleted after the new tag was created, so that the snapshot is protected at every moment. Raises
         InvalidRequest when the lease would last more than ``LONGEST`` in all, TagNotFound when the lease has ended and
         its tag is deleted.
         """

@@ -87,8 +87,8 @@ class Prepared:
 
         Raises CommitConflict after a concurrent commit, because the published table would differ from the draft that
         the caller has checked; ``again`` then creates a new draft to check. With ``rebase``, a commit that only adds
-        rows is then published on the new latest snapshot, which the caller has not checked. Raises CommitConflict also
-        when files are missing, CommitStateUnknown (nothing was deleted: publish again), UnsupportedFeature.
+        rows is then published on the new latest snapshot, which the caller has not checked. Raises CommitConflict for a
+        conflict or for missing files, CommitStateUnknown (nothing was deleted: publish again), UnsupportedFeature.
         """
         if (published := self._published_snapshot()) is not None:
             return self._settle(self._context, published)
@@ -114,8 +114,8 @@ class Prepared:
     def discard(self) -> None:
         """Delete the data files and the draft.
 
-        Raises InvalidRequest when the commit was published, also if its snapshot has expired; CommitStateUnknown when a
-        publish was sent that may still succeed; CorruptTable, PlanOutdated when it cannot be determined whether the
+        Raises InvalidRequest when the commit was published, even if its snapshot has expired; CommitStateUnknown when a
+        publish was sent that may still succeed; CorruptTable or PlanOutdated when it cannot be determined whether the
         files are in use.
         """
         self._refuse_published("discard it")

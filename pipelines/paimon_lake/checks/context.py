@@ -1,4 +1,5 @@
-"""CheckContext: the input of a check besides the rows: the time, the history of loads, the partitions of the load.
+"""CheckContext: the input of a check in addition to the rows: the time, the history of loads, the partitions of the
+load.
 
 The history of loads is read from the snapshots of the commit user ``load <table>``, or ``load <table> part <part>``.
 Their properties state how many rows a load read, wrote and rejected (decision 0021).

@@ -49,7 +49,7 @@ def run_check(
 
     ``table`` is read at one snapshot: the snapshot that it is pinned to (which may be the draft of a prepared commit),
     or else the latest snapshot. Commits during the check have no effect. When the latest snapshot expires during the
-    check, a newer one is read.
+    check, a newer snapshot is read.
 
     ``context.where`` restricts not_null, accepted_values and range, and unique if its columns contain the columns of
     the filter. The other types of checks, and unique with other columns, check the whole table.

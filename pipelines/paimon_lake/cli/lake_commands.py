@@ -70,7 +70,7 @@ def add_lake_commands(add: Add) -> None:
 
 
 def write_new(folder: Path) -> str:
-    """Write a new lake and return what to do next."""
+    """Write a new lake and return a text about the next steps."""
     files = new_lake(folder)
     return f"{folder} has {len(files)} files: read {folder / 'README.md'}"
 

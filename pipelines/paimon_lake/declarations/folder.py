@@ -34,7 +34,9 @@ _M = TypeVar("_M", bound=Model)
 
 
 def configs_folder(given: str | Path | None = None) -> Path:
-    """Return the folder of the declarations as an absolute path; raises SettingsError when it does not exist."""
+    """Return the folder of the declarations as an absolute path; raises SettingsError when this folder does not
+    exist.
+    """
     named = given or os.environ.get(FOLDER)
     here = "." if Path("base.yaml").is_file() and not Path(DEFAULT_FOLDER).is_dir() else DEFAULT_FOLDER
     folder = _plain(Path(named or here).expanduser().absolute())

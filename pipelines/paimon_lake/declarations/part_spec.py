@@ -68,7 +68,7 @@ class PartSpec(TableSpec):
 
     @property
     def load_name(self) -> str:
-        """The name under which the loads of this part record what they loaded."""
+        """The load name of this part: its loads are recorded under this name."""
         return f"{self.name} part {self.part}"
 
     @property

@@ -138,7 +138,7 @@ class TableSpec(Model):
 
     @property
     def load_name(self) -> str:
-        """The name under which loads record what they loaded: the name of the table."""
+        """The load name of the table, under which its loads are recorded: the name of the table."""
         return self.name
 
     @property

@@ -6,7 +6,7 @@
 Core types:
 
 - ``LoadStep``: one attempt to load a table or some of its partitions
-- ``PlannedLoad``: what a load will read, and how it writes
+- ``PlannedLoad``: the plan of a load: which rows it will read, and how it writes
 - ``TableSource``: plans the loads of one kind of source
 - ``WriteResult``: the files that the tasks of a load wrote, before they are committed
 - ``Replace``: which rows of the table a load replaces

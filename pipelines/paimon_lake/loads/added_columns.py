@@ -29,8 +29,8 @@ def left_out_columns(
     """Return the columns of the source that the load leaves out; with ``apply``, add new columns to the table.
 
     ``noted``: the columns that each task noted; ``where``: the source in errors. Raises TableAltered after an
-    alteration, and PipelineError as ``hold`` and ``column_types`` do, when a lookup fills a column that the source has
-    too, and for too many new columns.
+    alteration. Raises PipelineError as ``hold`` and ``column_types`` do, for too many new columns, and when a lookup
+    fills a column that the source also has.
     """
     seen: dict[str, set[str]] = {}
     for one in noted:

@@ -124,5 +124,5 @@ def _is_newest(table: Table, load: LoadCommit) -> bool:
 
 
 def newest_load(table: Table, loaded: str = "") -> int:
-    """Return the number of the newest load of the table, or of the part ``loaded``; 0 before the first one."""
+    """Return the number of the newest load of the table, or of the part ``loaded``; 0 before the first load."""
     return max((load.number for load in loads_of(table, loaded)), default=0)

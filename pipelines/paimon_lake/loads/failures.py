@@ -1,4 +1,4 @@
-"""Failures: the errors of runs that committed loads and then failed; what was committed remains."""
+"""Failures: the errors of runs that committed loads and then failed; the committed loads remain."""
 
 from __future__ import annotations
 

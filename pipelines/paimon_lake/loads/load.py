@@ -86,9 +86,9 @@ def load_table(
     Files and rows that were loaded before are left out, except rows that were lost with missing data files, see
     ``paimon_lake.loads.ledger.restore``. With ``reload`` everything is read again, and a table that appends or
     aggregates is replaced. ``run_key`` identifies a run: repetitions of the run load only once. Guarantees for
-    concurrent processes: of two loads at the same time, the second loads only what the first has not loaded; a load
-    sees its source at one moment; other writers of the table never make a load lose or repeat rows. A load that
-    assigned keys to dynamic buckets while a concurrent commit did so too is written again; after 3 attempts,
+    concurrent processes: when two loads run at the same time, the second load loads only what the first load has not
+    loaded; a load reads its source at one moment; other writers of the table never make a load lose or repeat rows. A
+    load that assigned keys to dynamic buckets while a concurrent commit did so too is written again; after 3 attempts,
     CommitConflict is raised. The parts of a wide table load at the same time, each in commits of its own; if ``part``
     is given, only this part is loaded; the parts ``without_parts`` are not loaded. Raises PipelineError for a wrong
     request, AuditFailed when too many rows are rejected or a blocking check fails (nothing is published then).
@@ -155,7 +155,7 @@ class _TableRun:
         reload: bool,
         properties: Mapping[str, str] | None,
     ) -> _TableRun:
-        """Open a table, or a part of it, for a run; raises PipelineError for a wrong request."""
+        """Open a table, or a part of the table, for a run; raises PipelineError for a wrong request."""
         started = time.monotonic()
         if reload and keys is not None and spec.adds_up:
             adds = "append" if spec.write_mode == "append" else "aggregate"

@@ -1,8 +1,8 @@
 """Schema changes: alter a table so that it has the columns that its source has now.
 
 A table is altered while a load is planned, before anything is written. The load is then planned again with the altered
-table. A load that is repeated after its process died, and a load that begins later, therefore get the same plan. An
-alteration that was made before, also by a concurrent load, is not repeated.
+table. Therefore a load that is repeated after its process ended early, and a load that begins later, get the same plan.
+An alteration that was already made, for example by a concurrent load, is not repeated.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ class TableSource(Protocol):
     """A source of rows."""
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
-        """Return what the load will read and write, or the reasons why there is nothing to load.
+        """Return the plan of the load, or the reasons why there is nothing to load.
 
         Raises TableAltered after the columns of the table were changed: the load is planned again.
         """

@@ -1,11 +1,11 @@
 """Write tasks: read rows in Spark tasks and write them to a table and to its table of rejects.
 
-Task n reads part n of the source and writes in lane n: of rows with the same key, the row of the later part wins. Only
-small values pass through Spark: the parts, and in return commit messages and counts. A task that is retried writes new
-files; only the messages that Spark returns are committed.
+Task n reads part n of the source and writes in lane n: if several rows have the same key, the row of the later part is
+the newest. Only small values pass through Spark: the parts, and in return commit messages and counts. A task that is
+retried writes new files; only the messages that Spark returns are committed.
 
-Where tasks cannot choose buckets independently (dynamic buckets, the postpone bucket), they stage their rows, and tasks
-of a second stage place them (``paimon_core.spark.writes.placement``).
+If tasks cannot choose buckets independently (dynamic buckets, the postpone bucket), they stage their rows, and tasks of
+a second stage place them (``paimon_core.spark.writes.placement``).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ class Lag:
     is_behind: bool
     """Whether the next load has something to do: a first copy, changes, or the release of log that the source keeps."""
     lag_bytes: int | None = None
-    """The length of the source's log after the position; 0 when the log has no change of the table there."""
+    """The length of the source's log after the position; 0 when this part of the log has no change of the table."""
     lag_seconds: float | None = None
     """How long ago the oldest change that is not loaded was committed; 0 when there is none."""
     slot_bytes: int | None = None

@@ -86,7 +86,7 @@ class _Followed:
     due: float = 0.0
     """The monotonic time of the next load."""
     is_begun: bool = False
-    """Whether the table was loaded before, or a load of it was begun."""
+    """Whether the table was loaded before, or one of its loads was begun."""
     failures: int = 0
     """The number of failed loads since the last successful load."""
     failed_parts: Mapping[str, _FailedPart] = field(default_factory=dict)
@@ -239,7 +239,7 @@ class Follow:
                 table.compaction = self._compact(table, pool)
 
     def _kept(self, failed: PartsFailed | TablesFailed, pool: ThreadPoolExecutor) -> Iterator[StepResult]:
-        """Yield what a load committed before it failed; a table in ``failed.errors`` still counts as failing."""
+        """Yield the commits of a load that failed afterwards; a table in ``failed.errors`` still counts as failing."""
         for result in failed.results:
             for one in self._tables:
                 if one.name == result.table:

@@ -134,7 +134,9 @@ def _distinct(codes: Codes) -> Numbers:
 
 
 def _hashed(array: pa.Array) -> Numbers:
-    """Return one number per value (no floats): numbers are in order of first occurrence, and null has a number too."""
+    """Return one number per value (no floats): numbers are in order of first occurrence, and a null has a number as
+    well.
+    """
     encoded = array.dictionary_encode()
     indices = pc.fill_null(encoded.indices, len(encoded.dictionary))
     numbers: Numbers = indices.to_numpy(zero_copy_only=False).astype(np.int64)

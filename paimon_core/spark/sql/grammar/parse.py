@@ -1,4 +1,4 @@
-"""Parse: reads the text of one SQL statement completely, before anything of it runs."""
+"""Parse: reads the text of one SQL statement completely, before the statement runs."""
 
 from __future__ import annotations
 

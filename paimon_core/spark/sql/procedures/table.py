@@ -81,7 +81,7 @@ def _values(procedure: Procedure, statement: Call, text: str) -> dict[str, Any]:
         given.add(name)
         kind = procedure.arguments[name]
         if value is None:
-            continue  # as if it was not given
+            continue  # a null counts as not given
         if kind is str and isinstance(value, int) and not isinstance(value, bool):
             value = str(value)
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):

@@ -3,6 +3,6 @@
 Core functions:
 
 - ``disagreements`` in ``tables``: all sentences about tables of a lake that do not fit each other
-- ``check_definition`` in ``definition``: what the storage refuses in one table
+- ``check_definition`` in ``definition``: the mistakes that the storage would refuse in one table
 - ``declared_schema`` in ``definition``: the schema of a table
 """

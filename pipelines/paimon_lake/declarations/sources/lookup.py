@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from paimon_lake.declarations.table import TableSpec
 
 WAITING = ("__kind", "__file", "__load", "__lane", "__row", "__since")
-"""The columns that a table of waiting rows has besides the columns of the source."""
+"""The columns of a table of waiting rows that the source does not have."""
 
 _IGNORE_DELETE = ("ignore-delete", *(f"{one}.ignore-delete" for one in ("deduplicate", "first-row", "partial-update")))
 """The option with which a table ignores deletes, and older names of this option with the same effect."""

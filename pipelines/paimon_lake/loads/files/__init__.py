@@ -4,5 +4,5 @@ Core types:
 
 - ``FileLoads``: plans loads of files
 - ``FilePlan``: the files to load, and the files that are left out
-- ``SplitReport``: what a task reports about a split
+- ``SplitReport``: the report of a task about a split
 """

@@ -44,7 +44,9 @@ def stale_now(settings: Settings, name: str) -> dict[str, str]:
 
 
 def stale_of(settings: Settings, spec: TableSpec, catalog: Catalog) -> dict[str, str]:
-    """Return the stale partitions of a table in the lake, or of one part of it, with the reason of each."""
+    """Return the stale partitions of a table in the lake, or of one part of the table, with the reason for each
+    partition.
+    """
     if not inputs_of(spec):
         return {}
     loads = read_ledger(catalog.table(spec.name), spec.load_name, accept_gaps=True).input_loads

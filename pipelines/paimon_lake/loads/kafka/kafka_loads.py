@@ -48,7 +48,7 @@ MESSAGE_BYTES = 1024
 
 @dataclass(frozen=True)
 class _Topics:
-    """The topics of a load as they are now, and the next offset of each partition."""
+    """The current topics of a load, and the next offset of each partition."""
 
     cluster: str
     topics: Mapping[str, Topic]

@@ -48,8 +48,8 @@ def next_offsets(
 ) -> dict[Place, int]:
     """Return the first offset that is not loaded of each partition.
 
-    A topic that is new to the table begins at its earliest message. A new partition also begins there, and must still
-    have its first message. Raises PipelineError for a partition that lost messages which are not loaded, and for a log
+    A topic that is new to the table begins at its earliest message. A new partition also begins at its first message,
+    which must still exist. Raises PipelineError for a partition that lost messages which are not loaded, and for a log
     that ends before the position.
     """
     loaded = dict(position.places())

@@ -127,7 +127,7 @@ def _order(step: LoadStep, spec: PartSpec, *, begins: bool) -> int:
 def _check(
     step: LoadStep, table: str, pairs: Iterator[tuple[str, DataField | None, str, Mapping[str, DataField]]]
 ) -> None:
-    """Raise PipelineError unless each column of a table, as it is now, has the type of its counterpart."""
+    """Raise PipelineError unless each column of a table now has the type of its counterpart."""
     for mine, field, theirs, fields in pairs:
         if field is None or theirs not in fields:
             raise _unfit(step, table, f"there is no column {mine if field is None else theirs!r}")

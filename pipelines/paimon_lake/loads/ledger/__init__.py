@@ -2,7 +2,7 @@
 
 Core types:
 
-- ``Ledger``: what the loads of a table have loaded
+- ``Ledger``: the files, rows or positions that the loads of a table have loaded
 - ``LoadSnapshot``: the snapshot of a load, with its properties
 - ``LoadedFiles``: the loaded files and their versions
 - ``Lost``: loads whose rows were lost

@@ -1,4 +1,5 @@
-"""The ledger: what the loads of a table have loaded, read from the properties of its snapshots.
+"""The ledger: which files, rows or positions the loads of a table have loaded, read from the properties of its
+snapshots.
 
 Every load commits as the user ``load <table>`` with ascending identifiers. The properties of its snapshot record what
 it loaded: files (a digest of path and version each), the version of its inputs, a watermark, or a position in the log
@@ -56,7 +57,7 @@ from paimon_lake.loads.ledger.lost import NOTHING, Lost
 from paimon_lake.protocol import PipelineError
 
 MOST_KEYS = 10_000
-"""A snapshot that copies the ledger has at most this many keys of loads, the newest ones."""
+"""A snapshot that copies the ledger has at most this many keys of loads, the newest keys."""
 _TRIES = 5
 
 
@@ -65,7 +66,7 @@ class Ledger:
     """The entries of the loads of one table, up to the newest load."""
 
     number: int = 0
-    """The identifier of the newest load; 0 before the first one."""
+    """The identifier of the newest load; 0 before the first load."""
     files: LoadedFiles = field(default_factory=LoadedFiles)
     keys: Mapping[str, int] = field(default_factory=dict)
     """The key of each load of inputs or of a run, with the snapshot that it committed."""
@@ -99,8 +100,8 @@ def read_ledger(
 
     ``loaded`` is the load name of a part of the table; by default the ledger of the table is read. ``snapshots`` are
     the snapshots of the table, when the caller has just listed them. When a concurrent expiry copies entries into a new
-    snapshot and deletes the old ones, the snapshots are read again. Raises PipelineError when entries are damaged, or
-    missing.
+    snapshot and deletes the old snapshots, the snapshots are read again. Raises PipelineError when entries are damaged,
+    or missing.
     """
     loaded = loaded or table.name
     ledger = _read(loaded, table.inspect.snapshots() if snapshots is None else snapshots)
@@ -191,8 +192,8 @@ def commit_entries(
     """Commit all entries of a ledger under the next number.
 
     Return None when a load took the number, or when the table was rolled back since the snapshot ``listed``, the last
-    one from which the ledger was read: the ledger may have entries of removed rows. Without ``listed``, a rollback
-    before this call is detected only by the number of the newest load.
+    snapshot from which the ledger was read: then the ledger may have entries of removed rows. Without ``listed``, a
+    rollback before this call is detected only by the number of the newest load.
     """
     loaded, properties = loaded or table.name, entries_of(ledger)
     base = listed or table.latest_snapshot()

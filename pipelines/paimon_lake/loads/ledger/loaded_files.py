@@ -71,7 +71,7 @@ def entries(text: str, size: int) -> dict[bytes, bytes]:
 
 
 def path_digest(path: str) -> bytes:
-    """Return the digest of a path as it is in the ledger."""
+    """Return the digest of a path in the form of the ledger."""
     return digest(path, PATH_BYTES)
 
 

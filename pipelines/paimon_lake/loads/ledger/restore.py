@@ -1,4 +1,4 @@
-"""Restore: which loads may run, and what they read, while rows of earlier loads are lost.
+"""Restore: decides which loads may run, and which files they read, while rows of earlier loads are lost.
 
 A load of the whole table reads the lost source files again if that gives the same rows as before. This is so in two
 cases: for a table whose rows replace rows with the same key, when all files that were loaded after the lost files are

@@ -211,7 +211,7 @@ def _numbered(table: pa.Table) -> Iterator[tuple[int, pa.RecordBatch]]:
 
 _CACHES: dict[tuple[object, ...], CachedRows] = {}
 MOST_CACHES = 16
-"""A process keeps this many dimensions, the ones that were used last."""
+"""A process keeps this many dimensions; the dimensions that were used last are kept."""
 
 
 def open_dimension(dimension: Dimension) -> CachedRows:

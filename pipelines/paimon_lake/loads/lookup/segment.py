@@ -3,7 +3,7 @@
 The rows are in an Arrow file, in the order in which they were read. Two arrays have the hashes of their keys in
 ascending order, and the number of the row of each. The files are removed as soon as they are mapped, so their disk
 space is free when the process ends, even if it is killed. Memory is needed for one batch, and 24 bytes a row while a
-segment is made; the system keeps pages of the files in memory as far as it has room.
+segment is made; the operating system may keep pages of the files in free memory.
 """
 
 from __future__ import annotations

@@ -175,7 +175,9 @@ class TaskLookups:
     # -- the table of waiting rows
 
     def _since(self, rows: pa.RecordBatch) -> Rows:
-        """Return since when the key of each row waits, in milliseconds since 1970; now, if it does not wait."""
+        """Return the time since which the key of each row waits, in milliseconds since 1970; the current time, if the
+        key does not wait.
+        """
         waiting, since = self._lookups.waiting, np.full(len(rows), self._lookups.now_ms, np.int64)
         if waiting is None or self._earlier is None:
             return since

@@ -23,7 +23,7 @@ from paimon_lake.sources.postgres.source_table import SourceTable, read_table
 
 @dataclass(frozen=True)
 class OpenedSource:
-    """The source of a load as it is now, with the slot and publication to use."""
+    """The current source of a load, with the slot and publication to use."""
 
     name: tuple[str, ...]
     facts: ServerFacts

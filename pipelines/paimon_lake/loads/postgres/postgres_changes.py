@@ -78,7 +78,7 @@ class PostgresChangesLoads:
         source.
         """
         self.is_cut = False
-        """Whether the load that was planned last ends before its batch, because the columns change there."""
+        """Whether the load that was planned last ends before its batch, because the columns change at that point."""
         self._ends_at = time.monotonic() + source.run_seconds
 
     def plan(self, step: LoadStep) -> PlannedLoad | NothingToLoad:
@@ -176,7 +176,7 @@ class PostgresChangesLoads:
     def _cover(self, server: Server, catalog: object, position: Position | TablePositions) -> int:
         """Return an LSN after the position and after all changes of the catalog; move the end of the run to this LSN.
 
-        ``catalog``: the source tables as they are now.
+        ``catalog``: the current source tables.
         """
         if self._catalog is None or self._catalog[0] != catalog or self._catalog[1] <= self.reached(position):
             self._catalog = catalog, server.end_of_changes()
@@ -207,7 +207,7 @@ class PostgresChangesLoads:
         return f"all changes of {server.database.name} up to {lsn_text(position.lsn)} are loaded"
 
     def reached(self, position: Position | TablePositions) -> int:
-        """Return the LSN up to which the log has no further changes of the table, as far as this run has read it."""
+        """Return the LSN up to which this run has read the log and found no further changes of the table."""
         return self._seen[1] if self._seen[0] == position.lsn else position.lsn
 
     def _checked(self, server: Server, source: OpenedSource, position: Position) -> str:

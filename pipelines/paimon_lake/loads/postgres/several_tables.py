@@ -306,7 +306,7 @@ def _types_of(source: OpenedSource) -> dict[str, DataType]:
 
 
 def _is_wider_than(types: Mapping[str, DataType], column: str, kind: DataType) -> bool:
-    """Whether a type is wider than the type of a column among some types, if it is there."""
+    """Whether ``kind`` is wider than the type of ``column`` in ``types``; False if ``types`` lacks the column."""
     return column in types and is_wider(types[column], kind)
 
 

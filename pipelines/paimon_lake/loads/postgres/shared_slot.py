@@ -6,14 +6,14 @@ all tables that is committed, before the next batch is read. So a process that e
 nothing.
 
 With ``consistent`` each table commits the end of each batch as its position. When positions differ, because a table was
-copied or a process died between two commits, all tables are first loaded up to the greatest position. At equal
+copied or a process ended between two commits, all tables are first loaded up to the greatest position. At equal
 positions the snapshots of all tables are published as a version of the group with the name of the database.
 
 A table whose columns change in a batch loads the batch in several commits, before the next table. So all tables reach
 the end of the batch, no matter which tables changed.
 
 A table is loaded after the tables of the slot in which it looks up rows, so a row finds the rows of its own
-transaction. At the end of a run, rows that waited are written too, and with ``consistent`` a further version shows
+transaction. At the end of a run, rows that waited are written as well, and with ``consistent`` a further version shows
 them.
 """
 

@@ -6,8 +6,8 @@ again before the next load or an expiry, in case the load was interrupted. So a 
 repeated. The snapshot also records the identity of the table of rejects. When that table was dropped, the files do not
 exist any more and are skipped.
 
-Rejects of older loads are deleted when their source file is read again. The snapshot of the load names these source
-files too, and ``publish_rejects`` first deletes the old rejects, then commits the new ones. When a process stops
+Rejects of older loads are deleted when their source file is read again. The snapshot of the load also names these
+source files, and ``publish_rejects`` first deletes the old rejects, then commits the new rejects. When a process stops
 between these two commits, the deletion is repeated and finds nothing. Between the two commits, a reader sees neither
 the old nor the new rejects of the source files. Loads are published in the order of their numbers, and a deletion only
 deletes rejects of older loads, so two processes may delete at the same time.
@@ -50,7 +50,7 @@ _OPTIONS = {"write-only": "true", "compaction.min.file-num": "5"}
 
 
 def open_rejects(settings: Settings, spec: TableSpec) -> Table:
-    """Open the table of rejects, and create it when it does not exist."""
+    """Open the table of rejects; create the table when it does not exist."""
     catalog = open_lake(settings)
     name = spec.rejects_table
     if catalog.table_exists(name):

@@ -25,14 +25,14 @@ ALLOW_MISSING = "set the option allow_missing_columns: true of the source to rea
 
 @dataclass(frozen=True)
 class RowRules:
-    """The rules that a row must follow, besides the types of its columns."""
+    """The rules that a row must follow, in addition to the types of its columns."""
 
     not_null: tuple[str, ...] = ()
     """The key columns and the columns that are NOT NULL."""
     key: tuple[str, ...] = ()
     """The key columns of the files of change events, as the files name them; () for other files."""
     order: tuple[str, ...] = ()
-    """The columns that order the changes of a key; also a delete must have them."""
+    """The columns that order the changes of a key; a delete must have them as well."""
     source: str = ""
     """The column that gets the name of the table of an event; "" when there is none."""
     new_columns: str = "refuse"
@@ -161,7 +161,9 @@ def match_columns(
 def missing_columns(
     path: str, missing: Sequence[str], names: Sequence[str], unused: Sequence[str], rule: str, advice: str = ""
 ) -> PipelineError:
-    """Return the error for columns that a file does not have; it suggests a column of ``unused``, if one is similar."""
+    """Return the error for columns that a file does not have; the error suggests a column of ``unused``, if one is
+    similar.
+    """
     advice = f"; {advice}" if advice else ""
     return PipelineError(
         f"file {path} has no column {', '.join(map(repr, missing))}{rule}; its columns are "

@@ -48,7 +48,7 @@ class Atom:
     text: str = ""
 
     def regex(self, group: str | None = None) -> str:
-        """Return the regular expression that the atom matches, in a named group if one is given."""
+        """Return the regular expression that the atom matches; if ``group`` is given, in a group with this name."""
         match self.kind:
             case "text":
                 return re.escape(self.text)
@@ -196,8 +196,8 @@ def _text(at: datetime, code: str) -> str:
 def parse_pattern(text: str) -> PathPattern:
     """Parse a path or URL with wildcards and placeholders.
 
-    Raises PipelineError for an unknown or unclosed placeholder, a form without a year or day, and ``**`` beside other
-    text.
+    Raises PipelineError for an unknown or unclosed placeholder, a form without a year or day, and ``**`` that is not a
+    whole component.
     """
     root, path = _split_root(text)
     words: list[str] = []

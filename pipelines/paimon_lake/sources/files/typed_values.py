@@ -132,7 +132,7 @@ def _and(converted: tuple[pa.Array, Flags], bad: Flags) -> tuple[pa.Array, Flags
 def _times(values: pa.Array, kind: DataType) -> tuple[pa.Array, Flags]:
     """Cast dates or timestamps to the DATE or TIMESTAMP type of the table; flag the values that would lose digits.
 
-    A value without a time zone is taken as UTC, and a value with one is converted to UTC.
+    A value without a time zone is read as UTC, and a value with a time zone is converted to UTC.
     """
     if pa.types.is_date(values.type):
         values = values.cast(pa.timestamp("s"))

@@ -65,7 +65,7 @@ class Connection:
         }
 
     def error(self, error: Any, seen: Sequence[str] = ()) -> PipelineError:
-        """Return a KafkaError as one sentence, with the last error that the client has ``seen`` and what to do."""
+        """Return a KafkaError as one sentence, with the last error that the client has ``seen`` and an advice."""
         text = "; ".join(dict.fromkeys([*seen[-1:], error.str()]))
         advice = _ADVICE.get(error.name(), "")
         sentence = " ".join(scrubbed(text, self._secrets()).split())[:500]

@@ -113,7 +113,9 @@ class MessageRows:
         return values
 
     def _members(self, messages: Messages, at: int, lost: list[Lost]) -> str | None:
-        """Return the key of a tombstone as JSON; when it does not fit, add the message to ``lost`` and return None."""
+        """Return the key of a tombstone as JSON; when the key does not fit, add the message to ``lost`` and return
+        None.
+        """
         found = key_members(messages.keys[at], self._key, self._texts)
         if found is None:
             wanted = f"the key of the tombstone does not have {', '.join(self._key)}"
@@ -220,7 +222,9 @@ def _with_offset(value: bytes, offset: int) -> bytes:
 
 
 def _joined(members: bytes, value: bytes) -> bytes:
-    """Return an object with more members before its own ones; a value that is no object is unchanged."""
+    """Return an object with additional members before its own members; a value that is no object is returned
+    unchanged.
+    """
     inner = value.strip()
     if not (inner.startswith(b"{") and inner.endswith(b"}")):
         return value

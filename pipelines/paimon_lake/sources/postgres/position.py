@@ -37,7 +37,9 @@ class Position:
     publication: str
     publication_version: str
     made: int = 0
-    """The number of columns ever created in the source, dropped ones included, at this position; 0: not known."""
+    """The number of columns that were ever created in the source at this position, including dropped columns; 0: not
+    known.
+    """
     file_node: int = 0
     """The file node of the source at that time; PostgreSQL changes it when the table is rewritten or truncated."""
     ignored: list[str] = field(default_factory=list)

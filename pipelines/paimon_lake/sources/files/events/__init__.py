@@ -2,8 +2,8 @@
 
 Core types:
 
-- ``Dialect``: where an event of Debezium, Canal or Maxwell says what happened, to which table and to which rows
-- ``Heads``: what events do, read as columns
+- ``Dialect``: the members of an event of Debezium, Canal or Maxwell that state the operation, the table and the rows
+- ``Heads``: the operations and tables of events, as columns
 - ``EventColumn``: the forms that the values of a column have in events, and their conversion
 - ``EventReader``: reads a block of events as rows with kinds and rejects
 """

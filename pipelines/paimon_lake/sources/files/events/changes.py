@@ -39,7 +39,7 @@ class ChangeBuilder:
     """Converts changes to rows of one table; ``schema`` has the columns of the rows in the files."""
 
     def __init__(self, schema: pa.Schema, required: Collection[str], key: Sequence[str], order: Sequence[str]) -> None:
-        """``key`` and ``order``: the columns that every row must have, also the row of a delete."""
+        """``key`` and ``order``: the columns that every row must have, even the row of a delete."""
         self.schema, self.required, self.key = schema, required, key
         self._kinds = [exact_type(field) for field in schema]
         self._filled = [name in required and name not in {*key, *order} for name in schema.names]

@@ -35,7 +35,7 @@ class Dialect:
     truncates: frozenset[str]
     """The values of ``op`` for events that empty the table."""
     head: Mapping[str, pa.DataType]
-    """The members of an event that are read beside the rows."""
+    """The members of an event that are read in addition to the rows."""
     row: str
     """The member with the row after an insert or update."""
     old: str

@@ -46,7 +46,7 @@ def lacking(kinds: Mapping[str, DataType], seen: Collection[Path]) -> list[Path]
 
 
 class Members:
-    """The members that objects of a split have, as far as noted; only columns in ``wanted`` are observed."""
+    """The members that were found in the objects of a split; only columns in ``wanted`` are observed."""
 
     def __init__(self, kinds: Mapping[str, DataType], wanted: Collection[str]) -> None:
         self.kinds = {name: kind for name, kind in kinds.items() if name in wanted}

@@ -2,7 +2,7 @@
 
 Arrow reads a whole block. When that fails, the lines that Arrow refuses are searched and rejected. A line is rejected
 only if Arrow also refuses it when the line is read alone, so the result does not depend on the other lines of the
-block. Members are matched with the columns by their exact names, also in nested objects; a member that is missing is
+block. Members are matched with the columns by their exact names, in nested objects as well; a member that is missing is
 null. ``json_members`` finds members that no object of the file has.
 """
 

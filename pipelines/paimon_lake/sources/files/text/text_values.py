@@ -97,7 +97,9 @@ Convert = Callable[[pa.Array], pa.Array]
 
 
 def _converter(kind: DataType, rules: TextRules) -> tuple[Callable[[pa.Array], pa.Array | None] | None, Convert]:
-    """Return a fast conversion, which may fail (None for some types), and a slow one with null for bad texts."""
+    """Return two conversions: a fast one, which may fail (None for some types), and a slow one, which returns null for
+    bad texts.
+    """
     arrow = kind.to_arrow()
     match kind.root:
         case TypeRoot.TINYINT | TypeRoot.SMALLINT | TypeRoot.INT | TypeRoot.BIGINT:
