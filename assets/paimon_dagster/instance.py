@@ -34,7 +34,7 @@ concurrency:
 
 
 def prepare_home(settings: Settings) -> Path:
-    """Create the home directory of the instance, with a dagster.yaml if it has none, and return it.
+    """Create the home directory of the instance, with a dagster.yaml if the directory has none, and return the path.
 
     For a warehouse that is not a local path, the directory is DAGSTER_HOME; raises PipelineError when it is not set.
     """

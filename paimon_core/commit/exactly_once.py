@@ -81,7 +81,7 @@ def snapshots_of(context: TableContext, user: str, latest: Snapshot, *, above: i
 
 
 def newest_of(context: TableContext, user: str) -> Snapshot | None:
-    """Return the newest snapshot of a user that has an identifier; None when there is none."""
+    """Return the newest snapshot of a user that has an identifier; None when the user has no such snapshot."""
     latest = context.snapshots.latest()
     return None if latest is None else next(snapshots_of(context, user, latest), None)
 

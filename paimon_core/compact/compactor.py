@@ -175,7 +175,7 @@ def _steps(
 def _merged(
     reader: BucketReader, unit: CompactionUnit, step: Reread | Rewrite, producer: ChangelogProducer | None
 ) -> Iterator[Merged]:
-    """Yield the merged rows of a step: rows to store and, with a changelog producer, also changelog rows."""
+    """Yield the merged rows of a step: the rows to store and, with a changelog producer, the changelog rows."""
     if producer is None or not producer.concerns(step.files):
         yield from map(Merged, _ordinary(reader, unit, step))
         return

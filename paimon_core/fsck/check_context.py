@@ -44,7 +44,7 @@ class CheckRun:
         return self.collector.deep
 
     def plain(self, name: str, location: Location) -> bool:
-        """Check that a file name in metadata has no directory part (I35); return True when it has none."""
+        """Check that a file name in metadata has no directory part (I35); return True when it is valid."""
         self.collector.check("I35")
         try:
             component(name)

@@ -350,7 +350,9 @@ class Group:
         return version if self.store.create_version(version) else self.store.version(intent.number)
 
     def _delete_tags(self, table: Table, used: set[str], newest: int) -> None:
-        """Delete the group's tags up to version ``newest`` that are not in ``used``, also tags of interrupted calls."""
+        """Delete the group's tags up to version ``newest`` that are not in ``used``, including tags of interrupted
+        calls.
+        """
         for tag in table.tags.list():
             number = self._number_of(tag.name)
             if number is not None and number <= newest and tag.name not in used:

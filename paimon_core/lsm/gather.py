@@ -1,7 +1,7 @@
 """Gather: makes columns contiguous and takes their values at given positions.
 
 Taking from one contiguous array is several times faster than taking from chunks, so columns are made contiguous first.
-Columns of long texts are not made contiguous, because a copy would need the memory of a window a second time. Text of
+Columns of long texts are not made contiguous, because a copy would need as much memory as the window itself. Text of
 more than 1 GiB is converted to Arrow's large types, because an array of a plain type contains at most 2 GiB.
 """
 

@@ -69,7 +69,7 @@ class Drained:
 class WriteBuffer:
     """Collects tables without copying the tables.
 
-    ``spill`` and ``drain`` need about the memory of the rows a second time, or less for long rows.
+    ``spill`` and ``drain`` need additional memory: about the size of the buffered rows, or less for long rows.
 
     ``keeps_raw``: ``drain`` also returns the unmerged rows. ``folds_early``: merging some rows of a key before its
     other rows does not change the result, so a run stores only one row per key.

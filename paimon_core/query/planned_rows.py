@@ -123,7 +123,9 @@ def _plan(scan: ScanDescription, snapshot: Snapshot | None) -> ScanPlan:
 
 
 def as_batches(tables: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of tables as batches of ``schema``: the same columns with the names of the result."""
+    """Yield the rows of Arrow tables as batches of ``schema``; the columns are the same, with the names of the
+    result.
+    """
     for table in tables:
         yield from pa.Table.from_arrays(table.columns, schema=schema).to_batches()
 

@@ -54,8 +54,8 @@ class Scan(ScanDescription):
 
         ``target_bytes``: the largest total size of the files of a split, instead of option source.split.target-size. A
         split may be larger when it has only one file, or only files that must be merged together. To read a split in
-        another process, send ``split.to_bytes()``, and pass these bytes to ``read`` of a scan of the same table with
-        the same columns and ``where``. Raises InvalidRequest for a size below 1.
+        another process, send ``split.to_bytes()`` to this process. Pass the bytes to ``read`` of a scan of the same
+        table with the same columns and ``where``. Raises InvalidRequest for a size below 1.
         """
         if target_bytes is None:
             return list(self.plan.splits)

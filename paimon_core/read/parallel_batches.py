@@ -93,8 +93,8 @@ class _Reading(Generic[Item]):
             self._stopped = True
             self._queues.clear()
             self._changed.notify_all()
-        # The garbage collector may call this method in one of these threads, also while the thread holds a lock for
-        # which the other threads wait: joining them would then never end.
+        # The garbage collector may call this method in one of these threads, even while the thread holds a lock for
+        # which the other threads wait: joining the other threads would then never end.
         if threading.current_thread() not in self._threads:
             for thread in self._threads:
                 thread.join()

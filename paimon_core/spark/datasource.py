@@ -8,8 +8,8 @@
 
 Columns and rows are not pruned automatically: pass the options ``columns`` and ``where``. ``pushFilters`` is not
 overridden on purpose: in Spark 4.3.0, pushed filters also apply to other reads of the same DataFrame, which gives wrong
-results. Spark keeps the plan of a DataFrame and of a temporary view: a view shows no rows that were committed after its
-creation, also rows that were inserted through the view. Create the view again to read them. Rows are not
+results. Spark keeps the plan of a DataFrame and of a temporary view. So a view shows no rows that were committed after
+its creation, not even rows that were inserted through the view. Create the view again to read them. Rows are not
 shuffled by bucket before they are written. So there are more and smaller files than with ``write_spark``. When one
 write contains several rows of a key, it is not defined which row is the newest.
 

@@ -27,7 +27,9 @@ from paimon_core.errors import CommitStateUnknown, StorageError
 from paimon_core.storage.symbolic_links import link_error
 
 TRIES = 20
-"""How often a missing directory is created again. Without the limit, retries below /proc would not end."""
+"""The maximum number of times that a missing directory is created again. Without the limit, retries below /proc would
+not end.
+"""
 _T = TypeVar("_T")
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV, errno.EMLINK})
 _CHUNK_BYTES = 1 << 20

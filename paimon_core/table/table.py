@@ -67,10 +67,10 @@ class Table(WritableTable):
         >>> orders = orders.alter("RENAME COLUMN note TO remark, ALTER COLUMN price TYPE DOUBLE")  # doctest: +SKIP
 
         All changes apply, or none. Existing files are not rewritten: columns are found by field id, a new column is
-        null in old rows even if it has a default, and values are cast when they are read. Concurrent alterations all
-        apply; an alteration that contradicts an earlier one fails. Other handles of the table, and writers that have
-        started, keep the schema before the alteration and can still commit. Raises InvalidRequest, which names the
-        column and the rule, InvalidOption, TableNotFound, CommitConflict and CommitStateUnknown.
+        null in old rows even if it has a default, and values are cast when they are read. Concurrent alterations are
+        all applied; an alteration that contradicts an earlier alteration fails. Other handles of the table, and writers
+        that have started, keep the schema before the alteration and can still commit. Raises InvalidRequest, which
+        names the column and the rule, InvalidOption, TableNotFound, CommitConflict and CommitStateUnknown.
         """
         values = [v for c in changes for v in (parse_changes(c) if isinstance(c, str) else [c])]
         committed: list[Snapshot] = []
@@ -175,11 +175,11 @@ class Table(WritableTable):
     ) -> CompactReport:
         """Sort all rows of each partition of an append table without buckets, so that filters skip more files.
 
-        ``strategy``: "order" compares the columns one after the other, "zorder" and "hilbert" (two columns or more)
-        keep rows together that are near in all columns. ``where`` is on partition columns. No row changes, and files
-        that concurrent commits add are not changed. All partitions are committed together. After a conflict, each
-        partition is committed separately. A partition in which a concurrent commit removed a file, or deleted rows of a
-        file, is not changed. ``bool(report)`` is False when there was nothing to sort.
+        ``strategy``: "order" compares the columns one after the other. "zorder" and "hilbert" (two columns or more) put
+        rows close together whose values are similar in all columns. ``where`` is on partition columns. No row changes,
+        and files that concurrent commits add are not changed. All partitions are committed together. After a conflict,
+        each partition is committed separately. A partition in which a concurrent commit removed a file, or deleted rows
+        of a file, is not changed. ``bool(report)`` is False when there was nothing to sort.
 
         Memory for each partition that is sorted at the same time: about twice ``write-buffer-size``. More rows are
         written to local disk; then about 2 MiB of memory are needed for each ``write-buffer-size`` of rows. Raises

@@ -70,7 +70,7 @@ class TableView:
 
     @property
     def schema(self) -> TableSchema:
-        """The schema of the pinned snapshot; without one, the schema that the table was opened with."""
+        """The schema of the pinned snapshot; if no snapshot is pinned, the schema with which the table was opened."""
         return self.context.schema
 
     @property
@@ -141,8 +141,8 @@ class TableView:
         counts as the creation of the rows that it rewrites.
 
         A TIMESTAMP of 7 to 9 digits is returned in nanoseconds, which cover the years 1677 to 2262; for other years the
-        read raises UnsupportedFeature. With ``timestamps_in_micros``, columns of this type, except for keys and
-        sequence fields, are cut to microseconds, also for ``where``, and all years can be read.
+        read raises UnsupportedFeature. With ``timestamps_in_micros``, columns of this type, except keys and sequence
+        fields, are cut to microseconds, in ``where`` too, and all years can be read.
         """
         position = None if self.pinned is not None else scan_position(self.options)
         if position is not None and selects_changes(*position):
@@ -204,7 +204,9 @@ class TableView:
         return self._at(found)
 
     def statistics(self) -> Statistics | None:
-        """Return the statistics of the last ``analyze`` in the pinned or latest snapshot; None without one."""
+        """Return the statistics of the last ``analyze`` in the pinned or latest snapshot; None if there are no
+        statistics.
+        """
         if self.pinned is not None:
             return self._statistics(self.pinned)
         return read_latest(self.context.snapshots, self._statistics)
@@ -312,7 +314,7 @@ class TableView:
         return Lease(view.context, view.pinned, view._at, keep_for, holder)
 
     def leases(self) -> list[LeaseTag]:
-        """Return the leases of the table, also leases of other processes and engines."""
+        """Return the leases of the table, including leases of other processes and engines."""
         return leases_of(self.context)
 
     def explain_row(self, key: Any) -> RowExplanation:
@@ -333,8 +335,8 @@ class TableView:
 
         Values are text, int, bool, or float where the option is a double; a size or duration needs its unit. Options
         ``scan.*`` replace the table's options ``scan.*`` and unpin the handle. Raises InvalidOption for an option that
-        cannot change (see ``alter``), for one that all handles must share (such as ``bucket``), for one that has no
-        effect here, and for a bad value.
+        cannot change (see ``alter``), for an option that all handles must share (such as ``bucket``), for an option
+        that has no effect here, and for a bad value.
         """
         context = with_dynamic_options(self.context, options)
         return replace(self, context=context, pinned=None if selects_snapshot(options) else self.pinned)

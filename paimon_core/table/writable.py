@@ -260,7 +260,7 @@ class WritableTable(TableView):
         of the list applies whose conditions are true: ``where`` tests the row of the table, ``source_where`` the row of
         the source. When several rows of the source change one row, InvalidRequest names its key, unless all of them
         delete it. ``when_not_matched_by_source`` changes the rows of the table that no row of the source matches, and
-        reads all files; without it, only files that may have a key of the source are read.
+        reads all files. Without this argument, only files that may have a key of the source are read.
 
         In append tables, old rows are deleted as by ``delete`` and new rows are added. With a primary key, the merge
         writes rows by key: inserts need ``on`` to be the primary key, updates merge-engine deduplicate, and with

@@ -124,7 +124,7 @@ class KeyedBucketWriter:
         self._buffer.add(pa.Table.from_arrays(columns, names=names))
 
     def flush(self) -> None:
-        """Spill the rows in memory; if there is no space, write all rows, also spilled rows, to level-0 files."""
+        """Spill the rows in memory; if there is no space, write all rows, including spilled rows, to level-0 files."""
         if not self._buffer.spill():
             self.finish()
 

@@ -123,7 +123,7 @@ class PartitionAssigner:
         """Place rows for deduplicate: a key moves to the partition of its last row, and a row -D is written to the
         former partition.
         """
-        order = np.argsort(key, kind="stable")  # brings the rows of each key together, in order of arrival
+        order = np.argsort(key, kind="stable")  # puts the rows of each key together, in order of arrival
         of_key, part = key[order], wanted[order]
         starts = np.concatenate(([True], of_key[1:] != of_key[:-1]))
         before = np.where(known >= 0, known >> _SHIFT, -1)[of_key]

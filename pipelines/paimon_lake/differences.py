@@ -79,5 +79,5 @@ def column_differences(spec: TableSpec, table: Table) -> list[str]:
 
 
 def _quoted(kind: DataType) -> str:
-    """Return a type as a value of YAML, also between braces."""
+    """Return a type as a value of YAML that is valid between braces too."""
     return f'"{kind.sql}"' if "," in kind.sql else kind.sql

@@ -84,7 +84,7 @@ def without_hidden_nulls(array: pa.Array) -> pa.Array:
 def with_inherited_nulls(array: pa.Array) -> pa.Array:
     """Return the same rows; in the result, every member of a null ROW is null as well, at any level.
 
-    Arrow's ORC writer stores all member values that are not null, also inside a null ROW. Readers would then return
+    Arrow's ORC writer stores all member values that are not null, even inside of a null ROW. Readers would then return
     such a value for a later row.
     """
     if not pa.types.is_nested(array.type):

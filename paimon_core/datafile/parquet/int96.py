@@ -2,7 +2,7 @@
 
 Parquet libraries convert INT96 to 64-bit nanoseconds, which overflow silently for years before 1677 and after 2262.
 They write either all timestamps of a file as INT96 or none. Therefore ``parquet.footer`` presents INT96 values to Arrow
-as plain 12-byte values, and this module converts the values exactly, also inside nested columns.
+as plain 12-byte values, and this module converts the values exactly, inside of nested columns as well.
 """
 
 from __future__ import annotations

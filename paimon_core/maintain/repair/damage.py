@@ -38,8 +38,8 @@ class Damage:
     older: list[Broken] = field(default_factory=list)
     """Snapshots below ``target`` that a repair must also move, newest first.
 
-    The first of these snapshots is the newest one that is unreadable or whose next id is missing; all older snapshots
-    follow.
+    The first of these snapshots is the newest snapshot that is unreadable or whose next id is missing; all older
+    snapshots follow.
     """
     others: list[Broken] = field(default_factory=list)
     """Unreadable tags, changelogs, consumers and schemas."""

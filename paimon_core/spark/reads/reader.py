@@ -45,10 +45,11 @@ def read_spark(
 ) -> DataFrame:
     """Return the rows of ``table`` that satisfy ``where`` as a DataFrame of ``columns``.
 
-    ``columns`` and ``where`` are as in ``Table.scan``, also members of ROW columns and metadata columns. The options
-    ``scan.*`` and ``incremental-*`` select the rows as in ``Table.scan``. This call selects the files; Spark reads them
-    later: rows committed after the call are not returned, and the query fails if the snapshot expires before its files
-    are read. Spark pushes filters and columns that are chosen later only into raw files, not into rows that are merged.
+    ``columns`` and ``where`` are as in ``Table.scan``; members of ROW columns and metadata columns are allowed. The
+    options ``scan.*`` and ``incremental-*`` select the rows as in ``Table.scan``. This call selects the files; Spark
+    reads them later: rows committed after the call are not returned, and the query fails if the snapshot expires before
+    its files are read. Spark pushes filters and columns that are chosen later only into raw files, not into rows that
+    are merged.
 
     With ``timestamps_in_micros``, as in ``Table.scan``, the values of TIMESTAMP(7..9) columns are truncated to
     microseconds, the precision of Spark, and may be in any year. Otherwise a value with more digits, or of a year

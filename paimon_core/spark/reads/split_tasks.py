@@ -3,7 +3,7 @@
 For the rows that Python tasks return, Spark takes the estimated bytes of the input of the tasks. A DataFrame made from
 a Python list has no known size: Spark takes 2^63-1 bytes and never broadcasts it. So the input is a range of numbers
 with a wide column of nulls, as many as the estimated bytes need. A filter keeps one number for each task, from which
-the task finds its payloads. The other numbers cost about 5 ns for each KB of estimated bytes, and there is no shuffle.
+the task finds its payloads. The other numbers cost about 5 ns for each KB of estimated bytes. There is no shuffle.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ _FIRST_OF_TASK = f"monotonically_increasing_id() & {(1 << 33) - 1} = 0"
 """Whether a number is the first number of its task."""
 _WIDE = f"CAST(NULL AS STRUCT<{', '.join(f'c{at}: BINARY' for at in range(10))}>) AS width"
 _NUMBER_BYTES = 508
-"""The bytes that Spark estimates for a number and the column of nulls: 8 * (16 + 10 * 100) / 16."""
+"""The bytes that Spark estimates for one row of two columns, the number and the column of nulls: 8 * (16 + 10 * 100) /
+16.
+"""
 _PAYLOAD_BYTES = 32 << 20
 """The most bytes of payloads that are sent with one function: every task of the function gets all of them."""
 _BATCH_ROWS = 1 << 16

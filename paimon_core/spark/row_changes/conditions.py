@@ -1,7 +1,7 @@
 """Conditions: the part of a condition that this library evaluates, and the part that Spark evaluates.
 
-A predicate of this library is evaluated by the library, which also leaves out files by it. A Column of Spark is
-evaluated by Spark for each row that is read. A text is Spark SQL. Those of its conjuncts that mean the same in both
+A predicate of this library is evaluated by the library; the library also uses it to leave out files. A Column of Spark
+is evaluated by Spark for each row that is read. A text is Spark SQL. Those of its conjuncts that mean the same in both
 dialects become a predicate: comparisons of whole numbers with integers, and of texts with texts.
 """
 

@@ -42,7 +42,7 @@ def meaning_of(status: int) -> Meaning:
     """Classify a failed request by its HTTP status (300 or more).
 
     409 is a race with another request for the same key; 429 and most of 5xx ask the client to retry later. After such a
-    failure it is not known whether the request was executed, and the same request may be sent again.
+    failure it is not known whether the request was executed; the same request may be sent again.
     """
     if status == 404:
         return Meaning.MISSING

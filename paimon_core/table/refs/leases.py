@@ -1,8 +1,8 @@
 """Leases: a lease protects the snapshot of a long read from expiry until the read ends.
 
 A lease is a tag with a retention time, named as Java names its tags of batch reads
-(``batch-read-<snapshot>-<random>``). So every expiry, also Java's, keeps the files of the snapshot, and plans of an
-expiry name the tag. The end of the read deletes the tag; after a crash, the next expiry of tags after the retention
+(``batch-read-<snapshot>-<random>``). So every expiry, including Java's, keeps the files of the snapshot, and plans of
+an expiry name the tag. The end of the read deletes the tag; after a crash, the next expiry of tags after the retention
 time deletes it.
 """
 
@@ -121,7 +121,7 @@ class Lease(Generic[View]):
 
 
 def leases_of(context: TableContext) -> list[LeaseTag]:
-    """Return the leases of a table, sorted by tag, also leases whose time is over."""
+    """Return the leases of a table, sorted by tag, including leases whose time is over."""
     return [
         LeaseTag(tag.name, tag.snapshot.id, name.group(1) or "", tag.expires_millis)
         for tag in same_table(context).tags.list()

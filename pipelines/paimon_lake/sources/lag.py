@@ -1,4 +1,4 @@
-"""Lag: how far a table is behind its source of changes, in values that are defined for every kind of source."""
+"""Lag: the distance between a table and its source of changes, in values that are defined for every kind of source."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Lag:
     lag_bytes: int | None = None
     """The length of the source's log after the position; 0 when this part of the log has no change of the table."""
     lag_seconds: float | None = None
-    """How long ago the oldest change that is not loaded was committed; 0 when there is none."""
+    """The age of the commit of the oldest change that is not loaded; 0 when there is no such change."""
     slot_bytes: int | None = None
     """The disk space of the source that keeps the log for the table."""
     note: str = ""

@@ -1,4 +1,5 @@
-"""Follow: load tables again and again, so that they stay seconds behind their sources, and compact them meanwhile.
+"""Follow: load tables again and again, so that they stay seconds behind their sources, and compact the tables between
+loads.
 
 A second thread compacts a table after a load has committed rows, while the next loads run. A load waits for this
 compaction only when a bucket of its table has ``num-sorted-run.stop-trigger`` sorted runs, because more runs make reads

@@ -166,7 +166,9 @@ def _check_waiting(spec: TableSpec) -> None:
                 *("source", "lookup", other, "max_wait"),
             )
     if spec.write_mode in ("overwrite", "overwrite-partitions"):
-        raise Mistake(f"wait does not fit mode {spec.write_mode}: a load reads the replaced rows again", *key)
+        raise Mistake(
+            f"wait cannot be used with mode {spec.write_mode}, because a load reads the replaced rows again", *key
+        )
     engine = spec.options.get("merge-engine", "deduplicate").strip().lower()
     if spec.primary_key and engine != "deduplicate":
         raise Mistake(

@@ -119,7 +119,7 @@ class KafkaLoads:
         return _Topics(cluster, topics, before, first_offsets(source, places, earliest, latest), latest)
 
     def _told(self, found: _Topics, offsets: Mapping[Place, int]) -> dict[str, str | int | float]:
-        """Return the position after a load, and how far it is behind the topics."""
+        """Return the position after a load, and its distance from the ends of the topics."""
         lag = sum(found.latest[place] - offset for place, offset in offsets.items())
         told: dict[str, str | int | float] = {
             "position": offsets_text(offsets),

@@ -33,7 +33,7 @@ def kafka_lags(
         source = cast(KafkaSource, loaded_spec(settings.tables, name).source)
         try:
             if time.monotonic() >= deadline:
-                raise PipelineError(f"{name}: not asked, because other tables took too long")
+                raise PipelineError(f"{name}: the lag is not known: other tables took too long")
             broker = broker or opened(connection_of(source, str(settings.folder)))
             yield name, _lag(settings, name, source, broker)
         except (PipelineError, PaimonError) as error:  # the sources of the other tables are still asked

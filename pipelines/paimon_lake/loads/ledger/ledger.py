@@ -71,7 +71,7 @@ class Ledger:
     keys: Mapping[str, int] = field(default_factory=dict)
     """The key of each load of inputs or of a run, with the snapshot that it committed."""
     inputs: Mapping[str, Position] = field(default_factory=dict)
-    """The snapshots of the inputs up to which the newest load has read changes."""
+    """For each input, the snapshot up to which the newest load has read its changes."""
     input_loads: Sequence[InputLoad] = ()
     """The loads from inputs, the oldest first: which snapshots each read, and which partitions it loaded and left
     stale."""

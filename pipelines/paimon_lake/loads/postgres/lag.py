@@ -50,7 +50,10 @@ def postgres_lags(settings: Settings, names: Sequence[str], deadline: float) -> 
             facts = server.facts()
             for name, source in sources.items():
                 if time.monotonic() >= deadline:
-                    yield name, PipelineError(f"{databases[name].name}: not asked, because other tables took too long")
+                    yield (
+                        name,
+                        PipelineError(f"{databases[name].name}: the lag is not known: other tables took too long"),
+                    )
                     continue
                 try:
                     with naming_keys(source.database):

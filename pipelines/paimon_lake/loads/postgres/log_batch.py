@@ -44,7 +44,7 @@ class SharedRead:
     batch: LogBatch | None = None
     """The batch that all tables load next; None when the run has ended."""
     moves_all: bool = False
-    """Whether each table commits the end of the batch as its position, also without changes."""
+    """Whether each table commits the end of the batch as its position, even without changes."""
 
 
 def read_batch(

@@ -70,7 +70,7 @@ class PostgresChangesLoads:
         self._source = source
         self._shared = shared
         self._seen: tuple[int, int] = (0, 0)
-        """A position, and the LSN up to which the log has no changes of the table after it."""
+        """A position, and the LSN up to which the log contains no changes of the table after this position."""
         self._until: int | None = None
         """The end of the log when the first load of this run was planned."""
         self._catalog: tuple[object, int] | None = None

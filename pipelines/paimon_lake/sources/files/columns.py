@@ -34,7 +34,7 @@ class RowRules:
     order: tuple[str, ...] = ()
     """The columns that order the changes of a key; a delete must have them as well."""
     source: str = ""
-    """The column that gets the name of the table of an event; "" when there is none."""
+    """The column that gets the name of the table of an event; "" when there is no such column."""
     new_columns: str = "refuse"
     """The action for members of events that the table does not have: ``refuse``, ``ignore`` or ``apply``."""
 

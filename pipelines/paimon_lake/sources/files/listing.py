@@ -41,7 +41,7 @@ class SourceFile:
     stored: str = ""
     """The version of the file in its store, such as an ETag; it is compared when the file is read."""
     checksum: str = ""
-    """A checksum of the content from the store; "" when the store has none."""
+    """A checksum of the content from the store; "" when the store has no checksum."""
     stored_path: str = ""
     """The path with which the file is opened, when ``path`` is escaped; it has surrogates. Default: ``path``."""
     name: str = ""

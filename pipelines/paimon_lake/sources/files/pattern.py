@@ -144,7 +144,7 @@ class PathPattern:
             return None  # Python accepts day 366 in a year of 365 days and returns a day of the next year
         if self.word == "week" and at != self._first_of_week(at):
             raise PipelineError(
-                f"path {self.text!r}: {at:%Y-%m-%d} is not the first day of a week, which is "
+                f"path {self.text!r}: {at:%Y-%m-%d} is not the first day of a week; the first day is "
                 f"{self._first_of_week(at):%Y-%m-%d}"
             )
         return at.strftime(KEYS[str(self.word)])

@@ -33,7 +33,7 @@ class FileSplit:
 def plan_splits(
     files: Iterable[SourceFile], file_format: FileFormat, target_bytes: int = TARGET_BYTES
 ) -> list[FileSplit]:
-    """Return the splits of the files, in order; empty files have none.
+    """Return the splits of the files, in order; an empty file has no split.
 
     CSV without ``multiline`` and JSON lines are cut into equal ranges of at most ``target_bytes``, unless they are
     compressed. Raises PipelineError for a compression that cannot be read.

@@ -1,4 +1,4 @@
-"""Position: up to which offset the messages of each partition are loaded, and from which cluster and topics.
+"""Position: the next offset of each partition to load, and the cluster and topics to which the offsets belong.
 
 A property of the load's snapshot is the only record of the position. An offset has a meaning only in the cluster and in
 the topic that the position names: a topic that was deleted and re-created has another id.

@@ -36,8 +36,9 @@ _LOST = "the log does not repeat this large value, and the row is not in the tab
 def batch_of_changes(changes: Mapping[Key, LastChange], width: int, key: Sequence[int]) -> pa.RecordBatch:
     """Return changes as one batch of texts; ``width``: the number of columns, ``key``: the places of the key's columns.
 
-    Columns: ``v0`` and so on have the texts, ``lsn``, ``deleted``. When values are unchanged, also ``u0`` and so on,
-    which mark unchanged values, and ``k0`` and so on, the key that the row has in the table.
+    Columns: ``v0`` and so on have the texts, ``lsn``, ``deleted``. When values are unchanged, there are also the
+    columns ``u0`` and so on, which mark unchanged values, and ``k0`` and so on, which contain the key that the row has
+    in the table.
     """
     rows = list(changes.values())
     found = {

@@ -1,4 +1,5 @@
-"""Position: up to where the changes of a table are loaded, and from which server, slot and columns.
+"""Position: the point in the log up to which the changes of a table are loaded, and the server, slot and columns to
+which it belongs.
 
 A property of the load's snapshot is the only record of the position. A position is used only with the server, history,
 table and publication that it names, because an LSN has no meaning elsewhere.

@@ -1,4 +1,5 @@
-"""Table positions: up to where the changes of several tables of PostgreSQL are loaded into one table.
+"""Table positions: for each of several tables of PostgreSQL, the point in the log up to which its changes are loaded
+into one table.
 
 The tables share a server, a slot and a publication. Each table has an LSN of its own, because a table that was
 added later was copied at a later state of the source.

@@ -94,7 +94,7 @@ WRONG = [
     (LOOKUPS, "primary_key: flight", "primary_key: flight\noptions: {merge-engine: aggregation}", ":11: source.lookup[0].missing: wait does not fit merge-engine aggregation: a newer row of a key replaces a waiting row; use null or reject"),
     (LOOKUPS, "primary_key: flight", "primary_key: flight\noptions: {ignore-delete: 'true'}", ":11: source.lookup[0].missing: wait does not fit options.ignore-delete: a delete that the table ignores would remove a waiting row; use null or reject, or remove the option"),
     (LOOKUPS, "primary_key: flight", "primary_key: flight\noptions: {deduplicate.ignore-delete: 'true'}", ":11: source.lookup[0].missing: wait does not fit options.deduplicate.ignore-delete: a delete that the table ignores would remove a waiting row; use null or reject, or remove the option"),
-    (LOOKUPS, "primary_key: flight", "primary_key: flight\nmode: overwrite", ":11: source.lookup[0].missing: wait does not fit mode overwrite: a load reads the replaced rows again"),
+    (LOOKUPS, "primary_key: flight", "primary_key: flight\nmode: overwrite", ":11: source.lookup[0].missing: wait cannot be used with mode overwrite, because a load reads the replaced rows again"),
     (LOOKUPS, "{flight: BIGINT, tail: STRING, model: STRING}", "infer", ":1: columns: the columns of a table with lookups cannot be inferred: list them in the declaration"),
     (LOOKUPS, "    - table", "    - {table: dim.planes, on: {tail: id}, columns: {model: id}}\n    - table", ":10: source.lookup[1].columns.model: 'model' is also looked up by source.lookup[0]"),
     (LOOKUPS, "model: STRING}", "model: STRING, __load: INT}", ":10: source.lookup[0].missing: '__load' is a column of tables of waiting rows: give it another name"),

@@ -108,7 +108,7 @@ def test_a_week_begins_on_sunday(tree):
     with pytest.raises(PipelineError, match="is not the first day of a week"):
         partition_files(f"{root}/{{week}}.csv", ["2024-01-29"], {})
     tree("2024-01-29.csv")
-    with pytest.raises(PipelineError, match="2024-01-29 is not the first day of a week, which is 2024-01-28"):
+    with pytest.raises(PipelineError, match="2024-01-29 is not the first day of a week; the first day is 2024-01-28"):
         list_files(f"{root}/{{week}}.csv", {})
 
 

@@ -31,7 +31,7 @@ class Unwrapped:
     events: Records
     """The text of each event: of the payload where the envelope was found, of the whole record otherwise."""
     schemas: list[str]
-    """The JSON texts of the schemas; the first is ``BARE``."""
+    """The JSON texts of the schemas; the first is ``BARE``, for events without an envelope."""
     of_event: np.ndarray
     """The position of each event's schema."""
     wrapped: np.ndarray

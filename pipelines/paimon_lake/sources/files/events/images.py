@@ -44,7 +44,7 @@ class Images:
     rows: list[Values]
     """The columns of the rows that are inserted, updated or deleted."""
     old: list[Values]
-    """The key columns of the rows before an update; null where they are not known or the same."""
+    """The key columns of the rows before an update; a value is null if it is not known or has not changed."""
     count: int
     """The number of changes, rejected changes included."""
 
@@ -64,7 +64,7 @@ class ImageReader:
     loaded.
     """
     source: str = ""
-    """The column that gets the name of the table of an event; "" when there is none."""
+    """The column that gets the name of the table of an event; "" when there is no such column."""
     new_columns: NewColumns | None = None
     """Notes the members that the table does not have; None: such members are refused or ignored."""
     stated: Mapping[str, str] = field(default_factory=dict)
