@@ -2,8 +2,8 @@
 
 publish   1. the new data files of all tables are written, nothing is visible;
           2. ``intent-N`` is created exclusively: from here on any process that finds it completes the publish;
-          3. each table commits its messages exactly once, as the pair (user of the group, N), and tags the snapshot; 4.
-             ``version-N`` is created exclusively: all tables change for the group's readers at this moment.
+          3. each table commits its messages exactly once, as the pair (user of the group, N), and tags the snapshot;
+          4. ``version-N`` is created exclusively: all tables change for the group's readers at this moment.
 
 A reader of the group opens the tables at the tags of one version. So it sees either the old state of all tables or the
 new state of all tables, even when a publish is in progress or its process ended early. A reader that opens a table

@@ -119,8 +119,8 @@ def _compacted(context: TableContext, payload: bytes) -> list[CommitMessage]:
 def maintenance_work(spark: SparkSession) -> Work:
     """Return an argument ``work`` for the compaction after a commit: ``spark_work`` that raises PaimonError only.
 
-    The rows are committed, so a failure of Spark must not fail the write. It is logged as the failed maintenance of
-    ``Table.complete``, and a later compaction does the work.
+    The rows are committed, so a failure of Spark must not fail the write. The error is logged as the failed maintenance
+    of ``Table.complete``, and a later compaction does the work.
     """
     run = spark_work(lambda: spark)
 

@@ -49,7 +49,7 @@ class Seen:
     failures: int = 0
     """The number of failed questions for the lag since the last successful question."""
     asked: float = 0.0
-    """When the lag was asked for, in seconds since 1970."""
+    """The time of the last question for the lag, in seconds since 1970."""
     why: str = ""
     """Why the last question failed."""
     reported: float = 0.0

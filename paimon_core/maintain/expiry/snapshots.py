@@ -3,8 +3,8 @@
 The order of the steps:
 
 1. Compute which snapshots and files to delete. A file that cannot be read stops the run before anything is deleted.
-2. If changelogs outlive snapshots, create the changelog file of each expired snapshot. 3. Delete the snapshot files,
-   lowest id first, and write the hint EARLIEST.
+2. If changelogs outlive snapshots, create the changelog file of each expired snapshot.
+3. Delete the snapshot files, lowest id first, and write the hint EARLIEST.
 4. Delete the data files, manifests and manifest lists.
 
 The guarantees that follow from this order:

@@ -1,6 +1,6 @@
 """Expressions: values and conditions of UPDATE, DELETE and MERGE, with each column found in the target or the source.
 
-An expression stays Spark's text; only its columns are written anew, as ``target.`a``` and ``source.`b```.
+The text of an expression is kept for Spark; only its columns are replaced, by ``target.`a``` and ``source.`b```.
 """
 
 from __future__ import annotations

@@ -93,9 +93,10 @@ class TableSpec(Model):
     kinds: Kinds | None = None
     """The column that says whether a row inserts, updates or deletes."""
     order_by: Names = ()
-    """The columns that order rows with the same primary key: the greatest is the newest row. Without these
-    columns and without the option ``sequence.field``, the row of the later file is the newest. A query or a function
-    may order by columns that the table does not have."""
+    """The columns that order rows with the same primary key: the row with the greatest values is the newest row.
+    Without these columns and without the option ``sequence.field``, the row of the later file is the newest. A query or
+    a function may order by columns that the table does not have.
+    """
     schedule: Annotated[Schedule | None, BeforeValidator(schedule_of, json_schema_input_type=str | Schedule | None)] = (
         None
     )

@@ -106,7 +106,9 @@ class FileLoads:
         )
 
     def _same_content(self, step: LoadStep, found: Sequence[SourceFile]) -> dict[SourceFile, bytes]:
-        """Return the files whose version changed, but not the content, with the digest of the content."""
+        """Return the files whose version changed although their content did not change, with the digest of the
+        content.
+        """
         loaded, options = step.ledger.files, step.settings.storage_for(self._source.path)
         changed = [file for file in found if loaded.state(file.ledger_name, file.version) == "changed"]
         return dict(unchanged_files(changed, loaded, file_kind(self._source), options)) if changed else {}

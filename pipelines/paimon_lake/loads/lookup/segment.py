@@ -26,7 +26,7 @@ from paimon_core.types import DataType
 Rows = npt.NDArray[np.int64]
 """Row numbers; -1 stands for no row."""
 DELETED = "__deleted"
-"""A column of segments: whether the row with the key was deleted."""
+"""The name of a column of segments: its value says whether the row with the key was deleted."""
 INDEX_BYTES = 12
 """The bytes of the index for each row."""
 _CHUNK_BYTES = 8 << 20

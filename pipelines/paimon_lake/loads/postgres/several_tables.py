@@ -1,4 +1,5 @@
-"""Several tables: loads of one table from several tables of PostgreSQL, with the name of each in a column of the key.
+"""Several tables: loads of one table from several tables of PostgreSQL; a column of the key contains the name of the
+source table.
 
 All tables are copied at one snapshot, and each batch of the log is read once for all of them. A table that is found
 later is copied alone, at a snapshot of its own: the transactions before that snapshot are skipped for

@@ -1,8 +1,8 @@
 """Changes: convert the changes in events to rows with a row kind.
 
 An update that changes the key becomes two rows, a -D with the old key and a +I after it; the -D has the new values of
-the other columns. A delete may lack the values of columns that are not in the key, as PostgreSQL sends it; where such a
-column is NOT NULL, the -D has a zero, an empty text or the like, which no reader sees.
+the other columns. A delete may lack the values of columns that are not in the key, because PostgreSQL does not send
+them. If such a column is NOT NULL, the row -D gets a zero, an empty text or a similar value, which no reader sees.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _BEGIN, _MIDDLE = b'{"schema":', b',"payload":'
 
 @dataclass(frozen=True)
 class Unwrapped:
-    """The events of a block."""
+    """The events that were found in a block of records."""
 
     events: Records
     """The text of each event: of the payload where the envelope was found, of the whole record otherwise."""
