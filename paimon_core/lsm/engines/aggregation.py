@@ -167,8 +167,8 @@ class Aggregation:
 class _Folding:
     """The groups of one call of ``fold``.
 
-    ``since``: all groups, each from its last -D row that removes the record on. ``dense``: the groups of ``since`` that
-    are aggregated.
+    ``since``: all groups; a group begins with its last -D row that removes the record, if it has such a row. ``dense``:
+    the groups of ``since`` that are aggregated.
     """
 
     whole: Groups

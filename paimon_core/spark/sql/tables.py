@@ -179,7 +179,8 @@ def _with_known_column(table: Table, change: SchemaChange, statement: AlterTable
 
 
 def remove_partitions(names: Names, statement: RemovePartitions, text: str) -> Snapshot | None:
-    """Remove all rows of the partitions of each spec, without specs of the table; all in one commit.
+    """Remove all rows of the partitions of each spec, in one commit; if there are no specs, remove all rows of the
+    table.
 
     Rows that a concurrent commit adds to these partitions before this commit are removed as well.
     """

@@ -36,7 +36,8 @@ class Branches:
         return [name for name in branches.names() if name in links or not branches.is_hidden(name)]
 
     def rename(self, name: str, new_name: str) -> None:
-        """Rename a branch to which no process writes. After a crash the branch has the old name, the new name or both.
+        """Rename a branch; no process may write to it at the same time. After a crash the branch has the old name, the
+        new name or both.
 
         Raises BranchNotFound, AlreadyExists, InvalidRequest, and CommitConflict when a concurrent writer committed to
         the branch.

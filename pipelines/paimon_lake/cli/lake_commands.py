@@ -76,7 +76,8 @@ def write_new(folder: Path) -> str:
 
 
 def lines_of(spark: Spark, settings: Settings, asked: argparse.Namespace) -> tuple[list[str], bool]:
-    """Run ``check``, ``apply``, ``infer`` or ``release``; return the lines to print, and whether all is well.
+    """Run ``check``, ``apply``, ``infer`` or ``release``; return the lines to print, and whether the command found no
+    problem.
 
     Only ``check`` uses Spark, and only for a lake with queries.
     """

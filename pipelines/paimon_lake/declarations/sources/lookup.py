@@ -172,20 +172,21 @@ def _check_waiting(spec: TableSpec) -> None:
     engine = spec.options.get("merge-engine", "deduplicate").strip().lower()
     if spec.primary_key and engine != "deduplicate":
         raise Mistake(
-            f"wait does not fit merge-engine {engine}: a newer row of a key replaces a waiting row; use null or reject",
+            f"wait cannot be used with merge-engine {engine}: a newer row of a key replaces a waiting row; use null or "
+            "reject",
             *key,
         )
     if spec.primary_key and getattr(spec.source, "type", "") == "database" and getattr(spec.source, "split", ""):
-        raise Mistake("wait does not fit source.split: all rows of a key must be read by one task", *key)
+        raise Mistake("wait cannot be used with source.split: all rows of a key must be read by one task", *key)
     for option in _IGNORE_DELETE:
         if spec.options.get(option, "").strip().lower() == "true":
             raise Mistake(
-                f"wait does not fit options.{option}: a delete that the table ignores would remove a waiting row; "
-                "use null or reject, or remove the option",
+                f"wait cannot be used with options.{option}: a delete that the table ignores would remove a waiting "
+                "row; use null or reject, or remove the option",
                 *key,
             )
     if "rowkind.field" in spec.options:
-        raise Mistake("wait does not fit options.rowkind.field: use kinds", *key)
+        raise Mistake("wait cannot be used with options.rowkind.field: use kinds", *key)
     only = {column for lookup in lookups_of(spec.source) for column in lookup.on} - set(spec.columns)
     for column in (*spec.columns, *sorted(only)):
         if column in WAITING:

@@ -43,8 +43,8 @@ def postgres_mistakes(spec: TableSpec, part: Part) -> Iterator[tuple[Key, str]]:
         if lookup.missing == "wait":
             yield (
                 ("source", "lookup", number, "missing"),
-                "wait does not fit a part with changes of PostgreSQL: use null or reject, or load a table with this "
-                "lookup, and fill the part by a query with `read: changes` over it",
+                "wait cannot be used in a part with changes of PostgreSQL: use null or reject, or load a table with "
+                "this lookup, and fill the part by a query with `read: changes` over it",
             )
         for column in lookup.on:
             if column in spec.columns and column not in (*spec.primary_key, *part.columns):

@@ -22,8 +22,9 @@ LOOKUPS = "pipeline.lookups"
 
 
 def are_due(spec: TableSpec, table: Table, since_ms: int, positions: Mapping[str, Position], now_ms: float) -> bool:
-    """Whether rows that wait are tried again; ``since_ms``: since when the oldest of them waits, ``positions``: the
-    snapshots of the looked-up tables."""
+    """Whether rows that wait are tried again. ``since_ms`` is the time since which the oldest of these rows waits;
+    ``positions`` are the snapshots of the looked-up tables.
+    """
     loads = loads_of(table, spec.load_name)
     known = loads[-1].json(LOOKUPS, spec.load_name) if loads else None
     wait_ms = max(lookup.max_wait_ms for lookup in lookups_of(spec.source))  # all lookups that wait have the same

@@ -134,7 +134,7 @@ def waiting_text(settings: Settings, spec: TableSpec) -> str:
 
 
 def first_since_ms(waiting: TableView) -> int | None:
-    """Return since when the oldest waiting row waits, in milliseconds since 1970; None when no row waits."""
+    """Return the time since which the oldest waiting row waits, in milliseconds since 1970; None when no row waits."""
     found = [pc.min(batch["__since"]).value for batch in waiting.scan(["__since"]).to_batches() if len(batch)]
     return min((one for one in found if one is not None), default=None)
 

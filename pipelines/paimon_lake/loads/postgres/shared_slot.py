@@ -94,7 +94,7 @@ def load_shared(
     try:
         with naming_keys(database):
             shared.run()
-    except Exception as error:  # any error: readers see the commits before
+    except Exception as error:  # for any error, because readers already see the earlier commits
         errors = shared.errors if error in shared.errors.values() else {**shared.errors, name: error}
         if committed := [run.result() for run in runs.values() if run.loads]:
             raise tables_failed(errors, committed) from error
