@@ -229,8 +229,7 @@ class Group:
         return None if not numbers or (versions and versions[-1] >= numbers[-1]) else self.store.intent(numbers[-1])
 
     def expire(self, keep_last: int) -> list[int]:
-        """Delete all versions except the newest ``keep_last`` versions, and delete the tags of the deleted versions;
-        return the deleted version numbers.
+        """Delete all except the newest ``keep_last`` versions, with their tags; return the deleted version numbers.
 
         Tags that a kept version uses are kept.
         """
@@ -350,9 +349,7 @@ class Group:
         return version if self.store.create_version(version) else self.store.version(intent.number)
 
     def _delete_tags(self, table: Table, used: set[str], newest: int) -> None:
-        """Delete the group's tags up to version ``newest`` that are not in ``used``, including tags of interrupted
-        calls.
-        """
+        """Delete tags of the group up to version ``newest`` that are not in ``used``, even of interrupted calls."""
         for tag in table.tags.list():
             number = self._number_of(tag.name)
             if number is not None and number <= newest and tag.name not in used:
