@@ -83,7 +83,7 @@ class PartitionAssigner:
         return Assignment(self._name, keys_of=self._read)
 
     def place(self, rows: pa.Table, codes: _Ints, partitions: list[bytes]) -> PlacedRows:
-        """Return the rows to write; row i of ``rows`` arrives with the partition ``partitions[codes[i]]``.
+        """Return the rows to write; the partition of row i of ``rows`` is ``partitions[codes[i]]``.
 
         The result may have more or fewer rows, or other values in the partition columns. Raises CorruptTable when a key
         of the table is in two partitions, InvalidRequest when too many buckets are needed.

@@ -107,7 +107,9 @@ def _is_plain_time(dtype: DataType) -> bool:
 
 
 def _takes_delta(dtype: DataType) -> bool:
-    """Whether a column uses delta encoding: twice as fast to read as plain, and very small for sorted keys."""
+    """Whether a column uses delta encoding. Delta encoding is twice as fast to read as plain encoding, and very small
+    for sorted keys.
+    """
     if dtype.root in TIMESTAMP_ROOTS:
         return not is_int96(dtype)
     return dtype.root in _DELTA_ROOTS or (dtype.root is TypeRoot.DECIMAL and dtype.precision <= INTEGER_DECIMAL)

@@ -55,7 +55,7 @@ class Branches:
         """Add the snapshots, schemas and tags of branch ``name`` to this branch; return its new latest snapshot.
 
         Snapshots become visible one after the other, in their order on ``name``; the next call completes an interrupted
-        call. Branch ``name`` is kept. Raises CommitConflict, which names what would be lost, when this branch has
-        changed since ``name`` was created; BranchNotFound, InvalidRequest.
+        call. Branch ``name`` still exists afterwards. Raises CommitConflict, which names what would be lost, when this
+        branch has changed since ``name`` was created; BranchNotFound, InvalidRequest.
         """
         return fast_forward(table_to_change(self.context), name)

@@ -114,7 +114,7 @@ def _arrays(texts: pa.Array, type_name: str) -> pa.Array:
 
 
 def _lists(flat: pa.Array, counts: np.ndarray, held: pa.Array) -> pa.Array:
-    """Return lists of ``counts`` elements each; null where not ``held``."""
+    """Return one list per row, with ``counts`` elements; null for rows where ``held`` is false."""
     valid = np.asarray(held.to_numpy(zero_copy_only=False))
     offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), flat, mask=pa.array(~valid))

@@ -27,7 +27,7 @@ def are_due(spec: TableSpec, table: Table, since_ms: int, positions: Mapping[str
     """
     loads = loads_of(table, spec.load_name)
     known = loads[-1].json(LOOKUPS, spec.load_name) if loads else None
-    wait_ms = max(lookup.max_wait_ms for lookup in lookups_of(spec.source))  # all lookups that wait have the same
+    wait_ms = max(lookup.max_wait_ms for lookup in lookups_of(spec.source))  # equal in all lookups that wait
     return known != {name: list(position) for name, position in positions.items()} or since_ms + wait_ms <= now_ms
 
 

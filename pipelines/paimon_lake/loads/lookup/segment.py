@@ -34,7 +34,7 @@ _Number = TypeVar("_Number", bound=np.generic)
 
 
 class TooLarge(Exception):
-    """The rows need more bytes than the bound."""
+    """Raised when the rows need more bytes than the bound."""
 
 
 @dataclass(frozen=True)
