@@ -258,7 +258,7 @@ class ValuePruner:
     key: StatsRow
     index: IndexFilter | None = None
     covers: dict[tuple[int, tuple[str, ...] | None], Cover] = field(default_factory=dict)
-    """A cache of ``Cover`` values; the key is (schema id, columns that have statistics), where None means all columns."""
+    """A cache of ``Cover`` values by (schema id, columns that have statistics); None means all columns."""
 
     @staticmethod
     def of(

@@ -6,7 +6,7 @@ waits, and after a failed question the next question waits: each wait doubles, f
 ``MOST_WAIT_SECONDS``. An error of one table does not affect other tables.
 
 A declared check ``lag`` is reported without a run: whenever its result changes, with each request, and once an hour.
-Otherwise nobody would learn that a table falls behind because its loads fail.
+Otherwise it would not be visible that a table falls behind because its loads fail.
 """
 
 import json
