@@ -56,7 +56,7 @@ __all__ = [
 ]
 
 LONGEST_MESSAGE = 1_000
-"""The most characters of a message; a longer message loses its middle part."""
+"""The maximum number of characters of a message; a longer message loses its middle part."""
 _LINE_END = re.compile(r"\s*[\r\n]\s*")
 _LONG_WORD = re.compile(r"\S{121,}")
 _LONG_COMPONENT = re.compile(r"[^/]{256,}")

@@ -37,7 +37,7 @@ from paimon_core.storage.storage import FileInfo, Storage
 from paimon_core.table.table import Table
 
 _ROUNDS = 5
-"""The most times that ``drop_database`` lists the entries of the database and deletes them."""
+"""The maximum number of times that ``drop_database`` lists the entries of the database and deletes them."""
 
 
 @dataclass(frozen=True)

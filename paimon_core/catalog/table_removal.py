@@ -16,7 +16,7 @@ from paimon_core.storage.paths import TablePaths
 from paimon_core.storage.storage import FileInfo, Storage
 
 _ROUNDS = 5
-"""The most times that the directory is listed, to delete files that concurrent writers add during the removal."""
+"""The maximum number of listings of the directory, to delete files that concurrent writers add meanwhile."""
 _TABLE_ONLY = re.compile(r"schema|snapshot|manifest|bucket-(\d+|postpone)")
 """Entries that occur only in the directory of a table."""
 _PREFIXED = ("tag", "branch", "changelog", "consumer")

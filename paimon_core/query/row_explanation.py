@@ -32,7 +32,7 @@ from paimon_core.read.bucket_reader import BucketReader
 from paimon_core.schema import KIND_FIELD, ROW_KINDS, SEQUENCE_FIELD, SEQUENCE_NUMBER, VALUE_KIND
 
 MOST_SNAPSHOTS = 1000
-"""The most snapshots that are searched for the snapshot that added a file."""
+"""The maximum number of snapshots that are searched for the snapshot that added a file."""
 _POSITION = "\x00position"
 
 

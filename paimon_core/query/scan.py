@@ -150,7 +150,7 @@ class Scan(ScanDescription):
         """Return a scan of some columns and rows of this scan, for engines that also apply ``where`` themselves.
 
         The new scan may still return rows for which ``where`` is not true: a part of ``where`` that does not fit the
-        table, or that would change which rows a ``limit`` returns, is ignored. ``limit``: the most rows to return.
+        table, or that would change which rows a ``limit`` returns, is ignored. ``limit``: the maximum number of rows.
         """
         keep = self.where
         for part in () if where is None or self.limit is not None else where.conjuncts():

@@ -22,7 +22,7 @@ from paimon_core.schema import VALUE_KIND
 from paimon_core.write.spill import SpillSpace
 
 _SMALL_BYTES = 1 << 16
-"""The most buffered bytes of a small bucket; small buckets are sorted and merged together."""
+"""The maximum number of buffered bytes of a small bucket; small buckets are sorted and merged together."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ _NUMBER_BYTES = 508
 16.
 """
 _PAYLOAD_BYTES = 32 << 20
-"""The most bytes of payloads that are sent with one function: every task of the function gets all of them."""
+"""The maximum bytes of payloads that are sent with one function: every task of the function gets all of them."""
 _BATCH_ROWS = 1 << 16
 _BATCH_BYTES = 8 << 20
 

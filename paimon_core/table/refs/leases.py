@@ -27,9 +27,9 @@ from paimon_core.query.scan_options import LEASE_PREFIX, SCAN_HOLDER
 from paimon_core.table.refs.tags import Tags
 
 LONGEST = datetime.timedelta(days=7)
-"""The most time from the start of a lease to its end, with all renewals."""
+"""The longest time from the start of a lease to its end, including all renewals."""
 MOST_LEASES = 256
-"""The most leases of one table at a time."""
+"""The maximum number of leases of one table at a time."""
 _NAME = re.compile(rf"{LEASE_PREFIX}[0-9]+-[0-9a-f]{{8}}(?:-(.+))?")
 _HOLDER = re.compile(r"[A-Za-z0-9._-]{1,64}")
 View = TypeVar("View")

@@ -22,7 +22,7 @@ from paimon_core.predicate.tokens import place
 from paimon_core.spark.sql.grammar.masked import masked
 
 SQL_LENGTH = 1 << 20
-"""The most characters of a statement."""
+"""The maximum number of characters of a statement."""
 T = TypeVar("T")
 
 
