@@ -403,8 +403,8 @@ def test_a_slot_that_loads_made_is_released_after_another_one_was_declared(follo
     ((made,),) = followed.rows("SELECT slot_name FROM pg_replication_slots")
     followed.run("SELECT pg_create_logical_replication_slot('mine', 'pgoutput')")
     followed.declare(more=", slot: mine")
-    said = f"source.slot is 'mine', but the earlier changes were read from '{made}': run `paimon-lake release`"
-    refused(followed, said)
+    reason = f"source.slot is 'mine', but the earlier changes were read from '{made}': run `paimon-lake release`"
+    refused(followed, reason)
     assert f"dropped the slot {made}" in release(followed.lake.settings, "shop.o")
     assert followed.rows("SELECT slot_name FROM pg_replication_slots") == [("mine",)]
     followed.load(reload=True)
